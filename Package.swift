@@ -1,0 +1,80 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+  name: "wormhole",
+  products: [
+    .library(name: "PropertyLists", targets: ["PropertyLists"]),
+    .library(name: "AppGroup", targets: ["AppGroup"]),
+    .library(name: "Wormhole", targets: ["Wormhole"]),
+    .executable(name: "wormhole", targets: ["WormholeCommand"]),
+    .executable(name: "benchmarks", targets: ["Benchmarks"]),
+    .executable(name: "torture", targets: ["Torture"]),
+  ],
+  targets: [
+    // The layers, bottom-up. A layer imports only what lies below it; Tests/ArchitectureTests reads every import line.
+
+    // What Glibc's module lacks: renameat2, openat2, statx constants … (headers only).
+    .systemLibrary(name: "CSystemCalls"),
+    // Calls the kernel, owns descriptors, turns -1 into an error; the only importer of Glibc.
+    .target(name: "SystemCalls", dependencies: ["CSystemCalls"], swiftSettings: settings),
+    // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
+    .target(name: "PropertyLists", swiftSettings: settings),
+    // The container and its primitives: values, notifications; leases and the change monitor beneath them.
+    .target(name: "AppGroup", dependencies: ["SystemCalls", "PropertyLists"], swiftSettings: settings),
+    // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
+    .target(name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
+
+    // The programs.
+
+    // `wormhole`: the same for anyone with a shell.
+    .executableTarget(
+      name: "WormholeCommand",
+      dependencies: ["Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      swiftSettings: settings),
+    // Is a recorded history of reads, writes and compare-and-swaps linearizable?
+    .target(name: "Histories", swiftSettings: settings),
+    // Tries to break the promises with real processes, stopped and killed at random.
+    .executableTarget(
+      name: "Torture",
+      dependencies: ["Histories", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      swiftSettings: settings),
+    // Measures every promise of speed beside a floor taken in the same run.
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: ["Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      swiftSettings: settings),
+
+    // The tests, one target for each layer.
+
+    .target(
+      name: "TestSupport", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestSupport",
+      swiftSettings: settings),
+    .testTarget(name: "ArchitectureTests", swiftSettings: settings),
+    .testTarget(
+      name: "SystemCallsTests", dependencies: ["SystemCalls", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "PropertyListsTests", dependencies: ["PropertyLists"], swiftSettings: settings),
+    .testTarget(
+      name: "AppGroupTests",
+      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "WormholeTests", dependencies: ["Wormhole", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "CommandTests", dependencies: ["WormholeCommand", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "TortureTests", dependencies: ["Torture", "Histories", "TestSupport"],
+      swiftSettings: settings),
+  ]
+)
