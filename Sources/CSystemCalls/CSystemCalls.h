@@ -1,4 +1,5 @@
 // What Glibc's Swift module lacks, as static inline functions: nothing to compile, nothing to link.
+// Each is the plain call of its man page; errors are -1 and errno, as there.
 #ifndef C_SYSTEM_CALLS_H
 #define C_SYSTEM_CALLS_H
 
@@ -8,9 +9,100 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+enum {
+  csys_RENAME_NOREPLACE = 1,
+  csys_RENAME_EXCHANGE = 2,
+  csys_RESOLVE_NO_XDEV = 0x01,
+  csys_RESOLVE_NO_MAGICLINKS = 0x02,
+  csys_RESOLVE_NO_SYMLINKS = 0x04,
+  csys_RESOLVE_BENEATH = 0x08,
+  csys_O_PATH = 010000000,
+  csys_O_CLOEXEC = 02000000,
+};
+
+// renameat2(2), Linux 3.15.
+static inline int csys_renameat2(
+    int old_directory, const char *_Nonnull old_path, int new_directory,
+    const char *_Nonnull new_path, unsigned int flags) {
+  return (int)syscall(SYS_renameat2, old_directory, old_path, new_directory, new_path, flags);
+}
+
+// openat2(2), Linux 5.6.
+static inline int csys_openat2(
+    int directory, const char *_Nonnull path, uint64_t flags, uint64_t mode, uint64_t resolve) {
+  struct {
+    uint64_t flags, mode, resolve;
+  } how = {flags, mode, resolve};
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+// getdents64(2): the entries of a directory without opendir(3)'s allocation.
+static inline long csys_getdents64(int directory, void *_Nonnull buffer, size_t size) {
+  return syscall(SYS_getdents64, directory, buffer, size);
+}
+
+// pidfd_open(2), Linux 5.3.
+static inline int csys_pidfd_open(int pid) {
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+// eventfd(2), close-on-exec and non-blocking.
+static inline int csys_eventfd(void) {
+  return (int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+}
+
+// pipe2(2), close-on-exec.
+static inline int csys_pipe(int *_Nonnull ends) {
+  return pipe2(ends, O_CLOEXEC);
+}
+
+// The environment (environ(7)); Glibc and this module would both declare the variable.
+static inline char *_Nullable *_Nonnull csys_environment(void) {
+  return environ;
+}
+
+// The name of the calling thread, at most 15 bytes (pthread_setname_np(3)).
+static inline void csys_name_thread(const char *_Nonnull name) {
+  pthread_setname_np(pthread_self(), name);
+}
+
+// The columns of a terminal (ioctl TIOCGWINSZ).
+static inline int csys_terminal_columns(int descriptor) {
+  struct winsize size;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == -1) return -1;
+  return size.ws_col;
+}
+
+// The kind of file system that holds an open file (fstatfs(2)).
+static inline int csys_file_system_magic(int descriptor, uint32_t *_Nonnull magic) {
+  struct statfs status;
+  if (fstatfs(descriptor, &status) == -1) return -1;
+  *magic = (uint32_t)status.f_type;
+  return 0;
+}
+
+// strerror_r in its POSIX form: fills the buffer, returns 0.
+static inline void csys_error_text(int code, char *_Nonnull buffer, size_t size) {
+  const char *text = strerror_r(code, buffer, size);
+  if (text != buffer) {
+    strncpy(buffer, text, size - 1);
+    buffer[size - 1] = 0;
+  }
+}
 
 #endif

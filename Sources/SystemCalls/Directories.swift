@@ -1,0 +1,165 @@
+import CSystemCalls
+import Glibc
+
+/// Makes a directory. The corresponding C function is `mkdirat`; the umask applies.
+package func makeDirectory(
+  _ path: String, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
+) throws(Errno) {
+  _ = try perform(.mkdirat) { mkdirat(directory, path, mode) }
+}
+
+/// Removes a file's name. The corresponding C function is `unlinkat`.
+package func removeFile(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) {
+  _ = try perform(.unlinkat) { unlinkat(directory, path, 0) }
+}
+
+/// Removes a file's name, which need not be valid UTF-8.
+package func removeFile(_ name: FileName, at directory: Int32) throws(Errno) {
+  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, 0) } }
+}
+
+/// Removes an empty directory. The corresponding C function is `unlinkat` with `AT_REMOVEDIR`.
+package func removeDirectory(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) {
+  _ = try perform(.unlinkat) { unlinkat(directory, path, AT_REMOVEDIR) }
+}
+
+/// Removes an empty directory whose name need not be valid UTF-8.
+package func removeDirectory(_ name: FileName, at directory: Int32) throws(Errno) {
+  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
+}
+
+/// What a rename does when there is something under the new name.
+package enum RenameMode: Sendable {
+  /// It is replaced. The corresponding C function is `renameat`.
+  case replace
+  /// The rename fails with `.alreadyExists` (`RENAME_NOREPLACE`).
+  case keep
+  /// Both change places; there must be something (`RENAME_EXCHANGE`).
+  case exchange
+}
+
+/// Renames a file in one step. The corresponding C functions are `renameat` and `renameat2`.
+///
+/// - Throws: `Errno` as in rename(2): `.invalidArgument` where the file system has no such mode.
+package func rename(
+  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32,
+  _ mode: RenameMode = .replace
+) throws(Errno) {
+  switch mode {
+  case .replace:
+    _ = try perform(.renameat) { renameat(oldDirectory, old, newDirectory, new) }
+  case .keep:
+    _ = try perform(.renameat2) {
+      csys_renameat2(
+        oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_NOREPLACE))
+    }
+  case .exchange:
+    _ = try perform(.renameat2) {
+      csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_EXCHANGE))
+    }
+  }
+}
+
+/// Gives a file a second name. The corresponding C function is `linkat`.
+package func link(
+  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32
+) throws(Errno) {
+  _ = try perform(.linkat) { linkat(oldDirectory, old, newDirectory, new, 0) }
+}
+
+/// Where a symbolic link points. The corresponding C function is `readlinkat`.
+package func linkTarget(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) -> String {
+  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+  let count = try perform(.readlinkat) {
+    buffer.withUnsafeMutableBytes { raw in
+      guard let base = raw.baseAddress else { return -1 }
+      return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
+    }
+  }
+  return String(decoding: buffer[..<count], as: UTF8.self)
+}
+
+/// The name of a directory entry, byte for byte: other programs may have chosen it.
+package struct FileName: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  package init(bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// The name as text; repaired where it is not valid UTF-8, so only for reading.
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
+
+  package func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    // A name from the kernel has no NUL inside, so the C string is the whole name.
+    (bytes + [0]).withUnsafeBytes { raw in
+      let pointer = raw.bindMemory(to: CChar.self)
+      guard let base = pointer.baseAddress else {
+        preconditionFailure("an array with a terminator is never empty")
+      }
+      return body(base)
+    }
+  }
+}
+
+extension FileDescriptor {
+  /// One entry of a directory.
+  package struct Entry: Hashable, Sendable {
+    package let name: FileName
+    /// What the directory says the entry is; nil where the file system does not say.
+    package let isDirectory: Bool?
+  }
+
+  /// Hands out the next entries of an open directory, without "." and "..".
+  ///
+  /// - Returns: false at the end. One call returns all entries of a small directory.
+  /// - Complexity: one `getdents64` of 4 KiB, on the stack.
+  package func nextEntries(_ body: (Entry) -> Void) throws(Errno) -> Bool {
+    let capacity = 4096
+    var failure: Errno?
+    let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
+      do throws(Errno) {
+        guard let base = buffer.baseAddress else { return false }
+        let count = try perform(.getdents64) { csys_getdents64(rawValue, base, capacity) }
+        Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
+        return count > 0
+      } catch {
+        failure = error
+        return false
+      }
+    }
+    if let failure { throw failure }
+    return more
+  }
+
+  /// All entries of an open directory, from its beginning.
+  package func entries() throws(Errno) -> [Entry] {
+    _ = try perform(.lseek) { lseek(rawValue, 0, SEEK_SET) }
+    var all: [Entry] = []
+    while try nextEntries({ all.append($0) }) {}
+    return all
+  }
+
+  // struct linux_dirent64 { u64 ino; s64 off; u16 reclen; u8 type; char name[]; } (getdents(2))
+  private static func parse(_ buffer: UnsafeRawBufferPointer, _ body: (Entry) -> Void) {
+    var offset = 0
+    while offset + 19 <= buffer.count {
+      let length = Int(buffer.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
+      guard length > 19, offset + length <= buffer.count else { return }
+      let type = buffer[offset + 18]
+      let name = buffer[(offset + 19)..<(offset + length)].prefix { $0 != 0 }
+      offset += length
+      if name.elementsEqual([46]) || name.elementsEqual([46, 46]) { continue }
+      let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
+      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory))
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import CSystemCalls
+import Glibc
+
+/// What of a watched directory or file is told. The C names are in `inotify(7)`.
+package struct WatchEvents: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt32
+
+  package init(rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  package static let attributes = WatchEvents(rawValue: UInt32(IN_ATTRIB))
+  package static let closedAfterWriting = WatchEvents(rawValue: UInt32(IN_CLOSE_WRITE))
+  package static let closedWithoutWriting = WatchEvents(rawValue: UInt32(IN_CLOSE_NOWRITE))
+  package static let created = WatchEvents(rawValue: UInt32(IN_CREATE))
+  package static let deleted = WatchEvents(rawValue: UInt32(IN_DELETE))
+  package static let movedFrom = WatchEvents(rawValue: UInt32(IN_MOVED_FROM))
+  package static let movedTo = WatchEvents(rawValue: UInt32(IN_MOVED_TO))
+  package static let selfDeleted = WatchEvents(rawValue: UInt32(IN_DELETE_SELF))
+  package static let selfMoved = WatchEvents(rawValue: UInt32(IN_MOVE_SELF))
+  package static let onlyDirectory = WatchEvents(rawValue: UInt32(IN_ONLYDIR))
+  package static let doNotFollow = WatchEvents(rawValue: UInt32(IN_DONT_FOLLOW))
+  /// Reported without being asked for: the watch is gone.
+  package static let ignored = WatchEvents(rawValue: UInt32(IN_IGNORED))
+  /// Reported without being asked for: events were lost.
+  package static let overflowed = WatchEvents(rawValue: UInt32(IN_Q_OVERFLOW))
+  /// Reported without being asked for: the file system was unmounted.
+  package static let unmounted = WatchEvents(rawValue: UInt32(IN_UNMOUNT))
+}
+
+extension FileDescriptor {
+  /// Makes an event queue for watches. The corresponding C function is `inotify_init1`.
+  ///
+  /// - Throws: `.tooManyOpenFiles` when the user's instances or the process's descriptors are used up.
+  package static func eventQueue() throws(Errno) -> FileDescriptor {
+    FileDescriptor(
+      owning: try perform(.inotifyInit) { inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK)) })
+  }
+
+  /// Watches a file or directory. The corresponding C function is `inotify_add_watch`.
+  ///
+  /// - Returns: the number that events carry; the same one again for a file already watched.
+  /// - Throws: `.noSpace` when the user's watches are used up.
+  package func addWatch(_ path: String, _ events: WatchEvents) throws(Errno) -> Int32 {
+    try perform(.inotifyAddWatch) { inotify_add_watch(rawValue, path, events.rawValue) }
+  }
+
+  /// Ends a watch. The corresponding C function is `inotify_rm_watch`.
+  package func removeWatch(_ number: Int32) throws(Errno) {
+    _ = try perform(.inotifyRemoveWatch) { inotify_rm_watch(rawValue, number) }
+  }
+
+  /// Takes waiting events from an event queue; never blocks.
+  ///
+  /// - Returns: false when there was none.
+  package func takeEvents(_ body: (Int32, WatchEvents) -> Void) throws(Errno) -> Bool {
+    var failure: Errno?
+    let any = withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 8) { buffer in
+      do throws(Errno) {
+        let count = try read(into: buffer)
+        var offset = 0
+        // struct inotify_event { int wd; u32 mask, cookie, len; char name[]; } (inotify(7))
+        while offset + 16 <= count {
+          let number = buffer.load(fromByteOffset: offset, as: Int32.self)
+          let mask = buffer.load(fromByteOffset: offset + 4, as: UInt32.self)
+          let length = buffer.load(fromByteOffset: offset + 12, as: UInt32.self)
+          body(number, WatchEvents(rawValue: mask))
+          offset += 16 + Int(length)
+        }
+        return count > 0
+      } catch {
+        if error != .wouldBlock { failure = error }
+        return false
+      }
+    }
+    if let failure { throw failure }
+    return any
+  }
+
+  /// Makes a counter that one thread raises to wake another. The corresponding C function is `eventfd`.
+  package static func wakeUpCounter() throws(Errno) -> FileDescriptor {
+    FileDescriptor(owning: try perform(.eventfd) { csys_eventfd() })
+  }
+
+  /// Raises a wake-up counter.
+  package func raiseCounter() throws(Errno) {
+    var one: UInt64 = 1
+    _ = try perform(.write) { Glibc.write(rawValue, &one, 8) }
+  }
+
+  /// Sets a wake-up counter back to zero; a counter at zero is left so.
+  package func lowerCounter() throws(Errno) {
+    var value: UInt64 = 0
+    do throws(Errno) {
+      _ = try perform(.read) { Glibc.read(rawValue, &value, 8) }
+    } catch {
+      guard error == .wouldBlock else { throw error }
+    }
+  }
+}
+
+/// Waits until one of the descriptors can be read, or its other end is gone. The corresponding C
+/// function is `poll`.
+///
+/// - Parameters:
+///   - descriptors: which to wait for.
+///   - deadline: when to give up; nil waits for ever, which only the monitor's own thread may.
+/// - Returns: which are ready; none when the deadline passed.
+package func waitReadable(
+  _ descriptors: [Int32], until deadline: ContinuousClock.Instant?
+) throws(Errno) -> [Bool] {
+  var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+  _ = try perform(.poll) {
+    let timeout = deadline.map { ContinuousClock.now.duration(to: $0).pollMilliseconds } ?? -1
+    return Glibc.poll(&requests, nfds_t(requests.count), timeout)
+  }
+  return requests.map { $0.revents != 0 }
+}

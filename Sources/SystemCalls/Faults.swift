@@ -1,0 +1,52 @@
+#if DEBUG
+  import Glibc
+  import Synchronization
+
+  /// What tests make the kernel do: a plan is asked before every system call of its task.
+  ///
+  /// Compiled into debug builds only; a release build has no such branch.
+  package enum Faults {
+    @TaskLocal package static var plan: Plan?
+
+    /// What happens instead of a call.
+    package enum Outcome: Sendable {
+      case proceed
+      case fail(Errno)
+      /// The process is killed before the call, as by `kill -9`.
+      case die
+      /// The process is stopped before the call, as by `kill -STOP`, and goes on when continued.
+      case stop
+    }
+
+    /// Decides the outcome of each call from its name and its place in the order of calls.
+    package final class Plan: Sendable {
+      private let count = Mutex(0)
+      private let rule: @Sendable (SystemCall, Int) -> Outcome
+
+      /// - Parameter rule: gets the call and how many calls came before it.
+      package init(_ rule: @escaping @Sendable (SystemCall, Int) -> Outcome) {
+        self.rule = rule
+      }
+
+      /// How many calls this plan was asked about.
+      package var calls: Int { count.withLock { $0 } }
+
+      func decide(_ call: SystemCall) -> Errno? {
+        let index = count.withLock { count in
+          defer { count += 1 }
+          return count
+        }
+        switch rule(call, index) {
+        case .proceed: return nil
+        case .fail(let error): return error
+        case .die:
+          _ = Glibc.kill(getpid(), SIGKILL)
+          return nil
+        case .stop:
+          _ = Glibc.kill(getpid(), SIGSTOP)
+          return nil
+        }
+      }
+    }
+  }
+#endif

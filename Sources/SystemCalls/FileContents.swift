@@ -1,0 +1,64 @@
+import Glibc
+
+extension FileDescriptor {
+  /// Reads at most `count` bytes; 0 is the end of the file. The corresponding C function is `read`.
+  package func read(
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) -> Int {
+    try perform(.read) { Glibc.read(rawValue, buffer.baseAddress, buffer.count) }
+  }
+
+  /// Reads from here to the end, but never more than `maximumBytes`.
+  ///
+  /// - Parameter expectedBytes: where the file is said to end; one call then suffices for a read
+  ///   and one for the end of the file.
+  /// - Throws: `.fileTooLarge` when there is more than `maximumBytes`.
+  package func readToEnd(
+    expectedBytes: Int, maximumBytes: Int
+  ) throws(Errno) -> [UInt8] {
+    guard expectedBytes <= maximumBytes else { throw .fileTooLarge }
+    var bytes: [UInt8] = []
+    var capacity = max(expectedBytes, 0) + 1
+    while true {
+      let room = min(capacity, maximumBytes + 1)
+      let filled = bytes.count
+      guard room > filled else { throw .fileTooLarge }
+      var failure: Errno?
+      var got = 0
+      let chunk = [UInt8](unsafeUninitializedCapacity: room - filled) { buffer, count in
+        do throws(Errno) {
+          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
+        } catch {
+          failure = error
+        }
+        count = got
+      }
+      if let failure { throw failure }
+      if filled == 0 { bytes = chunk } else { bytes += chunk }
+      if got == 0 { return bytes }
+      guard bytes.count <= maximumBytes else { throw .fileTooLarge }
+      // A file that is as long as it said has ended here: the last read would return 0.
+      if bytes.count == expectedBytes, got < room - filled { return bytes }
+      if bytes.count >= capacity { capacity *= 2 }
+    }
+  }
+
+  /// Writes all bytes. The corresponding C function is `write`, repeated after a short count.
+  package func writeAll(_ bytes: [UInt8]) throws(Errno) {
+    var done = 0
+    while done < bytes.count {
+      done += try perform(.write) {
+        bytes.withUnsafeBytes { buffer in
+          Glibc.write(rawValue, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+        }
+      }
+    }
+  }
+
+  /// Waits until the content, and what is needed to find it, is on the disk. The corresponding C
+  /// function is `fsync`. After a failure the file must be dropped and written anew: the kernel
+  /// forgets the error and the lost pages (fsync(2), and the "fsyncgate" discussion of 2018).
+  package func synchronize() throws(Errno) {
+    _ = try perform(.fsync) { Glibc.fsync(rawValue) }
+  }
+}

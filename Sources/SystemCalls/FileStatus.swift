@@ -1,0 +1,116 @@
+import CSystemCalls
+import Glibc
+
+/// What the kernel says of a file. The corresponding C structure is `stat`.
+package struct FileStatus: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    case regular, directory, symbolicLink, fifo, socket, device
+  }
+
+  package let device: UInt64
+  package let inode: UInt64
+  package let links: UInt64
+  package let owner: UInt32
+  package let group: UInt32
+  /// The permission bits, set-id bits included.
+  package let permissions: UInt32
+  package let kind: Kind
+  /// The size of the content in bytes.
+  package let size: Int64
+  package let modifiedSeconds: Int64
+  package let modifiedNanoseconds: Int64
+
+  init(_ raw: stat) {
+    device = UInt64(raw.st_dev)
+    inode = UInt64(raw.st_ino)
+    links = UInt64(raw.st_nlink)
+    owner = raw.st_uid
+    group = raw.st_gid
+    permissions = raw.st_mode & 0o7777
+    size = Int64(raw.st_size)
+    modifiedSeconds = Int64(raw.st_mtim.tv_sec)
+    modifiedNanoseconds = Int64(raw.st_mtim.tv_nsec)
+    kind =
+      switch raw.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      case S_IFIFO: .fifo
+      case S_IFSOCK: .socket
+      default: .device
+      }
+  }
+
+  /// Whether both are the same file on the same file system.
+  package func isSameFile(as other: FileStatus) -> Bool {
+    inode == other.inode && device == other.device
+  }
+}
+
+extension FileDescriptor {
+  /// The status of the open file. The corresponding C function is `fstat`.
+  package func status() throws(Errno) -> FileStatus {
+    var raw = stat()
+    _ = try perform(.fstat) { fstat(rawValue, &raw) }
+    return FileStatus(raw)
+  }
+
+  /// Sets the modification time. The corresponding C function is `futimens`; the time of the last
+  /// access stays. Only the file's owner may choose a time (utimensat(2)).
+  package func setModified(seconds: Int64, nanoseconds: Int64) throws(Errno) {
+    let omit = (1 << 30) - 2  // UTIME_OMIT
+    var times = (
+      timespec(tv_sec: 0, tv_nsec: omit),
+      timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+    )
+    _ = try perform(.futimens) {
+      withUnsafePointer(to: &times) {
+        $0.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(rawValue, $0) }
+      }
+    }
+  }
+
+  /// Sets the permission bits. The corresponding C function is `fchmod`.
+  package func setPermissions(_ permissions: UInt32) throws(Errno) {
+    _ = try perform(.fchmod) { fchmod(rawValue, permissions) }
+  }
+
+  /// What kind of file system holds the file, by its magic number. The C function is `fstatfs`.
+  package func fileSystem() throws(Errno) -> FileSystemKind {
+    var magic: UInt32 = 0
+    _ = try perform(.fstatfs) { csys_file_system_magic(rawValue, &magic) }
+    return FileSystemKind(magic: magic)
+  }
+}
+
+/// The status of a path; a symbolic link is not followed. The corresponding C function is `fstatat`.
+package func fileStatus(
+  _ path: String, at directory: Int32 = Directory.current, followingLinks: Bool = false
+) throws(Errno) -> FileStatus {
+  var raw = stat()
+  _ = try perform(.fstatat) {
+    fstatat(directory, path, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW)
+  }
+  return FileStatus(raw)
+}
+
+/// A kind of file system, as far as it matters here: does the kernel see every change of a file?
+package struct FileSystemKind: Hashable, Sendable {
+  package let magic: UInt32
+
+  package init(magic: UInt32) {
+    self.magic = magic
+  }
+
+  /// The names are those of `statfs(2)`; on these, other machines change files without an inotify
+  /// event here (inotify(7), "Limitations and caveats").
+  private static let networks: [UInt32: String] = [
+    0x6969: "nfs", 0x517B: "smb", 0xFF53_4D42: "cifs", 0xFE53_4D42: "smb2", 0x0102_1997: "9p",
+    0x6573_5546: "fuse", 0x5346_414F: "afs", 0x00C3_6400: "ceph", 0x564C: "ncp",
+    0x7375_7245: "coda", 0x0BD0_0BD0: "lustre", 0x4750_4653: "gpfs", 0x786F_4256: "vboxsf",
+    0x1983_0326: "fhgfs", 0x7461_636F: "ocfs2", 0x0116_1970: "gfs2",
+  ]
+
+  /// The name of the network file system, or nil for one that is local to this machine.
+  package var networkName: String? { Self.networks[magic] }
+}

@@ -1,0 +1,122 @@
+import Glibc
+
+/// What /proc says of a process at one moment. See proc_pid_stat(5).
+package struct ProcessStatus: Hashable, Sendable {
+  package let processID: Int32
+  /// The program's name as the kernel keeps it, at most 15 bytes.
+  package let program: String
+  /// `T` or `t` in /proc: stopped by a signal or by a debugger.
+  package let isStopped: Bool
+  /// `Z` or `X` in /proc: dead, and holding nothing any more.
+  package let isDead: Bool
+  /// When the process started, in clock ticks since the machine did.
+  package let startTicks: UInt64
+
+  /// Asks /proc.
+  ///
+  /// - Returns: nil when there is no such process, or /proc cannot be read: nothing is known then.
+  package static func of(_ processID: Int32) -> ProcessStatus? {
+    do throws(Errno) {
+      let file = try FileDescriptor.open("/proc/\(processID)/stat", .readOnly)
+      let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+      return parse(text, processID: processID)
+    } catch {
+      return nil
+    }
+  }
+
+  // "pid (name) state ppid …": the name may hold anything, parentheses too, so the last ")" counts.
+  static func parse(_ text: [UInt8], processID: Int32) -> ProcessStatus? {
+    guard let open = text.firstIndex(of: UInt8(ascii: "(")),
+      let close = text.lastIndex(of: UInt8(ascii: ")")), open < close
+    else { return nil }
+    let fields = text[(close + 1)...].split(separator: UInt8(ascii: " "))
+    // Field 3 of the manual is the first here; the start time is field 22.
+    guard let state = fields.first?.first, fields.count > 19,
+      let start = UInt64(String(decoding: fields[19], as: UTF8.self))
+    else { return nil }
+    return ProcessStatus(
+      processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
+      isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
+      isDead: state == UInt8(ascii: "Z") || state == UInt8(ascii: "X"), startTicks: start)
+  }
+}
+
+/// This process, for others to recognise: its number, when it started, and in which namespace of
+/// process numbers that number means anything.
+package struct ProcessIdentity: Hashable, Sendable {
+  package let processID: Int32
+  package let startTicks: UInt64
+  /// The inode of the namespace of process numbers (namespaces(7)); 0 where /proc does not tell.
+  package let namespace: UInt64
+
+  package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
+    self.processID = processID
+    self.startTicks = startTicks
+    self.namespace = namespace
+  }
+
+  /// This process. The start time is read once; a forked child asks anew because its number differs.
+  package static var current: ProcessIdentity {
+    let processID = getpid()
+    if cached.processID == processID { return cached }
+    return look(processID)
+  }
+
+  private static let cached = look(getpid())
+
+  private static func look(_ processID: Int32) -> ProcessIdentity {
+    var namespace: UInt64 = 0
+    do throws(Errno) {
+      namespace = try fileStatus("/proc/self/ns/pid", followingLinks: true).inode
+    } catch {
+      // Without /proc nobody can look us up either; our term still bounds everyone's wait.
+      namespace = 0
+    }
+    return ProcessIdentity(
+      processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
+      namespace: namespace)
+  }
+
+  /// What /proc says of this very process now: nil when it is gone, its number was given to
+  /// another, or it lives where this process cannot see it (`isVisible` tells these apart).
+  package var status: ProcessStatus? {
+    guard isVisible, let status = ProcessStatus.of(processID), status.startTicks == startTicks
+    else { return nil }
+    return status
+  }
+
+  /// Whether this process can look the other one up at all.
+  package var isVisible: Bool {
+    let here = Self.current.namespace
+    return namespace != 0 && namespace == here
+  }
+}
+
+/// The processes that hold a `flock` on a file, as /proc/locks tells (proc_locks(5)).
+///
+/// - Returns: empty when nobody does, or when the holders are not visible here.
+/// - Complexity: reads every lock of the machine: only for waits that already last.
+package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
+  let table = try FileDescriptor.open("/proc/locks", .readOnly)
+  let text = try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20)
+  let device = file.device
+  let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
+  let minor = (device & 0xff) | ((device >> 12) & ~0xff)
+  let wanted = [hex(major), hex(minor), String(file.inode)].joined(separator: ":")
+  var holders: [Int32] = []
+  for line in text.split(separator: UInt8(ascii: "\n")) {
+    let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+    // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
+    guard fields.count >= 6, fields[1] == "FLOCK", fields[5] == wanted, let id = Int32(fields[4]),
+      id > 0
+    else { continue }
+    holders.append(id)
+  }
+  return holders
+}
+
+private func hex(_ number: UInt64) -> String {
+  let digits = String(number, radix: 16)
+  return digits.utf8.count < 2 ? "0" + digits : digits
+}

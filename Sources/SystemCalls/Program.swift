@@ -1,0 +1,105 @@
+import CSystemCalls
+import Glibc
+
+/// What a program finds around it: its arguments, environment, user and terminal.
+package enum Program {
+  /// The process number. The corresponding C function is `getpid`.
+  package static var processID: Int32 { getpid() }
+
+  /// The user on whose behalf files are opened. The corresponding C function is `geteuid`.
+  package static var effectiveUser: UInt32 { geteuid() }
+
+  /// Whether the process is in a Unix group (`getegid` and `getgroups`).
+  package static func isMember(ofGroup group: UInt32) -> Bool {
+    if getegid() == group { return true }
+    let count = getgroups(0, nil)
+    guard count > 0 else { return false }
+    var groups = [gid_t](repeating: 0, count: Int(count))
+    let got = getgroups(count, &groups)
+    return got > 0 && groups[..<Int(got)].contains(group)
+  }
+
+  /// An environment variable. The corresponding C function is `getenv`.
+  package static func environment(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
+
+  /// The whole environment as "NAME=value".
+  package static var environment: [String] {
+    var all: [String] = []
+    var pointer = csys_environment()
+    while let entry = pointer.pointee {
+      all.append(String(cString: entry))
+      pointer += 1
+    }
+    return all
+  }
+
+  /// The user's home directory: HOME, else what the user database says.
+  package static var homeDirectory: String? {
+    if let home = environment("HOME"), !home.isEmpty { return home }
+    return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) }
+  }
+
+  /// The program's arguments byte for byte, its own name first.
+  package static var rawArguments: [[UInt8]] {
+    CommandLine.unsafeArgv.withMemoryRebound(
+      to: UnsafeMutablePointer<CChar>?.self, capacity: Int(CommandLine.argc)
+    ) { pointer in
+      (0..<Int(CommandLine.argc)).map { index in
+        guard let argument = pointer[index] else { return [] }
+        return Array(UnsafeRawBufferPointer(start: argument, count: strlen(argument)))
+      }
+    }
+  }
+
+  /// The path of the running program.
+  package static func executablePath() throws(Errno) -> String {
+    try linkTarget("/proc/self/exe")
+  }
+
+  /// Whether a descriptor is a terminal. The corresponding C function is `isatty`.
+  package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+  /// The width of a terminal in columns; nil when the descriptor is none.
+  package static func terminalColumns(_ descriptor: Int32) -> Int? {
+    let columns = csys_terminal_columns(descriptor)
+    return columns > 0 ? Int(columns) : nil
+  }
+
+  /// Ends the program. The corresponding C function is `exit`.
+  package static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
+
+  /// Sends a signal to a process. The corresponding C function is `kill`.
+  package static func send(_ signal: Signal, to processID: Int32) throws(Errno) {
+    _ = try perform(.kill) { Glibc.kill(processID, signal.rawValue) }
+  }
+
+  /// Writes all bytes to a descriptor that this process does not own, such as standard output.
+  package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Errno) {
+    var done = 0
+    while done < bytes.count {
+      done += try perform(.write) {
+        bytes.withUnsafeBytes { buffer in
+          Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+        }
+      }
+    }
+  }
+
+  /// Reads at most `maximumBytes` from a descriptor that this process does not own; empty at the end.
+  package static func read(
+    from descriptor: Int32, maximumBytes: Int
+  ) throws(Errno) -> [UInt8] {
+    var failure: Errno?
+    let bytes = [UInt8](unsafeUninitializedCapacity: maximumBytes) { buffer, count in
+      do throws(Errno) {
+        count = try perform(.read) { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+}

@@ -1,0 +1,46 @@
+import Glibc
+
+/// The name of a system call, for error sentences and for the faults that tests inject.
+package enum SystemCall: String, Sendable, CaseIterable {
+  case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
+  case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
+  case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
+  case spawn, waitpid, kill, pidfdOpen, pipe, threadCreate
+}
+
+/// How often in a row a call may be interrupted before the error is passed on: no wait here is
+/// unbounded, not even one that a storm of signals causes.
+package let interruptionLimit = 1_000
+
+/// Runs one system call: retries it when a signal interrupted it, and turns -1 into an error.
+///
+/// This is the only place that looks at `errno` and at EINTR.
+///
+/// - Throws: `Errno`, as the call's man page lists; `.interrupted` after `interruptionLimit`
+///   interruptions in a row, or after the first with `retryOnInterrupt` false.
+@inline(__always)
+package func perform<Result: SignedInteger>(
+  _ call: SystemCall, retryOnInterrupt: Bool = true, _ body: () -> Result
+) throws(Errno) -> Result {
+  var attempts = 0
+  while true {
+    attempts += 1
+    var failure: Int32
+    #if DEBUG
+      if let injected = Faults.plan?.decide(call) {
+        failure = injected.rawValue
+      } else {
+        let result = body()
+        guard result == -1 else { return result }
+        failure = errno
+      }
+    #else
+      let result = body()
+      guard result == -1 else { return result }
+      failure = errno
+    #endif
+    guard failure == EINTR, retryOnInterrupt, attempts < interruptionLimit else {
+      throw Errno(rawValue: failure)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import CSystemCalls
+import Glibc
+
+/// Starts a thread that may block, with all signals blocked so that the program's own threads get
+/// them. The corresponding C function is `pthread_create`.
+///
+/// - Parameter name: at most 15 bytes; what `ps -L` and debuggers show.
+/// - Throws: `.wouldBlock` when the process may have no more threads.
+package func startThread(
+  name: String, _ body: @escaping @Sendable () -> Void
+) throws(Errno) {
+  let box = Unmanaged.passRetained(ThreadBody(name: name, run: body))
+  var all = sigset_t()
+  var before = sigset_t()
+  sigfillset(&all)
+  // A thread inherits the mask of the one that starts it (pthread_sigmask(3)); cannot fail here.
+  _ = pthread_sigmask(SIG_SETMASK, &all, &before)
+  defer { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
+  var thread = pthread_t()
+  let failure = pthread_create(
+    &thread, nil,
+    { raw in
+      // A thread always gets the pointer it was created with.
+      guard let raw else { return nil }
+      let body = Unmanaged<ThreadBody>.fromOpaque(raw).takeRetainedValue()
+      csys_name_thread(body.name)
+      body.run()
+      return nil
+    }, box.toOpaque())
+  guard failure == 0 else {
+    box.release()
+    throw Errno(rawValue: failure)
+  }
+  pthread_detach(thread)
+}
+
+private final class ThreadBody: Sendable {
+  let name: String
+  let run: @Sendable () -> Void
+
+  init(name: String, run: @escaping @Sendable () -> Void) {
+    self.name = name
+    self.run = run
+  }
+}
