@@ -20,6 +20,8 @@ package struct WatchEvents: OptionSet, Sendable, Hashable {
   package static let selfMoved = WatchEvents(rawValue: UInt32(IN_MOVE_SELF))
   package static let onlyDirectory = WatchEvents(rawValue: UInt32(IN_ONLYDIR))
   package static let doNotFollow = WatchEvents(rawValue: UInt32(IN_DONT_FOLLOW))
+  /// Not an event: the mask is added to that of a watch that the inode already has.
+  package static let addToExisting = WatchEvents(rawValue: UInt32(IN_MASK_ADD))
   /// Reported without being asked for: the watch is gone.
   package static let ignored = WatchEvents(rawValue: UInt32(IN_IGNORED))
   /// Reported without being asked for: events were lost.

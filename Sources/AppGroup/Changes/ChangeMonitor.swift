@@ -1,0 +1,120 @@
+import Synchronization
+import SystemCalls
+
+/// Tells observers that a directory may have changed: one inotify descriptor and one thread for the
+/// process, however many observers there are.
+///
+/// The rules of inotify(7) that shape this file: a watch is for one inode, so that the kernel wakes
+/// only those whose name changed; events merge and overflow, so that one means "look again" and
+/// carries no data; a directory that is removed or moved away takes its watch with it, so the
+/// monitor opens the path anew; a directory made before the watch gives no event, so observers
+/// watch first and read then. Where there is no watch to be had (instances or watches used up) or
+/// the file system is a network's, whose other machines cause no events here, the monitor polls.
+package final class ChangeMonitor: Sendable {
+  package static let shared = ChangeMonitor()
+
+  /// How the changes of one directory are noticed.
+  package enum Detection: Sendable, Hashable {
+    case events
+    /// By looking at intervals, and why.
+    case polling(reason: String)
+  }
+
+  /// How often a polled directory is looked at, and one that is missing is looked for.
+  static let pollInterval: Duration = .milliseconds(200)
+  /// How often a healthy watch is compared with its path, at most.
+  static let checkInterval: Duration = .seconds(60)
+
+  private let state = Mutex(WatchTable())
+
+  /// Watches the directory at a path, through its replacement by another as well.
+  ///
+  /// - Parameters:
+  ///   - path: absolute; need not exist.
+  ///   - parents: directories above it whose own replacement replaces this one, too.
+  ///   - prepare: makes the directory where it is missing; called again when it was removed.
+  ///   - signal: called on the monitor's thread, so it must be short: raise a latch, enqueue work.
+  package func watch(
+    path: String, parents: [String], prepare: @escaping @Sendable () throws -> Void,
+    signal: @escaping @Sendable () -> Void
+  ) -> Watch {
+    add(WatchEntry(path: path, parents: parents, prepare: prepare, signal: signal))
+  }
+
+  /// Watches an open file for certain events, only as long as it exists.
+  func watchOpen(
+    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    _ signal: @escaping @Sendable () -> Void
+  ) -> Watch {
+    add(WatchEntry(descriptor: file.rawValue, events: events, signal: signal))
+  }
+
+  private func add(_ entry: WatchEntry) -> Watch {
+    let (id, detection, mustStart) = state.withLock { table in
+      // Excludes: the thread taking this watch's first events before its entry is in the table.
+      let id = table.insert(entry)
+      let mustStart = table.startThread()
+      return (id, table.detection(of: id), mustStart)
+    }
+    if mustStart { start() } else { state.withLock { $0.wakeIfTimed() } }
+    return Watch(monitor: self, id: id, detection: detection)
+  }
+
+  func remove(_ id: WatchTable.ID) {
+    state.withLock { $0.remove(id) }
+  }
+
+  /// For tests and figures: how often the thread has woken up, and how many watches there are.
+  package var statistics: (wakeUps: Int, watches: Int) {
+    state.withLock { ($0.wakeUps, $0.count) }
+  }
+
+  private func start() {
+    do throws(Errno) {
+      try startThread(name: "wormhole.watch") { [self] in
+        while true { turn() }
+      }
+    } catch {
+      // No thread is to be had: then nobody would ever be told. The next observer tries again, and
+      // this one looks itself at the deadline of each wait.
+      state.withLock { $0.threadFailed() }
+    }
+  }
+
+  // One round of the thread: wait, take events, decide under the lock, act outside it.
+  private func turn() {
+    let (descriptors, deadline) = state.withLock { $0.whatToWaitFor(now: .now) }
+    var ready = descriptors.map { _ in false }
+    do throws(Errno) {
+      ready = try waitReadable(descriptors, until: deadline)
+    } catch {
+      // The descriptors are ours and the call well-formed: what is left is a lack of memory in the
+      // kernel. Look at everything after a pause, as for an overflow.
+      pauseThread(Self.pollInterval)
+      ready = descriptors.map { _ in true }
+    }
+    let signals = state.withLock { $0.handle(ready: ready, now: .now) }
+    for signal in signals { signal() }
+  }
+}
+
+/// A watch, until it is cancelled or forgotten.
+package final class Watch: Sendable {
+  private let monitor: ChangeMonitor
+  private let id: WatchTable.ID
+  /// How changes are noticed, as of the beginning.
+  package let detection: ChangeMonitor.Detection
+
+  init(monitor: ChangeMonitor, id: WatchTable.ID, detection: ChangeMonitor.Detection) {
+    self.monitor = monitor
+    self.id = id
+    self.detection = detection
+  }
+
+  deinit { cancel() }
+
+  /// Ends the watch; the kernel's is freed with the last one for the same directory.
+  package func cancel() {
+    monitor.remove(id)
+  }
+}

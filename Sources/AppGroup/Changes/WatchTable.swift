@@ -1,0 +1,351 @@
+import Synchronization
+import SystemCalls
+
+/// One thing that somebody watches.
+struct WatchEntry {
+  enum Target {
+    /// The directory at a path, whichever it is.
+    case path(String, parents: [String], prepare: @Sendable () throws -> Void)
+    /// One open file, never looked for again.
+    case open(descriptor: Int32)
+  }
+
+  let target: Target
+  let events: WatchEvents
+  let signal: @Sendable () -> Void
+  /// The kernel's number, while there is a watch.
+  var number: Int32?
+  /// Which directory the watch is for.
+  var watched: FileStatus?
+  var detection: ChangeMonitor.Detection = .events
+  /// When to look again, for what is polled or missing.
+  var nextLook: ContinuousClock.Instant?
+
+  init(
+    path: String, parents: [String], prepare: @escaping @Sendable () throws -> Void,
+    signal: @escaping @Sendable () -> Void
+  ) {
+    target = .path(path, parents: parents, prepare: prepare)
+    // Everything by which a name's content may change, also under the hands of programs that do
+    // not know us: a shell's redirection ends with a close after writing.
+    events = [
+      .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted, .selfDeleted, .selfMoved,
+      .onlyDirectory, .doNotFollow,
+    ]
+    self.signal = signal
+  }
+
+  init(descriptor: Int32, events: WatchEvents, signal: @escaping @Sendable () -> Void) {
+    target = .open(descriptor: descriptor)
+    self.events = events
+    self.signal = signal
+  }
+}
+
+/// All watches of the process: which inode each is for, and what is to be done next.
+///
+/// A pure decision maker but for the inotify calls, which must not be torn apart from the table:
+/// between a removal and an addition of the same inode another thread's entry would lose its watch.
+struct WatchTable {
+  typealias ID = UInt64
+  typealias Signal = @Sendable () -> Void
+
+  private final class Descriptors: Sendable {
+    let events: FileDescriptor?
+    let wakeUp: FileDescriptor?
+    let failure: Errno?
+
+    init() {
+      var failure: Errno?
+      do throws(Errno) {
+        events = try FileDescriptor.eventQueue()
+      } catch {
+        events = nil
+        failure = error
+      }
+      do throws(Errno) {
+        wakeUp = try FileDescriptor.wakeUpCounter()
+      } catch {
+        wakeUp = nil
+        failure = error
+      }
+      self.failure = failure
+    }
+  }
+
+  private var entries: [ID: WatchEntry] = [:]
+  private var byNumber: [Int32: [ID]] = [:]
+  /// Directories above watched ones, watched for their own removal only, with the number of users.
+  private var parents: [String: (number: Int32, users: Int)] = [:]
+  private var parentNumbers: Set<Int32> = []
+  private var timed: Set<ID> = []
+  private var nextID: ID = 0
+  private var descriptors: Descriptors?
+  private var hasThread = false
+  private var nextCheck: ContinuousClock.Instant?
+  private(set) var wakeUps = 0
+
+  var count: Int { entries.count }
+
+  mutating func startThread() -> Bool {
+    guard !hasThread else { return false }
+    hasThread = true
+    return true
+  }
+
+  mutating func threadFailed() { hasThread = false }
+
+  func detection(of id: ID) -> ChangeMonitor.Detection {
+    entries[id]?.detection ?? .events
+  }
+
+  // MARK: Adding and removing
+
+  mutating func insert(_ entry: WatchEntry) -> ID {
+    nextID += 1
+    if descriptors?.events == nil { descriptors = Descriptors() }
+    entries[nextID] = entry
+    if case .path(_, let above, _) = entry.target {
+      for parent in above { addParent(parent) }
+    }
+    establish(nextID, now: .now)
+    return nextID
+  }
+
+  mutating func remove(_ id: ID) {
+    guard let entry = entries.removeValue(forKey: id) else { return }
+    timed.remove(id)
+    release(id, entry.number)
+    if case .path(_, let above, _) = entry.target {
+      for parent in above { removeParent(parent) }
+    }
+  }
+
+  private mutating func release(_ id: ID, _ number: Int32?) {
+    guard let number, var users = byNumber[number] else { return }
+    users.removeAll { $0 == id }
+    byNumber[number] = users.isEmpty ? nil : users
+    if users.isEmpty { endWatch(number) }
+  }
+
+  private mutating func endWatch(_ number: Int32) {
+    guard byNumber[number] == nil, !parentNumbers.contains(number) else { return }
+    do throws(Errno) {
+      try descriptors?.events?.removeWatch(number)
+    } catch {
+      // The directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
+      return
+    }
+  }
+
+  private mutating func addParent(_ path: String) {
+    if let parent = parents[path] {
+      parents[path] = (parent.number, parent.users + 1)
+      return
+    }
+    parents[path] = (watchParent(path), 1)
+  }
+
+  private mutating func watchParent(_ path: String) -> Int32 {
+    do throws(Errno) {
+      guard let queue = descriptors?.events else { return -1 }
+      let number = try queue.addWatch(
+        path, [.selfDeleted, .selfMoved, .onlyDirectory, .doNotFollow, .addToExisting])
+      parentNumbers.insert(number)
+      return number
+    } catch {
+      // Not there yet, or no watch left: the look once a minute finds out.
+      return -1
+    }
+  }
+
+  private mutating func removeParent(_ path: String) {
+    guard let parent = parents[path] else { return }
+    guard parent.users == 1 else {
+      parents[path] = (parent.number, parent.users - 1)
+      return
+    }
+    parents[path] = nil
+    guard !parents.values.contains(where: { $0.number == parent.number }) else { return }
+    parentNumbers.remove(parent.number)
+    endWatch(parent.number)
+  }
+
+  // MARK: Establishing
+
+  /// Gives an entry its watch, or notes when to try again.
+  private mutating func establish(_ id: ID, now: ContinuousClock.Instant) {
+    guard var entry = entries[id] else { return }
+    entry.nextLook = nil
+    switch entry.target {
+    case .open(let descriptor):
+      watch(&entry, id, "/proc/self/fd/\(descriptor)", entry.events, now: now)
+    case .path(let path, _, let prepare):
+      do {
+        try prepare()
+        entry.watched = try fileStatus(path)
+        watch(&entry, id, path, entry.events, now: now)
+        noteNetwork(&entry, path, now: now)
+      } catch {
+        entry.watched = nil
+        let reason = (error as? Errno)?.description ?? "\(error)"
+        poll(&entry, "\(path): \(reason)", now: now)
+      }
+    }
+    if entry.nextLook != nil { timed.insert(id) } else { timed.remove(id) }
+    entries[id] = entry
+  }
+
+  private mutating func watch(
+    _ entry: inout WatchEntry, _ id: ID, _ path: String, _ events: WatchEvents,
+    now: ContinuousClock.Instant
+  ) {
+    guard let queue = descriptors?.events else {
+      let reason = descriptors?.failure?.description ?? "no event queue"
+      return poll(&entry, "inotify: \(reason)", now: now)
+    }
+    do throws(Errno) {
+      // Several entries may watch one inode: their masks add up.
+      let number = try queue.addWatch(path, events.union(.addToExisting))
+      entry.number = number
+      entry.detection = .events
+      byNumber[number, default: []].append(id)
+    } catch {
+      let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
+      poll(&entry, "inotify: \(error)\(advice)", now: now)
+    }
+  }
+
+  private func poll(_ entry: inout WatchEntry, _ reason: String, now: ContinuousClock.Instant) {
+    entry.detection = .polling(reason: reason)
+    entry.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+  }
+
+  private func noteNetwork(_ entry: inout WatchEntry, _ path: String, now: ContinuousClock.Instant) {
+    do throws(Errno) {
+      let directory = try FileDescriptor.open(path, [.pathOnly, .directory])
+      guard let network = try directory.fileSystem().networkName else { return }
+      poll(&entry, "\(network) is a network file system", now: now)
+    } catch {
+      // Gone again: the watch, if there is one, will say so.
+      return
+    }
+  }
+
+  // MARK: The thread's turn
+
+  mutating func whatToWaitFor(
+    now: ContinuousClock.Instant
+  ) -> ([Int32], ContinuousClock.Instant?) {
+    var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
+    let mustCheck = entries.values.contains { if case .path = $0.target { true } else { false } }
+    if mustCheck {
+      let check = nextCheck ?? now.advanced(by: ChangeMonitor.checkInterval)
+      nextCheck = check
+      deadline = min(deadline ?? check, check)
+    } else {
+      nextCheck = nil
+    }
+    let open = [descriptors?.events?.rawValue, descriptors?.wakeUp?.rawValue].compactMap { $0 }
+    // Without a counter to wake it the thread must look by itself whether there is something new.
+    if descriptors?.wakeUp == nil {
+      deadline = min(deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
+    }
+    return (open, deadline)
+  }
+
+  /// A new entry may have to be looked at earlier than the thread plans to wake up.
+  mutating func wakeIfTimed() {
+    guard !timed.isEmpty || nextCheck == nil else { return }
+    do throws(Errno) {
+      try descriptors?.wakeUp?.raiseCounter()
+    } catch {
+      // The counter is full, so the thread is about to wake up anyway (eventfd(2), EAGAIN).
+      return
+    }
+  }
+
+  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> [Signal] {
+    wakeUps += 1
+    var signalled: Set<ID> = []
+    var lost: Set<ID> = []
+    if ready.contains(true) { takeEvents(&signalled, &lost, now: now) }
+    if let check = nextCheck, check <= now {
+      nextCheck = nil
+      lost.formUnion(replaced())
+    }
+    for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
+      signalled.insert(id)
+      if isBroken(id) { lost.insert(id) } else { entries[id]?.nextLook = now + ChangeMonitor.pollInterval }
+    }
+    for id in lost { reestablish(id, now: now) }
+    signalled.formUnion(lost)
+    return signalled.compactMap { entries[$0]?.signal }
+  }
+
+  private func isBroken(_ id: ID) -> Bool {
+    guard let entry = entries[id], case .path = entry.target else { return false }
+    return entry.number == nil
+  }
+
+  private mutating func takeEvents(
+    _ signalled: inout Set<ID>, _ lost: inout Set<ID>, now: ContinuousClock.Instant
+  ) {
+    var overflowed = false
+    var raised: [(Int32, WatchEvents)] = []
+    do throws(Errno) {
+      try descriptors?.wakeUp?.lowerCounter()
+      if let queue = descriptors?.events {
+        while try queue.takeEvents({ raised.append(($0, $1)) }) {}
+      }
+    } catch {
+      // Whatever was lost with them, a look at everything finds it.
+      overflowed = true
+    }
+    let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
+    for (number, events) in raised {
+      if events.contains(.overflowed) { overflowed = true }
+      let users = byNumber[number] ?? []
+      signalled.formUnion(users)
+      if !events.isDisjoint(with: ends) { lost.formUnion(users.filter(isReplaceable)) }
+      if parentNumbers.contains(number), !events.isDisjoint(with: ends) {
+        renewParents(number)
+        lost.formUnion(replaced())
+      }
+    }
+    if overflowed {
+      signalled.formUnion(entries.keys)
+      lost.formUnion(replaced())
+    }
+  }
+
+  private func isReplaceable(_ id: ID) -> Bool {
+    if case .path = entries[id]?.target { true } else { false }
+  }
+
+  private mutating func renewParents(_ number: Int32) {
+    parentNumbers.remove(number)
+    for (path, parent) in parents where parent.number == number {
+      parents[path] = (watchParent(path), parent.users)
+    }
+  }
+
+  /// The entries whose path does not name the watched directory any more.
+  private func replaced() -> [ID] {
+    entries.compactMap { id, entry in
+      guard case .path(let path, _, _) = entry.target, let watched = entry.watched else { return nil }
+      do throws(Errno) {
+        return try fileStatus(path).isSameFile(as: watched) ? nil : id
+      } catch {
+        return id
+      }
+    }
+  }
+
+  private mutating func reestablish(_ id: ID, now: ContinuousClock.Instant) {
+    guard let number = entries[id]?.number else { return establish(id, now: now) }
+    entries[id]?.number = nil
+    release(id, number)
+    establish(id, now: now)
+  }
+}

@@ -1,0 +1,56 @@
+import SystemCalls
+
+/// Who may use a container.
+public enum ContainerAccess: Sendable, Hashable {
+  /// Its owner only: directories are 0700 and files 0600.
+  case owner
+  /// The members of the directory's Unix group as well: directories are 2770 and files 0660.
+  case group
+
+  var directoryMode: UInt32 { self == .owner ? 0o700 : 0o2770 }
+  var fileMode: UInt32 { self == .owner ? 0o600 : 0o660 }
+
+  /// Refuses a container that lets anybody else in.
+  func check(_ status: FileStatus, path: String) throws(AppGroupError) {
+    let action = "open the container"
+    guard status.kind == .directory else {
+      throw AppGroupError(
+        .containerUnsafe, action, path: path, reason: "it is not a directory",
+        remedy: "name the directory itself")
+    }
+    let user = Program.effectiveUser
+    let mode = String(status.permissions, radix: 8)
+    switch self {
+    case .owner:
+      guard status.owner == user else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "it belongs to user \(status.owner), not to user \(user)",
+          remedy: "run as its owner, or chown it")
+      }
+      guard status.permissions & 0o7077 == 0 else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "its mode is \(mode), which lets others in", remedy: "chmod 0700 '\(path)'")
+      }
+    case .group:
+      guard status.owner == user || Program.isMember(ofGroup: status.group) else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "user \(user) is not in its group \(status.group)",
+          remedy: "add the user to the group, or chgrp it")
+      }
+      guard status.permissions == 0o2770 || status.permissions & 0o7077 == 0 else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "its mode is \(mode); a shared container's is 2770",
+          remedy: "chmod 2770 '\(path)'")
+      }
+    }
+  }
+
+  /// Whether a file inside was written by somebody who may.
+  func trusts(_ status: FileStatus, in directory: FileStatus) -> Bool {
+    self == .group || status.owner == directory.owner
+  }
+}

@@ -1,0 +1,109 @@
+import SystemCalls
+import Synchronization
+
+/// The container's directory, held open and checked.
+///
+/// Everything inside is opened relative to this descriptor, so that nothing on the way can be
+/// swapped for a link. Once a second at most an operation looks whether the path still names the
+/// same directory, and opens the new one if somebody replaced it.
+final class ContainerRoot: Sendable {
+  /// One directory, open.
+  final class Handle: Sendable {
+    let descriptor: FileDescriptor
+    let status: FileStatus
+
+    init(descriptor: consuming FileDescriptor, status: FileStatus) {
+      self.descriptor = descriptor
+      self.status = status
+    }
+  }
+
+  let path: String
+  let access: ContainerAccess
+  private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
+  private static let recheck: Duration = .seconds(1)
+
+  init(path: String, access: ContainerAccess) throws {
+    self.path = path
+    self.access = access
+    state = Mutex((try Self.open(path, access), ContinuousClock.now))
+  }
+
+  private static func open(_ path: String, _ access: ContainerAccess) throws -> Handle {
+    let action = "open the container"
+    do {
+      let named = try fileStatus(path)
+      guard named.kind == .directory else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: named.kind == .symbolicLink ? "it is a symbolic link" : "it is not a directory",
+          remedy: "name the directory itself")
+      }
+      let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      let status = try descriptor.status()
+      try access.check(status, path: path)
+      return Handle(descriptor: descriptor, status: status)
+    } catch let error as Errno {
+      guard error == .noSuchFile || error == .notDirectory else {
+        throw AppGroupError.refused(action, path: path, error)
+      }
+      throw AppGroupError(
+        .containerMissing, action, path: path, reason: "there is no such directory",
+        remedy: "mkdir -m 0700 '\(path)'", errorNumber: error.rawValue)
+    }
+  }
+
+  /// The directory that the path names (as of at most a second ago).
+  func handle() throws -> Handle {
+    let now = ContinuousClock.now
+    let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
+    if now - checked < Self.recheck { return handle }
+    return try refreshed(handle, now: now)
+  }
+
+  /// Opens the directory anew if the path names another one than before, without waiting a second:
+  /// for callers that found theirs removed.
+  func refreshed(
+    _ old: Handle, now: ContinuousClock.Instant = .now
+  ) throws -> Handle {
+    var current: FileStatus?
+    do throws(Errno) {
+      current = try fileStatus(path)
+    } catch {
+      // Opening below tells what is wrong with the path.
+      current = nil
+    }
+    let handle: Handle
+    if let current, current.isSameFile(as: old.status), current.permissions == old.status.permissions,
+      current.owner == old.status.owner
+    {
+      handle = old
+    } else {
+      handle = try Self.open(path, access)
+    }
+    state.withLock { $0 = (handle, now) }
+    return handle
+  }
+
+  /// Makes a directory inside with the container's mode; one that is there already is fine.
+  func makeDirectoryIfMissing(_ path: String, at directory: Int32) throws(Errno) {
+    do throws(Errno) {
+      try makeDirectory(path, at: directory, mode: access.directoryMode & 0o777)
+    } catch {
+      guard error == .alreadyExists else { throw error }
+      return
+    }
+    // The umask may have taken the group's bits away.
+    guard access == .group else { return }
+    let made = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+    try made.setPermissions(access.directoryMode)
+  }
+
+  /// Makes a file inside with the container's mode, for writing; fails if the name is taken.
+  func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    let file = try FileDescriptor.open(
+      path, at: directory, [.writeOnly, .create, .exclusive, .noFollow], mode: access.fileMode)
+    if access == .group { try file.setPermissions(access.fileMode) }
+    return file
+  }
+}

@@ -1,0 +1,108 @@
+import SystemCalls
+
+/// Which primitive a name belongs to: the container's directories.
+enum NameKind: String {
+  case value = "values"
+  case notification = "notifications"
+}
+
+/// The directory of one identifier: one each, so that the kernel wakes only those who watch it.
+struct NamedDirectory: Sendable {
+  let root: ContainerRoot
+  let kind: NameKind
+  let identifier: String
+  let name: EncodedName
+
+  static let identifierFile = "identifier"
+
+  init(root: ContainerRoot, kind: NameKind, identifier: String) {
+    self.root = root
+    self.kind = kind
+    self.identifier = identifier
+    name = EncodedName(identifier)
+  }
+
+  /// Relative to the container.
+  var relativePath: String { kind.rawValue + "/" + name.component }
+  var path: String { root.path + "/" + relativePath }
+
+  /// Opens the directory.
+  ///
+  /// - Returns: nil when there is none.
+  func open() throws -> FileDescriptor? {
+    for attempt in 0..<2 {
+      let handle = try root.handle()
+      do throws(Errno) {
+        let directory = try FileDescriptor.openBeneath(
+          relativePath, at: handle.descriptor.rawValue, [.pathOnly, .directory])
+        if name.longIdentifier != nil { try verify(directory) }
+        return directory
+      } catch {
+        guard error == .noSuchFile else { throw error }
+        // The whole container may have been replaced by another less than a second ago.
+        let fresh = try root.refreshed(handle)
+        if attempt > 0 || fresh === handle { return nil }
+      }
+    }
+    return nil
+  }
+
+  /// Opens the directory, and makes it where it is missing.
+  func openOrMake() throws -> FileDescriptor {
+    for _ in 0..<interruptionLimit {
+      if let directory = try open() { return directory }
+      try make()
+    }
+    throw Errno.noSuchFile
+  }
+
+  private func make() throws {
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
+    do throws(Errno) {
+      try root.makeDirectoryIfMissing(kind.rawValue, at: directory)
+      guard let identifier = name.longIdentifier else {
+        return try root.makeDirectoryIfMissing(relativePath, at: directory)
+      }
+      // A directory whose name is not enough is never seen without its identifier: rename it in.
+      let staged = kind.rawValue + "/.new-" + Nonce.next()
+      try root.makeDirectoryIfMissing(staged, at: directory)
+      do throws(Errno) {
+        let file = try root.createFile(staged + "/" + Self.identifierFile, at: directory)
+        try file.writeAll(Array(identifier.utf8))
+        try rename(staged, at: directory, to: relativePath, at: directory, .keep)
+      } catch {
+        try removeFile(staged + "/" + Self.identifierFile, at: directory)
+        try removeDirectory(staged, at: directory)
+        guard error == .alreadyExists else { throw error }
+      }
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      _ = try root.refreshed(handle)
+    }
+  }
+
+  // SHA-256 has no known collisions; should one ever be made, it is noticed and not shared.
+  private func verify(_ directory: borrowing FileDescriptor) throws {
+    let found = try Self.longIdentifier(".", at: directory.rawValue)
+    guard found.map({ Array($0.utf8) }) == Array(identifier.utf8) else {
+      throw AppGroupError(
+        .nameCollision, "open the directory of a long identifier", path: path,
+        reason: "its file \"identifier\" is missing or names another one",
+        remedy: "remove the directory if its content is not needed")
+    }
+  }
+
+  static func longIdentifier(_ path: String, at directory: Int32) throws -> String? {
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(
+        path + "/" + identifierFile, at: directory, [.readOnly, .nonBlocking])
+      guard try file.status().kind == .regular else { return nil }
+      let bytes = try file.readToEnd(expectedBytes: 4_096, maximumBytes: 16 << 20)
+      return String(validating: bytes, as: UTF8.self)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import SystemCalls
+
+/// The right to change one value, until it is ended or taken away.
+///
+/// The contract (DESIGN, "Leases"): what the holder will publish is made through the lease's own
+/// descriptor and moved out by one rename whose source is that descriptor, and a deletion is a
+/// rename into it. So a holder that was overtaken while it was suspended cannot publish any more:
+/// every step below then fails with ENOENT, which becomes `leaseLost`. Ending is closing: also the
+/// close that the kernel makes for a killed process frees the lock and wakes those who wait.
+package final class Lease: Sendable {
+  let site: LeaseSite
+  let held: HeldDirectory
+  let declaration: LeaseDeclaration
+  /// Open for writing in an exclusive lease; nil in a shared one.
+  private let staged: FileDescriptor?
+
+  /// Declares this process the holder of a lease that it has just locked. Fails with
+  /// `.noSuchFile` when the lease has already been taken away.
+  init(
+    site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration
+  ) throws(Errno) {
+    self.site = site
+    self.held = held
+    declaration = LeaseDeclaration(mode: mode, term: term)
+    let directory: Int32
+    let name: String
+    if site.fault == .stagingByPath {
+      directory = site.directory.rawValue
+      name = LeaseSite.held + "/" + declaration.name
+    } else {
+      directory = held.descriptor.rawValue
+      name = declaration.name
+    }
+    staged = try site.root.createFile(name, at: directory)
+  }
+
+  deinit {
+    guard declaration.mode == .shared else { return }
+    do throws(Errno) {
+      try removeFile(declaration.name, at: held.descriptor.rawValue)
+    } catch {
+      // Taken away or already swept; a leftover is removed by the next exclusive holder.
+      return
+    }
+  }
+
+  /// Fails if the lease was taken away. One that still stands now may be taken away the next
+  /// moment: only publishing decides.
+  package func confirm() throws {
+    if try held.isRemoved() { throw lost() }
+    guard try site.names(held) else { throw lost() }
+  }
+
+  private var stagingPlace: (directory: Int32, name: String) {
+    site.fault == .stagingByPath
+      ? (site.directory.rawValue, LeaseSite.held + "/" + declaration.name)
+      : (held.descriptor.rawValue, declaration.name)
+  }
+
+  /// Puts new content where the old one is, in one step.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole content.
+  ///   - name: the file in the site's directory.
+  ///   - exists: whether there probably is such a file; only decides what is tried first.
+  ///   - durability: with `.durable` the content is on the disk when this returns.
+  /// - Returns: the version that was published.
+  /// - Throws: `leaseLost`; nothing has changed then. After an error of the last fsync the new
+  ///   content is visible, and may be lost with the power.
+  /// - Complexity: write, rename and unlink; with `.durable` three fsyncs more.
+  func publish(
+    _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability
+  ) throws -> Version {
+    guard let staged else { preconditionFailure("a shared lease cannot publish") }
+    try staged.writeAll(bytes)
+    let version = try Version.stamp(staged)
+    if durability == .durable { try staged.synchronize() }
+    try moveOut(as: name, exists: exists)
+    if durability == .durable { try synchronizeDirectories() }
+    return version
+  }
+
+  /// Publishes a file that was written elsewhere in the site's lease directory.
+  func publish(
+    prepared: Preparation, as name: String, exists: Bool, durability: Durability
+  ) throws -> Version {
+    do throws(Errno) {
+      // Over the empty entry that declares us.
+      try rename(
+        prepared.path, at: site.directory.rawValue, to: declaration.name,
+        at: held.descriptor.rawValue)
+    } catch {
+      throw error == .noSuchFile ? lost() : error
+    }
+    try moveOut(as: name, exists: exists)
+    if durability == .durable { try synchronizeDirectories() }
+    return prepared.version
+  }
+
+  /// Removes a published file by moving it into the lease.
+  ///
+  /// - Returns: whether there was one.
+  func remove(_ name: String, durability: Durability) throws -> Bool {
+    let held = held.descriptor.rawValue
+    do throws(Errno) {
+      try rename(name, at: site.directory.rawValue, to: declaration.name, at: held)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      // Either there is nothing to remove, or the lease is gone.
+      if try self.held.isRemoved() { throw lost() }
+      return false
+    }
+    try discardOld()
+    if durability == .durable { try synchronizeDirectories() }
+    return true
+  }
+
+  // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with
+  // NOREPLACE there was none. Which applies may only change when we have lost the lease, so the
+  // loop ends.
+  private func moveOut(as name: String, exists: Bool) throws {
+    let (source, staged) = stagingPlace
+    var mode: RenameMode = exists ? .exchange : .keep
+    for _ in 0..<interruptionLimit {
+      do throws(Errno) {
+        try rename(staged, at: source, to: name, at: site.directory.rawValue, mode)
+        if mode == .exchange { try discardOld() }
+        return
+      } catch {
+        switch error {
+        case .noSuchFile where mode == .exchange:
+          // The target is missing, or ours is: NOREPLACE tells which.
+          mode = .keep
+        case .alreadyExists where mode == .keep: mode = .exchange
+        case .noSuchFile: throw lost()
+        // This file system has no such rename.
+        case .invalidArgument where mode != .replace: mode = .replace
+        default: throw error
+        }
+      }
+    }
+    throw lost()
+  }
+
+  // What came back may be anything that somebody planted; a directory is put into quarantine, for
+  // what was not written by us is not ours to delete.
+  private func discardOld() throws(Errno) {
+    let (directory, name) = stagingPlace
+    do throws(Errno) {
+      try removeFile(name, at: directory)
+    } catch {
+      switch error {
+      // A breaker has removed it already.
+      case .noSuchFile: return
+      case .isDirectory: try Quarantine.take(name, at: directory, root: site.root)
+      default: throw error
+      }
+    }
+  }
+
+  /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
+  private func synchronizeDirectories() throws(Errno) {
+    let directory = try FileDescriptor.open(
+      ".", at: site.directory.rawValue, [.readOnly, .directory])
+    try directory.synchronize()
+    guard try !held.isRemoved() else { return }
+    try held.descriptor.synchronize()
+  }
+
+  func lost() -> AppGroupError {
+    var taker: LeaseHolder?
+    do throws(Errno) {
+      taker = try site.taker(from: declaration)
+    } catch {
+      // Who it was is worth a sentence, not another error.
+      taker = nil
+    }
+    let by = taker.map { "by \($0)" } ?? "by a process that left no note"
+    return AppGroupError(
+      .leaseLost, "publish a change", path: site.path,
+      reason: "the lease was taken away \(by), because this process was stopped or held it "
+        + "longer than its term; nothing of the change is visible",
+      remedy: "read again and repeat the change", holder: taker)
+  }
+}

@@ -1,0 +1,153 @@
+import PropertyLists
+import SystemCalls
+
+/// Rules 4 and 5: how a lease is taken away, and how anybody finishes what a breaker began.
+extension LeaseSite {
+  /// Moves this generation of the lease aside and removes it. Once it is removed, its late holder
+  /// can publish nothing any more: a removed directory accepts no entry and yields none.
+  ///
+  /// Doing so to an innocent holder is safe, too (it tries again), so the look and the rename need
+  /// not be one step.
+  func breakLease(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
+    guard try names(held) else { return }
+    let broken = Self.brokenPrefix + Nonce.next()
+    do throws(Errno) {
+      try rename(
+        Self.held, at: directory.rawValue, to: Self.lease + "/" + broken, at: directory.rawValue)
+    } catch {
+      // Another breaker was quicker.
+      guard error == .noSuchFile else { throw error }
+      return
+    }
+    try note(victim)
+    try clear(broken)
+  }
+
+  /// Removes every lease that was taken away and not yet removed, whoever took it.
+  func clearBroken() throws(Errno) {
+    let lease = try openLeaseDirectory()
+    for entry in try lease.entries() where entry.name.hasPrefix(Self.brokenPrefix) {
+      try clear(entry.name.text)
+    }
+  }
+
+  private func clear(_ broken: String) throws(Errno) {
+    let path = Self.lease + "/" + broken
+    for _ in 0..<interruptionLimit {
+      do throws(Errno) {
+        let victim = try FileDescriptor.openBeneath(
+          path, at: directory.rawValue, [.readOnly, .directory])
+        for entry in try victim.entries() { try remove(entry, at: victim.rawValue) }
+        try removeDirectory(path, at: directory.rawValue)
+        return
+      } catch {
+        switch error {
+        // A helper finished it.
+        case .noSuchFile: return
+        // The late holder made another entry meanwhile; each of its attempts makes one.
+        case .directoryNotEmpty, .alreadyExists: continue
+        // Not a directory: nobody's lease, and nothing of ours.
+        case .notDirectory, .tooManyLinks: return try removeFile(path, at: directory.rawValue)
+        default: throw error
+        }
+      }
+    }
+    throw .directoryNotEmpty
+  }
+
+  private func remove(
+    _ entry: FileDescriptor.Entry, at directory: Int32
+  ) throws(Errno) {
+    do throws(Errno) {
+      try removeFile(entry.name, at: directory)
+    } catch {
+      switch error {
+      case .noSuchFile: return
+      case .isDirectory: try removeDirectory(entry.name, at: directory)
+      default: throw error
+      }
+    }
+  }
+
+  /// Removes what dead predecessors left in the lease; only for its exclusive holder.
+  func removeLeftovers(
+    _ names: [FileDescriptor.Entry], in held: HeldDirectory
+  ) throws(Errno) {
+    for entry in names { try remove(entry, at: held.descriptor.rawValue) }
+  }
+
+  /// Removes content on its way whose writer has died: nobody has it locked any more.
+  func removeAbandonedPreparations() throws(Errno) {
+    let lease = try openLeaseDirectory()
+    for entry in try lease.entries() where entry.name.hasPrefix(Self.preparedPrefix) {
+      do throws(Errno) {
+        let file = try FileDescriptor.open(
+          entry.name.text, at: lease.rawValue, [.readOnly, .noFollow, .nonBlocking])
+        if try file.tryLock(.exclusive) { try remove(entry, at: lease.rawValue) }
+      } catch {
+        // Its writer was quicker, or renamed it into the lease.
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+  }
+}
+
+/// `taken.plist`: tells a late holder who took its lease away. Written by the breaker, by rename;
+/// where that fails the late holder learns that it lost the lease, but not to whom.
+extension LeaseSite {
+  private func note(_ victim: LeaseDeclaration?) throws(Errno) {
+    let breaker = ProcessIdentity.current
+    var content: PropertyListValue = [
+      "breakerProcess": .integer(Int64(breaker.processID)),
+      "breakerStart": .integer(Int64(clamping: breaker.startTicks)),
+      "breakerNamespace": .integer(Int64(clamping: breaker.namespace)),
+      "bootTimeMilliseconds": .integer(Int64(clamping: bootTimeNanoseconds() / 1_000_000)),
+    ]
+    if let victim { content["victim"] = .string(victim.name) }
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try content.binaryBytes()
+    } catch {
+      preconditionFailure("numbers and an ASCII name are a property list: \(error)")
+    }
+    let staged = Self.lease + "/" + Self.preparedPrefix + Nonce.next()
+    do throws(Errno) {
+      let file = try root.createFile(staged, at: directory.rawValue)
+      try file.writeAll(bytes)
+      try rename(staged, at: directory.rawValue, to: Self.taken, at: directory.rawValue)
+    } catch {
+      // On a full disk the lease must still be taken away; the note is a courtesy.
+      guard error == .noSpace || error == .diskQuotaExceeded || error == .noSuchFile else {
+        throw error
+      }
+      do throws(Errno) { try removeFile(staged, at: directory.rawValue) } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+  }
+
+  /// Who took the lease away from this holder, if the breaker could still write it down.
+  func taker(from victim: LeaseDeclaration) throws(Errno) -> LeaseHolder? {
+    let content: PropertyListValue
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(
+        Self.taken, at: directory.rawValue, [.readOnly, .nonBlocking])
+      let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
+      content = try PropertyListValue(bytes: bytes)
+    } catch let error as Errno {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    } catch {
+      // A damaged note is as good as none.
+      return nil
+    }
+    guard content["victim"]?.stringValue == victim.name,
+      let process = content["breakerProcess"]?.int64Value.flatMap({ Int32(exactly: $0) }),
+      let start = content["breakerStart"]?.uint64Value,
+      let namespace = content["breakerNamespace"]?.uint64Value
+    else { return nil }
+    return LeaseHolder(
+      identity: ProcessIdentity(processID: process, startTicks: start, namespace: namespace),
+      held: nil)
+  }
+}

@@ -1,0 +1,67 @@
+import SystemCalls
+
+/// Who holds a lease, since when and for how long at most: the name of the entry that every holder
+/// makes in the lease's directory, so that saying so costs no extra write.
+///
+/// `<x|s>-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex; x is
+/// exclusive and its entry holds what will be published, s is shared and its entry is empty.
+struct LeaseDeclaration: Hashable, Sendable {
+  let mode: LockMode
+  let identity: ProcessIdentity
+  /// When the lease was taken, on the clock that all processes of this machine share.
+  let since: UInt64
+  let term: Duration
+  let name: String
+
+  /// No term that a directory entry claims counts for more than this, whoever wrote it.
+  static let longestTerm: Duration = .seconds(3_600)
+
+  /// This process takes the lease now.
+  init(mode: LockMode, term: Duration) {
+    self.mode = mode
+    identity = .current
+    since = bootTimeNanoseconds() / 1_000_000
+    self.term = min(term, Self.longestTerm)
+    let (seconds, attoseconds) = self.term.components
+    let milliseconds = UInt64(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
+    name =
+      (mode == .exclusive ? "x-" : "s-") + Self.prefix + String(since, radix: 16) + "-"
+      + String(milliseconds, radix: 16) + "-" + Nonce.next()
+  }
+
+  private static var prefix: String {
+    let identity = ProcessIdentity.current
+    return String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
+      + "-" + String(identity.namespace, radix: 16) + "-"
+  }
+
+  /// Reads an entry's name; nil when it declares nothing.
+  init?(_ entry: FileName) {
+    let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard fields.count == 7, fields[0].count == 1 else { return nil }
+    let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
+    guard let processID = numbers[0].flatMap({ Int32(exactly: $0) }), let start = numbers[1],
+      let namespace = numbers[2], let since = numbers[3], let term = numbers[4]
+    else { return nil }
+    switch fields[0].first {
+    case UInt8(ascii: "x"): mode = .exclusive
+    case UInt8(ascii: "s"): mode = .shared
+    default: return nil
+    }
+    identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
+    self.since = since
+    self.term =
+      term > 3_600_000 ? Self.longestTerm : min(.milliseconds(Int64(term)), Self.longestTerm)
+    name = entry.text
+  }
+
+  /// For how long it has been held, if that can be told from the entry alone.
+  ///
+  /// Nil for an entry of a process in another namespace, possibly on another machine: the clocks may
+  /// differ. Nil, too, for a beginning that lies in the future.
+  var age: Duration? {
+    let now = bootTimeNanoseconds() / 1_000_000
+    guard identity.isVisible, since <= now else { return nil }
+    return .milliseconds(Int64(min(now - since, UInt64(Int64.max))))
+  }
+}

@@ -1,0 +1,171 @@
+import SystemCalls
+
+/// One attempt after another to get a lease, until it is there or the deadline has passed.
+///
+/// The request never blocks: `attempt()` makes system calls and says what to wait for, and its
+/// caller waits, blocking a thread of its own or suspending a task. Schedule of a contended lease:
+///
+/// ```
+/// this process                          the holder
+/// flock LOCK_NB: busy                   …works
+/// a few tries at short intervals        …closes: unlocked, one of the tries succeeds
+///   (all fail) watch held, try again    …still works
+/// wait ── until its close is told ───── closes
+///      └─ or every 50 ms: is it stopped, is its term over? then take the lease away
+/// ```
+final class LeaseRequest {
+  enum Step {
+    case acquired(Lease)
+    /// Nothing to do before the latch is raised or this moment comes.
+    case wait(until: ContinuousClock.Instant)
+  }
+
+  /// How long a process that is stopped keeps its lease at least.
+  static let grace: Duration = .milliseconds(50)
+  /// How often it is tried again before sleeping, and at which intervals.
+  private static let shortTries = 8
+
+  let site: LeaseSite
+  let mode: LockMode
+  let term: Duration
+  let deadline: ContinuousClock.Instant
+  let latch = WakeLatch()
+
+  private var held: HeldDirectory?
+  private var watch: Watch?
+  private var gateWatch: Watch?
+  private var tries = 0
+  private var observed = Observed()
+  private var gate: LeaseGate
+
+  init(
+    site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant
+  ) {
+    self.site = site
+    self.mode = mode
+    self.term = term
+    self.deadline = deadline
+    gate = LeaseGate(site: site)
+  }
+
+  /// Tries to get the lease now.
+  ///
+  /// - Throws: `timedOut`, naming the holder, when the deadline has passed; it is tried once even
+  ///   after that, so a deadline in the past means "only if it is free".
+  func attempt() throws -> Step {
+    while true {
+      do {
+        if let lease = try tryOnce() { return .acquired(lease) }
+      } catch let error as Errno where error == .noSuchFile {
+        // Taken away between two of our steps: a new generation.
+        forget()
+      }
+      let now = ContinuousClock.now
+      if now >= deadline { throw try timedOut() }
+      if tries < Self.shortTries {
+        // 20, 40, 80, 160, 160 … µs: the close is told just before the lock is free (DESIGN §6).
+        pauseThread(.microseconds(20 << min(tries, 3)))
+        tries += 1
+        continue
+      }
+      tries = 0
+      guard try armed() else { continue }
+      if try takenAway(now: now) { continue }
+      return .wait(until: min(deadline, now.advanced(by: Self.grace)))
+    }
+  }
+
+  private func forget() {
+    held = nil
+    watch = nil
+    observed = Observed()
+  }
+
+  private func tryOnce() throws -> Lease? {
+    if mode == .shared, try !gate.isOpen() { return nil }
+    gateWatch = nil
+    let held = try self.held ?? site.openHeld()
+    guard try held.descriptor.tryLock(mode) else {
+      if try site.names(held) { self.held = held } else { forget() }
+      return nil
+    }
+    guard try site.names(held) else {
+      forget()
+      return nil
+    }
+    try beginHolding(held)
+    let lease = try Lease(site: site, held: held, mode: mode, term: term)
+    // Closing our own waiting descriptor later must not end the lease: the lease owns it now.
+    self.held = nil
+    watch = nil
+    gate.leave()
+    return lease
+  }
+
+  // Rule 5: nobody acts as holder of a new generation before every older one is removed.
+  private func beginHolding(_ held: HeldDirectory) throws(Errno) {
+    var isClean = false
+    var leftovers: [FileDescriptor.Entry] = []
+    // One call shows all there is in a healthy lease; a second look is worth it only for litter.
+    _ = try held.descriptor.nextEntries { entry in
+      if entry.name.bytes.elementsEqual(LeaseSite.cleanMark.utf8) {
+        isClean = true
+      } else {
+        leftovers.append(entry)
+      }
+    }
+    if mode == .exclusive, !leftovers.isEmpty {
+      try site.removeLeftovers(
+        held.descriptor.entries().filter { !$0.name.hasPrefix(LeaseSite.cleanMark) }, in: held)
+    }
+    guard !isClean, site.fault != .actingBeforeRemoval else { return }
+    try site.clearBroken()
+    do throws(Errno) {
+      _ = try site.root.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
+    } catch {
+      // Another shared holder came to the same end.
+      guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  // Watch first, then try again: a lock that is freed in between is not missed.
+  private func armed() throws -> Bool {
+    if mode == .exclusive { try gate.announce() }
+    if watch != nil { return true }
+    guard let held else { return try mode == .shared && armedAtGate() }
+    let latch = latch
+    watch = ChangeMonitor.shared.watchOpen(
+      held.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+    ) { latch.raise() }
+    return false
+  }
+
+  private func armedAtGate() throws -> Bool {
+    if gateWatch != nil { return true }
+    let latch = latch
+    gateWatch = try gate.watchQueue { latch.raise() }
+    return false
+  }
+
+  private func takenAway(now: ContinuousClock.Instant) throws -> Bool {
+    guard let held else {
+      guard try gate.takeAwayIfOverdue(observed: &observed, now: now) else { return false }
+      gateWatch = nil
+      return true
+    }
+    guard let overdue = try observed.overdue(held, now: now) else { return false }
+    try site.breakLease(held, from: overdue.declaration)
+    forget()
+    return true
+  }
+
+  private func timedOut() throws -> AppGroupError {
+    var holder: LeaseHolder?
+    if let held { holder = try observed.holder(held) }
+    let who = holder.map { "\($0) holds its lease" } ?? "it is in use"
+    return AppGroupError(
+      .timedOut, mode == .exclusive ? "change it" : "share it", path: site.path,
+      reason: "the deadline passed while \(who)",
+      remedy: "try again, or with a later deadline", holder: holder)
+  }
+}

@@ -1,0 +1,97 @@
+import SystemCalls
+
+/// The place of one lease: the directory of a value, in which `lease/` lies.
+///
+/// ```
+/// <directory>/value.plist           what the lease protects; published in one rename
+/// <directory>/lease/held/           the lease; holding it is flock(2) on this directory
+/// <directory>/lease/held/clean      every broken-* that there was is gone (rule 5)
+/// <directory>/lease/held/x-…, s-…   a holder's declaration; x holds what it will publish (rule 2)
+/// <directory>/lease/broken-<nonce>/ a lease that was taken away, being removed (rule 4)
+/// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
+/// <directory>/lease/gate            writers that wait lock it; new readers queue behind them
+/// <directory>/lease/taken.plist     who was last to take the lease away, and from whom
+/// ```
+final class LeaseSite: Sendable {
+  /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher.
+  let directory: FileDescriptor
+  let root: ContainerRoot
+  /// For sentences only.
+  let path: String
+  let fault: LeaseFault?
+
+  static let lease = "lease"
+  static let held = "lease/held"
+  static let gate = "lease/gate"
+  static let taken = "lease/taken.plist"
+  static let brokenPrefix = "broken-"
+  static let preparedPrefix = "prepared-"
+  static let cleanMark = "clean"
+
+  init(
+    directory: consuming FileDescriptor, root: ContainerRoot, path: String, fault: LeaseFault? = nil
+  ) {
+    self.directory = directory
+    self.root = root
+    self.path = path
+    self.fault = fault
+  }
+
+  /// Opens `lease/held`, and makes it where it is missing.
+  func openHeld() throws(Errno) -> HeldDirectory {
+    for _ in 0..<interruptionLimit {
+      do throws(Errno) {
+        let descriptor = try FileDescriptor.openBeneath(
+          Self.held, at: directory.rawValue, [.readOnly, .directory])
+        return HeldDirectory(descriptor, status: try descriptor.status())
+      } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+      do throws(Errno) {
+        try root.makeDirectoryIfMissing(Self.held, at: directory.rawValue)
+      } catch {
+        guard error == .noSuchFile else { throw error }
+        try root.makeDirectoryIfMissing(Self.lease, at: directory.rawValue)
+      }
+    }
+    // Somebody moves the directory away as fast as we make it.
+    throw .noSuchFile
+  }
+
+  /// Whether the path still names this directory: the check after locking (rule 1).
+  func names(_ held: HeldDirectory) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(Self.held, at: directory.rawValue).isSameFile(as: held.status)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return false
+    }
+  }
+
+  func openLeaseDirectory() throws(Errno) -> FileDescriptor {
+    try FileDescriptor.openBeneath(Self.lease, at: directory.rawValue, [.readOnly, .directory])
+  }
+}
+
+/// One generation of a lease: the directory that was at `lease/held` when it was opened.
+final class HeldDirectory: Sendable {
+  let descriptor: FileDescriptor
+  let status: FileStatus
+
+  init(_ descriptor: consuming FileDescriptor, status: FileStatus) {
+    self.descriptor = descriptor
+    self.status = status
+  }
+
+  /// A removed directory has no links any more: whoever holds it has lost the lease (rule 4).
+  func isRemoved() throws(Errno) -> Bool { try descriptor.status().links == 0 }
+}
+
+/// What the torture program breaks on purpose, to show that it would notice.
+package enum LeaseFault: Sendable {
+  /// The staged file is made and renamed by path instead of through the holder's descriptor, so it
+  /// may land in a successor's lease: against rule 2.
+  case stagingByPath
+  /// A new holder acts before the leases that were taken away are removed: against rule 5.
+  case actingBeforeRemoval
+}

@@ -1,0 +1,78 @@
+import SystemCalls
+
+/// What a waiter has seen of the holders so far: rule 3, when is a holder overdue?
+///
+/// - its own declared term has passed, by its own clock if we share it, else since we first saw it;
+/// - or /proc says that it is stopped, and we have seen it there for the grace already;
+/// - or it has declared nothing at all (stopped between locking and declaring, or not one of us)
+///   and /proc/locks names a stopped process, or the default term has passed since we began to look.
+struct Observed {
+  struct Overdue {
+    let declaration: LeaseDeclaration?
+  }
+
+  private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
+  private var undeclaredSince: ContinuousClock.Instant?
+
+  mutating func overdue(
+    _ held: HeldDirectory, now: ContinuousClock.Instant
+  ) throws(Errno) -> Overdue? {
+    let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
+    firstSeen = firstSeen.filter { living.contains($0.key) }
+    guard !living.isEmpty else {
+      return try undeclaredIsOverdue(held.status, now: now) ? Overdue(declaration: nil) : nil
+    }
+    undeclaredSince = nil
+    for declaration in living {
+      let since = firstSeen[declaration] ?? now
+      firstSeen[declaration] = since
+      let seen = since.duration(to: now)
+      if declaration.age ?? seen >= declaration.term { return Overdue(declaration: declaration) }
+      if seen >= LeaseRequest.grace, declaration.identity.status?.isStopped == true {
+        return Overdue(declaration: declaration)
+      }
+    }
+    return nil
+  }
+
+  /// The same for a lock that nobody declares: a gate, or a lease in its first moment.
+  mutating func undeclaredIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    guard let since = undeclaredSince else {
+      undeclaredSince = now
+      return false
+    }
+    let seen = since.duration(to: now)
+    if seen >= LeaseTerm.standard { return true }
+    guard seen >= LeaseRequest.grace else { return false }
+    return try lockHolders(of: file).contains { ProcessStatus.of($0)?.isStopped == true }
+  }
+
+  /// The process that should be named to those who wait.
+  func holder(_ held: HeldDirectory) throws(Errno) -> LeaseHolder? {
+    for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
+      return LeaseHolder(identity: declaration.identity, held: declaration.age)
+    }
+    guard let visible = try lockHolders(of: held.status).first else { return nil }
+    return LeaseHolder(visible: visible, held: nil)
+  }
+
+  static func declarations(in held: HeldDirectory) throws(Errno) -> [LeaseDeclaration] {
+    try held.descriptor.entries().compactMap { LeaseDeclaration($0.name) }
+  }
+
+  // The kernel has freed the lock of a process that is gone; what it left is not in anyone's way.
+  private static func mayLive(_ declaration: LeaseDeclaration) -> Bool {
+    guard declaration.identity.isVisible else { return true }
+    guard let status = declaration.identity.status else { return false }
+    return !status.isDead
+  }
+}
+
+/// For how long a lease is held at most.
+public enum LeaseTerm {
+  /// The term of a change that says nothing else: 2 seconds. A holder that takes longer keeps the
+  /// lease as long as nobody else wants it.
+  public static let standard: Duration = .seconds(2)
+}

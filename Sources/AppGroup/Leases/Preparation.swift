@@ -1,0 +1,45 @@
+import SystemCalls
+
+/// Content that is written, and fsynced, before the lease is taken: the time under a lease stays
+/// short however large or durable the content is.
+///
+/// The file lies in the site's `lease` directory, locked by its writer: one that nobody has locked
+/// was left by a dead process, and is removed by whoever prepares next.
+final class Preparation: Sendable {
+  let path: String
+  let version: Version
+  private let site: LeaseSite
+  private let file: FileDescriptor
+
+  /// Content of at least this size is prepared, smaller content only if it is to be durable.
+  static let worthwhileBytes = 65_536
+
+  init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
+    self.site = site
+    try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: site.directory.rawValue)
+    try site.removeAbandonedPreparations()
+    let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
+    let file = try site.root.createFile(path, at: site.directory.rawValue)
+    do throws(Errno) {
+      // Free: nobody but a sweeper opens it, and that one removes it, so renaming it will fail.
+      _ = try file.tryLock(.exclusive)
+      try file.writeAll(bytes)
+      version = try Version.stamp(file)
+      if durability == .durable { try file.synchronize() }
+    } catch {
+      try removeFile(path, at: site.directory.rawValue)
+      throw error
+    }
+    self.path = path
+    self.file = file
+  }
+
+  deinit {
+    do throws(Errno) {
+      try removeFile(path, at: site.directory.rawValue)
+    } catch {
+      // Published, or swept: either way it is not here any more.
+      return
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import PropertyLists
+import SystemCalls
+
+/// One change of a value from beginning to end: get the lease, do the work, publish; begin again
+/// when the lease was taken away meanwhile.
+///
+/// Like `LeaseRequest` it never waits itself: `step()` is called again after each wait.
+final class Change<Result: Sendable> {
+  enum Step {
+    case done(Result)
+    case wait(until: ContinuousClock.Instant)
+  }
+
+  /// How a change is made: for how long, until when, and whether again after a lost lease.
+  struct Terms {
+    var term = LeaseTerm.standard
+    var deadline: ContinuousClock.Instant
+    var repeatsAfterLoss = true
+  }
+
+  typealias Work = @Sendable (Lease) throws -> Result
+
+  private let value: Value
+  private let terms: Terms
+  private let prepare: @Sendable (LeaseSite) throws -> Work
+  private var request: LeaseRequest?
+  private var work: Work?
+
+  /// - Parameter prepare: what can be done before the lease is there; returns what must be done
+  ///   under it. Both are called again after a lost lease.
+  init(
+    _ value: Value, _ terms: Terms, prepare: @escaping @Sendable (LeaseSite) throws -> Work
+  ) {
+    self.value = value
+    self.terms = terms
+    self.prepare = prepare
+  }
+
+  /// What to raise when the change is to look again.
+  var latch: WakeLatch? { request?.latch }
+
+  func step() throws -> Step {
+    try reporting("change the value", path: value.path) {
+      while true {
+        let request = try current()
+        switch try request.attempt() {
+        case .wait(let deadline): return .wait(until: deadline)
+        case .acquired(let lease):
+          self.request = nil
+          guard let result = try perform(lease) else { continue }
+          return .done(result)
+        }
+      }
+    }
+  }
+
+  private func current() throws -> LeaseRequest {
+    if let request { return request }
+    let site = LeaseSite(
+      directory: try value.directory.openOrMake(), root: value.container.root, path: value.path,
+      fault: value.container.fault)
+    work = try prepare(site)
+    let request = LeaseRequest(
+      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+    self.request = request
+    return request
+  }
+
+  /// - Returns: nil when the lease was lost and the change is to begin again.
+  private func perform(_ lease: Lease) throws -> Result? {
+    guard let work else { preconditionFailure("a request is made together with its work") }
+    do {
+      return try work(lease)
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
+      return nil
+    } catch let error as Errno where error == .noSuchFile {
+      // A step before publishing found the lease's directory removed.
+      let lost = lease.lost()
+      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw lost }
+      return nil
+    }
+  }
+
+  /// Makes the change, blocking the calling thread while another process holds the lease.
+  func run() throws -> Result {
+    while true {
+      switch try step() {
+      case .done(let result): return result
+      case .wait(let deadline): latch?.block(until: deadline)
+      }
+    }
+  }
+}
+
+/// Makes a change from a task: its system calls run where blocking is allowed, its waits suspend.
+func runSuspending<Result: Sendable>(
+  _ make: @escaping @Sendable () -> Change<Result>
+) async throws -> Result {
+  // One step at a time touches the change, so handing it from thread to thread is safe; the box
+  // says so to the compiler with a lock that is never contended.
+  let box = ChangeBox(make)
+  while true {
+    try Task.checkCancellation()
+    switch try await Blocking.run({ try box.step() }) {
+    case .done(let result): return result
+    case .wait(let deadline): await box.latch?.suspend(until: deadline)
+    }
+  }
+}

@@ -1,0 +1,64 @@
+public import PropertyLists
+
+/// What a value was at one moment: whole, and read without any lock.
+public struct Snapshot: Sendable {
+  private let content: Result<[UInt8]?, AppGroupError>
+  private let path: String
+  /// Which publication this is; nil when the value was never written, or was removed.
+  public let version: Version?
+
+  init(bytes: [UInt8]?, version: Version?, path: String) {
+    content = .success(bytes)
+    self.version = version
+    self.path = path
+  }
+
+  init(failure: AppGroupError, version: Version?, path: String) {
+    content = .failure(failure)
+    self.version = version
+    self.path = path
+  }
+
+  /// Whether the value was never written, or was removed.
+  public var isAbsent: Bool { version == nil }
+
+  /// The file's bytes; nil when there is no value.
+  ///
+  /// - Throws: `AppGroupError`, as reading the file did.
+  public func bytes() throws -> [UInt8]? { try content.get() }
+
+  /// The value; nil only when it was never written or was removed.
+  ///
+  /// - Throws: `AppGroupError.damaged` for bytes that are no property list, or a hostile one.
+  public func propertyList(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
+    guard let bytes = try content.get() else { return nil }
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: bytes, limits: limits)
+    } catch {
+      throw AppGroupError.damaged(path, error)
+    }
+  }
+
+  /// The value as a type of the program's own.
+  ///
+  /// - Throws: `AppGroupError.damaged` for bytes that are no property list, a hostile one, or one of
+  ///   another shape.
+  public func decode<Content: Decodable>(
+    _ type: Content.Type = Content.self, limits: PropertyListLimits = .standard
+  ) throws -> Content? {
+    guard let bytes = try content.get() else { return nil }
+    do {
+      return try PropertyListCoding.decode(type, from: bytes, limits: limits)
+    } catch {
+      throw AppGroupError.damaged(path, error)
+    }
+  }
+}
+
+extension AppGroupError {
+  static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
+    AppGroupError(
+      .damaged, "read the value", path: path, reason: "\(error)",
+      remedy: "replace it, remove it, or have it put into quarantine (wormhole doctor)")
+  }
+}

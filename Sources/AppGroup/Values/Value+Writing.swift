@@ -1,0 +1,203 @@
+public import PropertyLists
+import SystemCalls
+
+extension Value {
+  /// Puts a new value where the old one is, whatever that is.
+  ///
+  /// - Parameters:
+  ///   - value: the new value.
+  ///   - durability: what the write survives.
+  ///   - deadline: until when to wait for the lease; already past means "only if it is free now".
+  ///     By default `standardWait` from now.
+  /// - Returns: the version that was published.
+  /// - Throws: `AppGroupError`: `timedOut`, naming the holder; `unsupportedValue`; `noSpace` and
+  ///   what else the file system refuses. The old value is intact then.
+  /// - Complexity: create, write, rename and unlink, and eight cheap calls for the lease;
+  ///   `.durable` adds three fsyncs. Content of 64 KiB and more, and durable content, is written
+  ///   before the lease is taken.
+  @discardableResult
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Version {
+    try replace(withBytes: encode(value), durability: durability, until: deadline)
+  }
+
+  /// Puts new bytes, which the caller vouches are a property list, where the old ones are.
+  @discardableResult
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Version {
+    try replacement(bytes, durability, deadline).run()
+  }
+
+  /// Removes the value: afterwards it reads as never written.
+  ///
+  /// - Returns: whether there was one.
+  /// - Throws: `AppGroupError`: `timedOut`, naming the holder, or what the file system refuses.
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try removal(durability, deadline).run()
+  }
+
+  /// Reads the value, changes it and publishes the result, and nobody else's change comes between.
+  ///
+  /// - Parameters:
+  ///   - durability: what the write survives.
+  ///   - deadline: until when to wait for the lease; by default `standardWait` from now.
+  ///   - term: how long `body` may take before others may take the lease away.
+  ///   - repeatsAfterLoss: whether to begin again, silently, when they did (because this process was
+  ///     stopped in the middle, for example). `body` then runs **more than once**, each time with
+  ///     the latest value: it should have no other effects. Otherwise `leaseLost` is thrown.
+  ///   - body: gets the value, nil if there is none, and leaves the new one there; nil removes it.
+  ///     A value left as it was is not published again. What it throws leaves everything as it was.
+  /// - Returns: what `body` returns.
+  /// - Throws: what `body` throws, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` naming who
+  ///   took it, or what the file system refuses.
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = LeaseTerm.standard, repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) throws -> Result {
+    try modification(durability, deadline, term, repeatsAfterLoss, body).run()
+  }
+
+  // MARK: The same for tasks
+
+  /// Puts a new value where the old one is; see the form without `async`. Cancelling the task ends
+  /// the wait for the lease with `CancellationError`.
+  @discardableResult
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Version {
+    let bytes = try encode(value)
+    return try await replace(withBytes: bytes, durability: durability, until: deadline)
+  }
+
+  /// Puts new bytes where the old ones are; see the form without `async`.
+  @discardableResult
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Version {
+    try await runSuspending { replacement(bytes, durability, deadline) }
+  }
+
+  /// Removes the value; see the form without `async`.
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Bool {
+    try await runSuspending { removal(durability, deadline) }
+  }
+
+  /// Reads, changes and publishes; see the form without `async`. `body` runs on a thread that may
+  /// block.
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = LeaseTerm.standard, repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) async throws -> Result {
+    try await runSuspending {
+      modification(durability, deadline, term, repeatsAfterLoss, body)
+    }
+  }
+
+  /// The value now; see the form without `async`.
+  public func read(limits: PropertyListLimits = .standard) async throws -> PropertyListValue? {
+    try await Blocking.run { try read(limits: limits) }
+  }
+
+  /// The value now as bytes, with its version; see the form without `async`.
+  public func snapshot(limits: PropertyListLimits = .standard) async throws -> Snapshot {
+    try await Blocking.run { try snapshot(limits: limits) }
+  }
+}
+
+extension Value {
+  private func encode(_ value: PropertyListValue) throws -> [UInt8] {
+    do throws(PropertyListError) {
+      return try value.binaryBytes()
+    } catch {
+      throw AppGroupError(
+        .unsupportedValue, "write the value", path: path, reason: error.description)
+    }
+  }
+
+  private func deadline(_ given: ContinuousClock.Instant?) -> ContinuousClock.Instant {
+    given ?? .now.advanced(by: Self.standardWait)
+  }
+
+  private func replacement(
+    _ bytes: [UInt8], _ durability: Durability, _ given: ContinuousClock.Instant?
+  ) -> Change<Version> {
+    let name = fileName
+    let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
+    let firstTime = directoryDurability(durability)
+    return Change(self, .init(deadline: deadline(given))) { site in
+      try firstTime()
+      guard isPrepared else {
+        return { lease in
+          try lease.publish(bytes, as: name, exists: true, durability: durability)
+        }
+      }
+      let prepared = try Preparation(bytes, at: site, durability: durability)
+      return { lease in
+        try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
+      }
+    }
+  }
+
+  private func removal(
+    _ durability: Durability, _ given: ContinuousClock.Instant?
+  ) -> Change<Bool> {
+    let name = fileName
+    return Change(self, .init(deadline: deadline(given))) { _ in
+      { lease in try lease.remove(name, durability: durability) }
+    }
+  }
+
+  private func modification<Result: Sendable>(
+    _ durability: Durability, _ given: ContinuousClock.Instant?, _ term: Duration,
+    _ repeatsAfterLoss: Bool,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) -> Change<Result> {
+    let terms = Change<Result>.Terms(
+      term: term, deadline: deadline(given), repeatsAfterLoss: repeatsAfterLoss)
+    let name = fileName
+    let firstTime = directoryDurability(durability)
+    return Change(self, terms) { _ in
+      try firstTime()
+      return { lease in
+        let old = try read()
+        var new = old
+        let result = try body(&new)
+        if let new {
+          guard new != old else { return result }
+          _ = try lease.publish(
+            encode(new), as: name, exists: old != nil, durability: durability)
+        } else if old != nil {
+          _ = try lease.remove(name, durability: durability)
+        }
+        return result
+      }
+    }
+  }
+
+  /// A durable value is worth nothing in a directory that the power takes: the ones above are put
+  /// on the disk as well, once for each of this process's handles of the value.
+  private func directoryDurability(_ durability: Durability) -> @Sendable () throws -> Void {
+    guard durability == .durable else { return {} }
+    return {
+      let handle = try container.root.handle()
+      let parent = try FileDescriptor.openBeneath(
+        directory.kind.rawValue, at: handle.descriptor.rawValue, [.readOnly, .directory])
+      try parent.synchronize()
+      try handle.descriptor.synchronize()
+    }
+  }
+}
