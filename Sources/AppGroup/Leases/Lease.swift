@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 
 /// The right to change one value, until it is ended or taken away.
@@ -13,6 +14,8 @@ package final class Lease: Sendable {
   let declaration: LeaseDeclaration
   /// Open for writing in an exclusive lease; nil in a shared one.
   private let staged: FileDescriptor?
+  /// Whether the entry that declares us is still there as far as we know.
+  private let isDeclared = Atomic(true)
 
   /// Declares this process the holder of a lease that it has just locked. Fails with
   /// `.noSuchFile` when the lease has already been taken away.
@@ -35,9 +38,10 @@ package final class Lease: Sendable {
   }
 
   deinit {
-    guard declaration.mode == .shared else { return }
+    guard isDeclared.load(ordering: .relaxed) else { return }
+    let (directory, name) = stagingPlace
     do throws(Errno) {
-      try removeFile(declaration.name, at: held.descriptor.rawValue)
+      try removeFile(name, at: directory)
     } catch {
       // Taken away or already swept; a leftover is removed by the next exclusive holder.
       return
@@ -111,6 +115,7 @@ package final class Lease: Sendable {
       return false
     }
     try discardOld()
+    isDeclared.store(false, ordering: .relaxed)
     if durability == .durable { try synchronizeDirectories() }
     return true
   }
@@ -125,6 +130,7 @@ package final class Lease: Sendable {
       do throws(Errno) {
         try rename(staged, at: source, to: name, at: site.directory.rawValue, mode)
         if mode == .exchange { try discardOld() }
+        isDeclared.store(false, ordering: .relaxed)
         return
       } catch {
         switch error {
