@@ -19,10 +19,7 @@ struct BinaryPropertyListReader {
     var reader = BinaryPropertyListReader(document: document)
     try reader.read(document.topObject)
     while !reader.frames.isEmpty { try reader.advance() }
-    guard let root = reader.builder.root else {
-      throw PropertyListError(.malformed, atByte: 0, "it holds no value")
-    }
-    return root
+    return try reader.builder.value()
   }
 
   private init(document: BinaryPropertyListDocument) {
@@ -42,7 +39,7 @@ struct BinaryPropertyListReader {
       let offset = document.offset(of: try document.reference(frame.next, of: frame.references))
       let key = try document.string(at: offset)
       guard builder.name(key) else {
-        throw PropertyListError(.duplicateKey, atByte: offset, "a dictionary has a key twice")
+        throw PropertyListError(.duplicateKey, atByte: offset, PropertyListError.twice(key))
       }
     }
     try read(try document.reference(frame.keyCount + frame.next, of: frame.references))

@@ -165,12 +165,8 @@ private struct KeyOrder {
       let offset = document.offset(of: try document.reference(index, of: references))
       let key = try document.string(at: offset)
       guard seen.insert(key).inserted else {
-        throw PropertyListError(.duplicateKey, atByte: offset, Self.reason(key))
+        throw PropertyListError(.duplicateKey, atByte: offset, PropertyListError.twice(key))
       }
     }
-  }
-
-  static func reason(_ key: String) -> String {
-    "a dictionary has the key \"\(key.prefix(40))\" twice (é composed and decomposed are one key)"
   }
 }

@@ -165,11 +165,13 @@ struct BinaryPropertyListWriter {
   private mutating func write(_ string: String) {
     var string = string
     let start = output.count
-    let isASCII = string.withUTF8 { (bytes) -> Bool in
+    let fits = string.withUTF8 { (bytes) -> Bool in
       writeMarker(0x50, count: bytes.count)
       output.append(contentsOf: bytes)
       return bytes.allSatisfy { $0 < 0x80 }
     }
+    // PropertyListDecoder takes an ASCII "$null" for a null, and a UTF-16 one for the string it is.
+    let isASCII = fits && string != "$null"
     guard !isASCII else { return }
     output.removeSubrange(start...)
     writeMarker(0x60, count: string.utf16.count)

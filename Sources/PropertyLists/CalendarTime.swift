@@ -71,3 +71,17 @@ struct CalendarTime: Equatable {
     }
   }
 }
+
+extension CalendarTime: CustomStringConvertible {
+  /// As in `2001-01-01T00:00:00Z`.
+  var description: String {
+    let date = [Self.padded(year, to: 4), Self.padded(month), Self.padded(day)]
+    let time = [Self.padded(hour), Self.padded(minute), Self.padded(second)]
+    return date.joined(separator: "-") + "T" + time.joined(separator: ":") + "Z"
+  }
+
+  private static func padded(_ number: Int, to width: Int = 2) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+}

@@ -71,3 +71,9 @@ extension PropertyListError: LocalizedError {
   /// The same sentence as `description`.
   public var errorDescription: String? { description }
 }
+
+extension PropertyListError {
+  static func twice(_ key: String) -> String {
+    "a dictionary has the key \"\(key.prefix(40))\" twice (composed and decomposed é are one key)"
+  }
+}

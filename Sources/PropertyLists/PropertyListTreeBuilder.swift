@@ -8,7 +8,7 @@ struct PropertyListTreeBuilder {
   }
 
   private var containers: [Container] = []
-  private(set) var root: PropertyListValue?
+  private var root: PropertyListValue?
 
   mutating func openArray(count: Int = 0) {
     var container = Container(isDictionary: false)
@@ -50,5 +50,11 @@ struct PropertyListTreeBuilder {
     } else {
       containers[last].elements.append(value)
     }
+  }
+
+  /// The value, once everything was added.
+  func value() throws(PropertyListError) -> PropertyListValue {
+    guard let root else { throw PropertyListError(.malformed, atByte: 0, "it holds no value") }
+    return root
   }
 }

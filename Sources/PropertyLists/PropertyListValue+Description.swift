@@ -32,8 +32,8 @@ extension PropertyListValue: CustomStringConvertible {
 
   private static func description(of date: Date) -> String {
     let seconds = date.timeIntervalSinceReferenceDate
-    // A NaN traps in the formatters of FoundationEssentials, and far dates are cut off there.
-    return CalendarTime.isWritable(seconds) ? date.ISO8601Format() : "date(\(seconds))"
+    guard CalendarTime.isWritable(seconds) else { return "date(\(seconds))" }
+    return CalendarTime(secondsSinceReferenceDate: Int(seconds.rounded(.down))).description
   }
 
   private static func description(of dictionary: [String: PropertyListValue]) -> String {

@@ -91,7 +91,7 @@ extension PropertyListValue {
     PropertyListError(code, at: .keyPath(""), reason)
   }
 
-  private static func leaf(_ object: Any) -> PropertyListValue? {
+  static func leaf(_ object: Any) -> PropertyListValue? {
     // A cast to Bool also succeeds for NSNumber(value: 1), and one to Int for NSNumber(value: true):
     // what Swift itself knows by type comes first, then what Foundation's classes say.
     if type(of: object) is AnyClass { return leafOfClass(object) }
@@ -132,12 +132,12 @@ extension PropertyListValue {
 }
 
 /// An optional whose wrapped type is not known at compile time.
-private protocol OptionalObject {
+protocol OptionalObject {
   var wrapped: Any? { get }
 }
 
 extension Optional: OptionalObject {
-  fileprivate var wrapped: Any? { map { $0 } }
+  var wrapped: Any? { map { $0 } }
 }
 
 extension PropertyListError {

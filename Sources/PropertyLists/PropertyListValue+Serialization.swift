@@ -12,13 +12,10 @@ extension PropertyListValue {
   public init(
     bytes: [UInt8], limits: PropertyListLimits = .standard
   ) throws(PropertyListError) {
-    try PropertyListBudget.checkSize(of: bytes, limits: limits)
-    guard BinaryPropertyListDocument.hasMagic(bytes) else {
-      throw PropertyListError(.unknownFormat, atByte: 0, "it is not a property list")
+    switch try PropertyListGuard.accept(bytes, limits: limits, into: PropertyListTreeBuilder()) {
+    case .binary(let document): self = try BinaryPropertyListReader.value(of: document)
+    case .xml(let builder): self = try builder.value()
     }
-    let document = try BinaryPropertyListDocument(bytes)
-    try BinaryPropertyListScan.check(document, limits: limits)
-    self = try BinaryPropertyListReader.value(of: document)
   }
 
   /// Reads a binary or XML property list, whatever bytes another program has put there.
@@ -49,5 +46,16 @@ extension PropertyListValue {
   /// - Throws: `PropertyListError`, as `binaryBytes()`.
   public func binaryData() throws(PropertyListError) -> Data {
     Data(try binaryBytes())
+  }
+
+  /// The value as an XML property list in UTF-8, laid out as Apple's tools do.
+  ///
+  /// Dates lose their fractions of a second; days before 1582 are counted in the Gregorian calendar,
+  /// as CFPropertyList and Python do (`PropertyListDecoder` on Linux takes them for Julian).
+  ///
+  /// - Throws: `unrepresentable` with the key path for control characters, U+FFFE and U+FFFF, and
+  ///   for dates outside the years 0000 to 9999; `tooDeep` as `binaryBytes()`.
+  public func xmlData() throws(PropertyListError) -> Data {
+    Data(try XMLPropertyListWriter.bytes(of: self))
   }
 }
