@@ -1,0 +1,227 @@
+import FoundationEssentials
+
+/// Writes `bplist00` as Apple's CFBinaryPList.c lays it out: header, objects, offset table, trailer.
+///
+/// The same value always becomes the same bytes: objects stand in breadth-first order and keys are
+/// sorted by their UTF-8 bytes. Nothing recurses; a value nested too deeply for our own reader is
+/// refused here already.
+struct BinaryPropertyListWriter {
+  private var objects: [PropertyListValue] = []
+  /// The references of all containers, one container after the other in the order of `objects`;
+  /// of a dictionary first the keys, then the values.
+  private var references: [UInt32] = []
+  private var strings = StringTable()
+  private var output: [UInt8] = []
+  private var referenceSize = 1
+
+  /// Nodes below which looking for equal strings costs more than it saves.
+  private static let leastObjectsToUnique = 32
+
+  static func bytes(of value: PropertyListValue) throws(PropertyListError) -> [UInt8] {
+    var writer = BinaryPropertyListWriter()
+    try writer.flatten(value)
+    return writer.serialize()
+  }
+
+  /// Lists every object in breadth-first order; its place in the list is its number.
+  private mutating func flatten(_ root: PropertyListValue) throws(PropertyListError) {
+    objects.reserveCapacity(16)
+    references.reserveCapacity(16)
+    objects.append(root)
+    var depth = 1
+    var levelEnd = 1
+    var index = 0
+    while index < objects.count {
+      if index == levelEnd {
+        depth += 1
+        levelEnd = objects.count
+      }
+      switch objects[index] {
+      case .array(let array):
+        try checkDepth(depth)
+        for element in array { reference(element) }
+      case .dictionary(let dictionary):
+        try checkDepth(depth)
+        flatten(dictionary)
+      case .date(let date): try Self.checkFinite(date)
+      default: break
+      }
+      index += 1
+    }
+  }
+
+  private mutating func flatten(_ dictionary: [String: PropertyListValue]) {
+    if dictionary.count == 1, let (key, value) = dictionary.first {
+      reference(.string(key))
+      reference(value)
+      return
+    }
+    let sorted = dictionary.sorted { $0.key.precedesInUTF8($1.key) }
+    for entry in sorted { reference(.string(entry.key)) }
+    for entry in sorted { reference(entry.value) }
+  }
+
+  private mutating func reference(_ value: PropertyListValue) {
+    let next = UInt32(truncatingIfNeeded: objects.count)
+    if case .string(let string) = value, next >= Self.leastObjectsToUnique {
+      let number = strings.number(of: string, orNew: next)
+      references.append(number)
+      guard number == next else { return }
+    } else {
+      references.append(next)
+    }
+    precondition(objects.count < Int(UInt32.max), "a property list has at most 2^32 - 1 objects")
+    objects.append(value)
+  }
+
+  private func checkDepth(_ depth: Int) throws(PropertyListError) {
+    guard depth <= PropertyListLimits.deepestNesting else {
+      throw .nestedTooDeeply
+    }
+  }
+
+  static func checkFinite(_ date: Date) throws(PropertyListError) {
+    guard date.timeIntervalSinceReferenceDate.isFinite else {
+      throw PropertyListError(
+        .unrepresentable, at: .keyPath(""), "it holds a date that is not a point in time")
+    }
+  }
+
+  private mutating func serialize() -> [UInt8] {
+    referenceSize = Self.width(for: objects.count)
+    output.reserveCapacity(64 + objects.count * 16)
+    output.append(contentsOf: "bplist00".utf8)
+    var offsets: [Int] = []
+    offsets.reserveCapacity(objects.count)
+    var cursor = 0
+    for object in objects {
+      offsets.append(output.count)
+      write(object, cursor: &cursor)
+    }
+    let tableOffset = output.count
+    let offsetSize = Self.width(for: tableOffset)
+    for offset in offsets { output.appendBigEndian(UInt64(offset), width: offsetSize) }
+    output.append(contentsOf: [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)])
+    output.appendBigEndian(UInt64(objects.count), width: 8)
+    output.appendBigEndian(0, width: 8)
+    output.appendBigEndian(UInt64(tableOffset), width: 8)
+    return output
+  }
+
+  private mutating func write(_ object: PropertyListValue, cursor: inout Int) {
+    switch object {
+    case .string(let string): write(string)
+    case .integer(let integer): write(integer)
+    case .unsigned(let integer):
+      if let signed = Int64(exactly: integer) { return write(signed) }
+      // 16 bytes, because 8 bytes with the high bit set are a negative number.
+      output.append(0x14)
+      output.appendBigEndian(0, width: 8)
+      output.appendBigEndian(integer, width: 8)
+    case .real(let real):
+      output.append(0x23)
+      output.appendBigEndian(real.bitPattern, width: 8)
+    case .boolean(let boolean): output.append(boolean ? 0x09 : 0x08)
+    case .date(let date):
+      output.append(0x33)
+      output.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern, width: 8)
+    case .data(let data):
+      writeMarker(0x40, count: data.count)
+      output.append(contentsOf: data)
+    case .array(let array):
+      writeMarker(0xA0, count: array.count)
+      writeReferences(array.count, cursor: &cursor)
+    case .dictionary(let dictionary):
+      writeMarker(0xD0, count: dictionary.count)
+      writeReferences(dictionary.count * 2, cursor: &cursor)
+    }
+  }
+
+  private mutating func writeReferences(_ count: Int, cursor: inout Int) {
+    for index in cursor..<(cursor + count) {
+      if referenceSize == 1 {
+        output.append(UInt8(truncatingIfNeeded: references[index]))
+      } else {
+        output.appendBigEndian(UInt64(references[index]), width: referenceSize)
+      }
+    }
+    cursor += count
+  }
+
+  /// 1, 2 and 4 bytes are unsigned, 8 bytes are signed: a negative number always takes 8.
+  private mutating func write(_ integer: Int64) {
+    let bits = UInt64(bitPattern: integer)
+    let exponent: UInt8 =
+      switch bits {
+      case ...0xFF: 0
+      case ...0xFFFF: 1
+      case ...0xFFFF_FFFF: 2
+      default: 3
+      }
+    output.append(0x10 | exponent)
+    output.appendBigEndian(bits, width: 1 << Int(exponent))
+  }
+
+  private mutating func write(_ string: String) {
+    var string = string
+    let start = output.count
+    let fits = string.withUTF8 { (bytes) -> Bool in
+      writeMarker(0x50, count: bytes.count)
+      output.append(contentsOf: bytes)
+      return bytes.allSatisfy { $0 < 0x80 }
+    }
+    // PropertyListDecoder takes an ASCII "$null" for a null, and a UTF-16 one for the string it is.
+    let isASCII = fits && string != "$null"
+    guard !isASCII else { return }
+    output.removeSubrange(start...)
+    writeMarker(0x60, count: string.utf16.count)
+    for unit in string.utf16 {
+      output.append(UInt8(truncatingIfNeeded: unit >> 8))
+      output.append(UInt8(truncatingIfNeeded: unit))
+    }
+  }
+
+  private mutating func writeMarker(_ marker: UInt8, count: Int) {
+    if count < 15 {
+      output.append(marker | UInt8(count))
+    } else {
+      output.append(marker | 0x0F)
+      write(Int64(count))
+    }
+  }
+
+  /// The bytes that numbers below `count` need; a power of two that leaves room for `count` itself,
+  /// as Foundation demands when it reads.
+  private static func width(for count: Int) -> Int {
+    switch count {
+    case ..<0x100: 1
+    case ..<0x1_0000: 2
+    case ..<0x1_0000_0000: 4
+    default: 8
+    }
+  }
+}
+
+extension PropertyListError {
+  static let nestedTooDeeply = PropertyListError(
+    .tooDeep, at: .keyPath(""),
+    "its containers are nested more than \(PropertyListLimits.deepestNesting) deep")
+}
+
+extension [UInt8] {
+  /// Appends the low `width` bytes, the most significant first.
+  mutating func appendBigEndian(_ number: UInt64, width: Int) {
+    var shift = UInt64(width) * 8
+    while shift > 0 {
+      shift -= 8
+      append(UInt8(truncatingIfNeeded: number >> shift))
+    }
+  }
+}
+
+extension String {
+  /// Whether it stands before another string when both are compared byte by byte in UTF-8.
+  func precedesInUTF8(_ other: String) -> Bool {
+    utf8.lexicographicallyPrecedes(other.utf8)
+  }
+}
