@@ -113,3 +113,12 @@ extension FileDescriptor {
     return try open(last, at: parent.rawValue, options.union(.noFollow), mode: mode)
   }
 }
+
+/// An open file with several owners in this process; closed when the last of them goes away.
+package final class SharedDescriptor: Sendable {
+  package let descriptor: FileDescriptor
+
+  package init(_ descriptor: consuming FileDescriptor) {
+    self.descriptor = descriptor
+  }
+}

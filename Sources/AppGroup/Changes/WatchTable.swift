@@ -51,20 +51,20 @@ struct WatchTable {
   typealias Signal = @Sendable () -> Void
 
   private final class Descriptors: Sendable {
-    let events: FileDescriptor?
-    let wakeUp: FileDescriptor?
+    let events: SharedDescriptor?
+    let wakeUp: SharedDescriptor?
     let failure: Errno?
 
     init() {
       var failure: Errno?
       do throws(Errno) {
-        events = try FileDescriptor.eventQueue()
+        events = SharedDescriptor(try FileDescriptor.eventQueue())
       } catch {
         events = nil
         failure = error
       }
       do throws(Errno) {
-        wakeUp = try FileDescriptor.wakeUpCounter()
+        wakeUp = SharedDescriptor(try FileDescriptor.wakeUpCounter())
       } catch {
         wakeUp = nil
         failure = error
@@ -131,7 +131,7 @@ struct WatchTable {
   private mutating func endWatch(_ number: Int32) {
     guard byNumber[number] == nil, !parentNumbers.contains(number) else { return }
     do throws(Errno) {
-      try descriptors?.events?.removeWatch(number)
+      try descriptors?.events?.descriptor.removeWatch(number)
     } catch {
       // The directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
       return
@@ -149,7 +149,7 @@ struct WatchTable {
   private mutating func watchParent(_ path: String) -> Int32 {
     do throws(Errno) {
       guard let queue = descriptors?.events else { return -1 }
-      let number = try queue.addWatch(
+      let number = try queue.descriptor.addWatch(
         path, [.selfDeleted, .selfMoved, .onlyDirectory, .doNotFollow, .addToExisting])
       parentNumbers.insert(number)
       return number
@@ -206,7 +206,7 @@ struct WatchTable {
     }
     do throws(Errno) {
       // Several entries may watch one inode: their masks add up.
-      let number = try queue.addWatch(path, events.union(.addToExisting))
+      let number = try queue.descriptor.addWatch(path, events.union(.addToExisting))
       entry.number = number
       entry.detection = .events
       byNumber[number, default: []].append(id)
@@ -221,7 +221,8 @@ struct WatchTable {
     entry.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
   }
 
-  private func noteNetwork(_ entry: inout WatchEntry, _ path: String, now: ContinuousClock.Instant) {
+  private func noteNetwork(_ entry: inout WatchEntry, _ path: String, now: ContinuousClock.Instant)
+  {
     do throws(Errno) {
       let directory = try FileDescriptor.open(path, [.pathOnly, .directory])
       guard let network = try directory.fileSystem().networkName else { return }
@@ -246,10 +247,11 @@ struct WatchTable {
     } else {
       nextCheck = nil
     }
-    let open = [descriptors?.events?.rawValue, descriptors?.wakeUp?.rawValue].compactMap { $0 }
+    let open = [descriptors?.events, descriptors?.wakeUp].compactMap { $0?.descriptor.rawValue }
     // Without a counter to wake it the thread must look by itself whether there is something new.
     if descriptors?.wakeUp == nil {
-      deadline = min(deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
+      deadline = min(
+        deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
     }
     return (open, deadline)
   }
@@ -258,7 +260,7 @@ struct WatchTable {
   mutating func wakeIfTimed() {
     guard !timed.isEmpty || nextCheck == nil else { return }
     do throws(Errno) {
-      try descriptors?.wakeUp?.raiseCounter()
+      try descriptors?.wakeUp?.descriptor.raiseCounter()
     } catch {
       // The counter is full, so the thread is about to wake up anyway (eventfd(2), EAGAIN).
       return
@@ -276,7 +278,11 @@ struct WatchTable {
     }
     for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
       signalled.insert(id)
-      if isBroken(id) { lost.insert(id) } else { entries[id]?.nextLook = now + ChangeMonitor.pollInterval }
+      if isBroken(id) {
+        lost.insert(id)
+      } else {
+        entries[id]?.nextLook = now + ChangeMonitor.pollInterval
+      }
     }
     for id in lost { reestablish(id, now: now) }
     signalled.formUnion(lost)
@@ -294,9 +300,9 @@ struct WatchTable {
     var overflowed = false
     var raised: [(Int32, WatchEvents)] = []
     do throws(Errno) {
-      try descriptors?.wakeUp?.lowerCounter()
+      try descriptors?.wakeUp?.descriptor.lowerCounter()
       if let queue = descriptors?.events {
-        while try queue.takeEvents({ raised.append(($0, $1)) }) {}
+        while try queue.descriptor.takeEvents({ raised.append(($0, $1)) }) {}
       }
     } catch {
       // Whatever was lost with them, a look at everything finds it.
@@ -333,7 +339,9 @@ struct WatchTable {
   /// The entries whose path does not name the watched directory any more.
   private func replaced() -> [ID] {
     entries.compactMap { id, entry in
-      guard case .path(let path, _, _) = entry.target, let watched = entry.watched else { return nil }
+      guard case .path(let path, _, _) = entry.target, let watched = entry.watched else {
+        return nil
+      }
       do throws(Errno) {
         return try fileStatus(path).isSameFile(as: watched) ? nil : id
       } catch {

@@ -1,5 +1,5 @@
-import SystemCalls
 import Synchronization
+import SystemCalls
 
 /// The container's directory, held open and checked.
 ///
@@ -74,7 +74,8 @@ final class ContainerRoot: Sendable {
       current = nil
     }
     let handle: Handle
-    if let current, current.isSameFile(as: old.status), current.permissions == old.status.permissions,
+    if let current, current.isSameFile(as: old.status),
+      current.permissions == old.status.permissions,
       current.owner == old.status.owner
     {
       handle = old

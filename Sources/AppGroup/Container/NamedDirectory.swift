@@ -32,13 +32,12 @@ struct NamedDirectory: Sendable {
   func open() throws -> FileDescriptor? {
     for attempt in 0..<2 {
       let handle = try root.handle()
-      do throws(Errno) {
+      do {
         let directory = try FileDescriptor.openBeneath(
           relativePath, at: handle.descriptor.rawValue, [.pathOnly, .directory])
         if name.longIdentifier != nil { try verify(directory) }
         return directory
-      } catch {
-        guard error == .noSuchFile else { throw error }
+      } catch let error as Errno where error == .noSuchFile {
         // The whole container may have been replaced by another less than a second ago.
         let fresh = try root.refreshed(handle)
         if attempt > 0 || fresh === handle { return nil }
@@ -77,6 +76,7 @@ struct NamedDirectory: Sendable {
         guard error == .alreadyExists else { throw error }
       }
     } catch {
+      // Somebody has just removed the directory above; or the container is another one now.
       guard error == .noSuchFile else { throw error }
       _ = try root.refreshed(handle)
     }

@@ -12,8 +12,8 @@ package final class Lease: Sendable {
   let site: LeaseSite
   let held: HeldDirectory
   let declaration: LeaseDeclaration
-  /// Open for writing in an exclusive lease; nil in a shared one.
-  private let staged: FileDescriptor?
+  /// The entry that declares us, and in an exclusive lease takes what will be published.
+  private let staged: SharedDescriptor
   /// Whether the entry that declares us is still there as far as we know.
   private let isDeclared = Atomic(true)
 
@@ -34,7 +34,7 @@ package final class Lease: Sendable {
       directory = held.descriptor.rawValue
       name = declaration.name
     }
-    staged = try site.root.createFile(name, at: directory)
+    staged = SharedDescriptor(try site.root.createFile(name, at: directory))
   }
 
   deinit {
@@ -75,10 +75,10 @@ package final class Lease: Sendable {
   func publish(
     _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability
   ) throws -> Version {
-    guard let staged else { preconditionFailure("a shared lease cannot publish") }
-    try staged.writeAll(bytes)
-    let version = try Version.stamp(staged)
-    if durability == .durable { try staged.synchronize() }
+    precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
+    try staged.descriptor.writeAll(bytes)
+    let version = try Version.stamp(staged.descriptor)
+    if durability == .durable { try staged.descriptor.synchronize() }
     try moveOut(as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
     return version

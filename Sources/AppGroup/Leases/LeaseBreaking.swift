@@ -128,15 +128,18 @@ extension LeaseSite {
 
   /// Who took the lease away from this holder, if the breaker could still write it down.
   func taker(from victim: LeaseDeclaration) throws(Errno) -> LeaseHolder? {
-    let content: PropertyListValue
+    let bytes: [UInt8]
     do throws(Errno) {
       let file = try FileDescriptor.openBeneath(
         Self.taken, at: directory.rawValue, [.readOnly, .nonBlocking])
-      let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
-      content = try PropertyListValue(bytes: bytes)
-    } catch let error as Errno {
+      bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
+    } catch {
       guard error == .noSuchFile else { throw error }
       return nil
+    }
+    let content: PropertyListValue
+    do throws(PropertyListError) {
+      content = try PropertyListValue(bytes: bytes)
     } catch {
       // A damaged note is as good as none.
       return nil

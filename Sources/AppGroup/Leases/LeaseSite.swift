@@ -43,7 +43,8 @@ final class LeaseSite: Sendable {
       do throws(Errno) {
         let descriptor = try FileDescriptor.openBeneath(
           Self.held, at: directory.rawValue, [.readOnly, .directory])
-        return HeldDirectory(descriptor, status: try descriptor.status())
+        let status = try descriptor.status()
+        return HeldDirectory(descriptor, status: status)
       } catch {
         guard error == .noSuchFile else { throw error }
       }

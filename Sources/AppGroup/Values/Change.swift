@@ -95,7 +95,7 @@ final class Change<Result: Sendable> {
 
 /// Makes a change from a task: its system calls run where blocking is allowed, its waits suspend.
 func runSuspending<Result: Sendable>(
-  _ make: @escaping @Sendable () -> Change<Result>
+  _ make: @escaping @Sendable () -> sending Change<Result>
 ) async throws -> Result {
   // One step at a time touches the change, so handing it from thread to thread is safe; the box
   // says so to the compiler with a lock that is never contended.

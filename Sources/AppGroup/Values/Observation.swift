@@ -1,4 +1,4 @@
-public import Dispatch
+import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -46,6 +46,7 @@ protocol Cancellable: Sendable {
 /// come while a call is pending, one look is enough.
 final class Delivery<State: Sendable>: Cancellable {
   private struct Condition {
+    var isOpen = false
     var isScheduled = false
     var isCancelled = false
     var state: State
@@ -67,11 +68,17 @@ final class Delivery<State: Sendable>: Cancellable {
     self.look = look
   }
 
-  /// What is so now counts as delivered, unless a change has been delivered meanwhile.
-  func begin(with state: State, unless isChanged: (State) -> Bool) {
-    condition.withLock { condition in
-      if !isChanged(condition.state) { condition.state = state }
+  /// Begins to deliver. Signals that came before are answered now; so the order is: watch, read
+  /// what is known, open.
+  func open(known state: State? = nil, signalled: Bool = false) {
+    let mustSchedule = condition.withLock { condition in
+      if let state { condition.state = state }
+      condition.isOpen = true
+      let mustSchedule = condition.isScheduled || signalled
+      condition.isScheduled = mustSchedule
+      return mustSchedule
     }
+    if mustSchedule { queue.async { self.deliver() } }
   }
 
   /// Something may have changed.
@@ -80,9 +87,15 @@ final class Delivery<State: Sendable>: Cancellable {
       // Excludes: a signal after the look of a pending call and before the end of that call.
       guard !condition.isCancelled, !condition.isScheduled else { return false }
       condition.isScheduled = true
-      return true
+      return condition.isOpen
     }
     if mustSchedule { queue.async { self.deliver() } }
+  }
+
+  /// Looks again as if this state had been delivered last.
+  func redeliver(from state: State) {
+    condition.withLock { $0.state = state }
+    signal()
   }
 
   private func deliver() {

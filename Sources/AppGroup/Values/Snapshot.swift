@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import PropertyLists
 
 /// What a value was at one moment: whole, and read without any lock.
@@ -48,7 +49,7 @@ public struct Snapshot: Sendable {
   ) throws -> Content? {
     guard let bytes = try content.get() else { return nil }
     do {
-      return try PropertyListCoding.decode(type, from: bytes, limits: limits)
+      return try PropertyListCoding.decode(type, from: Data(bytes), limits: limits)
     } catch {
       throw AppGroupError.damaged(path, error)
     }

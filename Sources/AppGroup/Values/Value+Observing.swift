@@ -24,13 +24,14 @@ extension Value {
     let delivery = Delivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = snapshotOrFailure()
       let now = Seen.version(snapshot)
-      return (now, now == last ? nil : { handler(snapshot) })
+      let call: @Sendable () -> Void = { handler(snapshot) }
+      return (now, now == last ? nil : call)
     }
     let watch = try makeWatch { delivery.signal() }
     if startsWithCurrent {
-      delivery.signal()
+      delivery.open(signalled: true)
     } else {
-      delivery.begin(with: Seen.version(snapshotOrFailure()))
+      delivery.open(known: Seen.version(snapshotOrFailure()))
     }
     return Observation(watch: watch, delivery: delivery)
   }

@@ -134,7 +134,7 @@ extension Value {
 
   private func replacement(
     _ bytes: [UInt8], _ durability: Durability, _ given: ContinuousClock.Instant?
-  ) -> Change<Version> {
+  ) -> sending Change<Version> {
     let name = fileName
     let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
     let firstTime = directoryDurability(durability)
@@ -154,7 +154,7 @@ extension Value {
 
   private func removal(
     _ durability: Durability, _ given: ContinuousClock.Instant?
-  ) -> Change<Bool> {
+  ) -> sending Change<Bool> {
     let name = fileName
     return Change(self, .init(deadline: deadline(given))) { _ in
       { lease in try lease.remove(name, durability: durability) }
@@ -165,7 +165,7 @@ extension Value {
     _ durability: Durability, _ given: ContinuousClock.Instant?, _ term: Duration,
     _ repeatsAfterLoss: Bool,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
-  ) -> Change<Result> {
+  ) -> sending Change<Result> {
     let terms = Change<Result>.Terms(
       term: term, deadline: deadline(given), repeatsAfterLoss: repeatsAfterLoss)
     let name = fileName

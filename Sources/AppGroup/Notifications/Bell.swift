@@ -1,0 +1,64 @@
+import SystemCalls
+
+/// How a notification is rung: its directory holds one empty file whose name is new after every
+/// post, `bell-<nonce>`.
+///
+/// Ringing is one rename of that file to a name that was never used: atomic, possible on a full
+/// disk, an inotify event, and visible afterwards, so that a check or an observer whose events were
+/// lost sees that there has been a post. Two posters at once: the one whose rename finds the old
+/// name gone knows that another post happened during its own, and that one rings for both. A crash
+/// leaves the old name or the new one.
+struct Bell: Sendable {
+  let directory: NamedDirectory
+  private static let prefix = "bell-"
+
+  /// The names of the bell at one moment: equal as long as nobody has rung.
+  struct Sound: Hashable, Sendable {
+    fileprivate let names: Set<FileName>
+  }
+
+  init(root: ContainerRoot, name: String) {
+    directory = NamedDirectory(root: root, kind: .notification, identifier: name)
+  }
+
+  func ring() throws {
+    let place = try directory.openOrMake()
+    let bells = try names(in: place)
+    let new = Self.prefix + Nonce.next()
+    guard let first = bells.first else {
+      _ = try directory.root.createFile(new, at: place.rawValue)
+      return
+    }
+    do throws(Errno) {
+      try rename(first.text, at: place.rawValue, to: new, at: place.rawValue)
+    } catch {
+      // Another post, begun after ours, has rung already.
+      guard error == .noSuchFile else { throw error }
+    }
+    // Two first posts at once have made two; one is enough.
+    for surplus in bells.dropFirst() {
+      do throws(Errno) { try removeFile(surplus, at: place.rawValue) } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+  }
+
+  func sound() throws -> Sound {
+    guard let place = try directory.open() else { return Sound(names: []) }
+    return Sound(names: Set(try names(in: place)))
+  }
+
+  private func names(in place: borrowing FileDescriptor) throws(Errno) -> [FileName] {
+    let readable = try FileDescriptor.open(".", at: place.rawValue, [.readOnly, .directory])
+    return try readable.entries().map(\.name).filter { $0.hasPrefix(Self.prefix) }
+  }
+
+  func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
+    let directory = directory
+    _ = try directory.root.handle()
+    return ChangeMonitor.shared.watch(
+      path: directory.path,
+      parents: [directory.root.path, directory.root.path + "/" + directory.kind.rawValue],
+      prepare: { _ = try directory.openOrMake() }, signal: signal)
+  }
+}
