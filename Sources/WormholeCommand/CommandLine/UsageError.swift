@@ -9,7 +9,8 @@ struct UsageError: Error {
   /// What standard error shows, the final line break included.
   func message(columns: Int) -> String {
     let help = HelpText(path: path, columns: columns)
-    let first = TextWrapping.wrap("\(path[0].name): \(reason)", columns: columns, indent: 0)
+    // Not wrapped: the reason quotes what the user typed.
+    let first = "\(path[0].name): \(reason)"
     if wantsWholeHelp { return first + "\n\n" + help.rendered }
     return """
       \(first)

@@ -18,4 +18,7 @@ enum RootCommand {
       StatusCommand.description, DoctorCommand.description, DemoCommand.description,
     ],
     version: "0.1.0")
+
+  /// Those that run, a value for each command of the description that has no subcommands.
+  static let subcommands: [any Subcommand] = []
 }

@@ -1,5 +1,5 @@
 /// The program without its process: arguments and an environment in, an exit status out.
-struct Program {
+struct WormholeProgram {
   let root: CommandDescription
   let subcommands: [any Subcommand]
   let environment: CommandEnvironment
@@ -60,5 +60,12 @@ struct Program {
     return .done
   }
 
-  private func printError(_ text: String) { environment.writeStandardError(Array(text.utf8)) }
+  /// Errors quote foreign text, which may not steer the terminal: control characters are escaped.
+  private func printError(_ text: String) {
+    let harmless = text.unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control && scalar != "\n"
+        ? scalar.escaped(asASCII: true) : String(scalar)
+    }
+    environment.writeStandardError(Array(harmless.joined().utf8))
+  }
 }
