@@ -77,6 +77,7 @@ struct HelpText {
     let explanation = TextWrapping.wrap(
       text, columns: columns, indent: column, firstIndent: column)
     let padded = "  " + label
+    if text.isEmpty { return padded + "\n" }
     // A label that reaches the column would touch its explanation.
     guard padded.count < column else {
       return padded + "\n" + String(repeating: " ", count: column) + explanation + "\n"
