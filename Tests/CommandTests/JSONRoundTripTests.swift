@@ -20,6 +20,10 @@ import Testing
         .dictionary(["b": .integer(1), "a": .array([.integer(2), .string("x")]), "Z": .real(2)]),
         #"{"Z":2.0,"a":[2,"x"],"b":1}"#
       ),
+      // In the order of characters, as Swift compares them, "f" would stand before "é".
+      (
+        .dictionary(["f": .integer(1), "e\u{301}": .integer(2)]), "{\"e\u{301}\":2,\"f\":1}"
+      ),
       (.dictionary(["$data": .integer(1)]), #"{"$$data":1}"#),
       (.dictionary(["$$real": .integer(1)]), #"{"$$$real":1}"#),
       (.dictionary(["$ref": .integer(1)]), #"{"$ref":1}"#),

@@ -34,7 +34,7 @@ struct RandomValue {
 
   private mutating func string() -> String {
     let scalars: [Unicode.Scalar] = [
-      "\"", "\\", "/", "\n", "\t", "\u{0}", "\u{1F}", "\u{7F}", "a", "é", "e", "\u{301}",
+      "\"", "\\", "/", "\n", "\t", "\u{0}", "\u{1F}", "\u{7F}", "a", "é", "e", "f", "\u{301}",
       "\u{2028}", "\u{FFFF}", "\u{1F600}", "$", "日",
     ]
     var text = String.UnicodeScalarView()

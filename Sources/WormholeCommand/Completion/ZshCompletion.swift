@@ -7,7 +7,12 @@ struct ZshCompletion {
     #compdef \(root.name)
 
     \(root.paths().map(function).joined(separator: "\n"))
-    _\(root.name)
+    # Called as the completion function itself, or sourced.
+    if [[ "$funcstack[1]" == "_\(root.name)" ]]; then
+        _\(root.name) "$@"
+    else
+        compdef _\(root.name) \(root.name)
+    fi
 
     """
   }
