@@ -1,4 +1,12 @@
+import SystemCalls
+
 @main
 struct Main {
-  static func main() {}
+  static func main() {
+    // A closed pipe or a file that may not grow is an error to report, not a death.
+    ignoreFatalWriteSignals()
+    let program = WormholeProgram(
+      root: RootCommand.description, subcommands: RootCommand.subcommands, environment: .process)
+    Program.exit(program.run(Array(Program.rawArguments.dropFirst())).rawValue)
+  }
 }

@@ -1,0 +1,30 @@
+import SystemCalls
+
+extension CommandEnvironment {
+  /// That of this process.
+  static var process: CommandEnvironment {
+    CommandEnvironment(
+      variable: { Program.environment($0) },
+      readStandardInput: readToEnd,
+      writeStandardOutput: { try Program.write($0, to: 1) },
+      writeStandardError: writeToPeople,
+      columns: Program.terminalColumns(1) ?? 80)
+  }
+
+  @Sendable private static func readToEnd() throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let chunk = try Program.read(from: 0, maximumBytes: 64 << 10)
+      if chunk.isEmpty { return all }
+      all += chunk
+    }
+  }
+
+  @Sendable private static func writeToPeople(_ bytes: [UInt8]) {
+    do {
+      try Program.write(bytes, to: 2)
+    } catch {
+      // A closed standard error leaves no place to say so; the exit status still tells.
+    }
+  }
+}

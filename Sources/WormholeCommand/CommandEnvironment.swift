@@ -1,0 +1,12 @@
+/// What a command sees of the process around it; tests pass their own.
+struct CommandEnvironment: Sendable {
+  /// Looks up an environment variable.
+  let variable: @Sendable (String) -> String?
+  /// Everything up to the end of standard input.
+  let readStandardInput: @Sendable () throws -> [UInt8]
+  let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
+  /// For people; a failure to write there has nowhere to be reported.
+  let writeStandardError: @Sendable ([UInt8]) -> Void
+  /// The width of lines that people read.
+  var columns = 80
+}

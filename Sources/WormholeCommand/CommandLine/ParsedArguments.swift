@@ -1,0 +1,45 @@
+/// What the user gave, checked against the description of the command: the subcommands read it.
+///
+/// Asking for a name that the command does not describe is a mistake in the subcommand.
+struct ParsedArguments: Sendable {
+  /// The names that lead to the command, without that of the program: `["notify", "post"]`.
+  let commandPath: [String]
+  /// The texts of positionals and options by name; an option that was given twice has its last.
+  let values: [String: [String]]
+  let flags: Set<String>
+  /// What followed `--`; nil when there was no `--`.
+  let tail: [String]?
+  /// Nil only for a command that needs no container.
+  let selectedContainer: ContainerSelection?
+
+  var container: ContainerSelection {
+    guard let selectedContainer else {
+      preconditionFailure("'\(commandPath)' is described as a command without a container")
+    }
+    return selectedContainer
+  }
+
+  func has(_ flag: String) -> Bool { flags.contains(flag) }
+
+  func texts(_ name: String) -> [String] { values[name] ?? [] }
+
+  func text(_ name: String) -> String? { values[name]?.last }
+
+  func requiredText(_ name: String) -> String {
+    guard let text = text(name) else {
+      preconditionFailure("'\(name)' is not a required argument of '\(commandPath)'")
+    }
+    return text
+  }
+
+  func count(_ name: String) -> Int? { text(name).flatMap(ValueKind.count) }
+
+  func seconds(_ name: String) -> Duration? { text(name).flatMap(ValueKind.seconds) }
+
+  func unsigned(_ name: String) -> UInt64? { text(name).flatMap(ValueKind.unsigned) }
+
+  /// A value among those allowed, as an enumeration whose raw values they are.
+  func choice<Choice: RawRepresentable<String>>(_ name: String, as _: Choice.Type) -> Choice? {
+    text(name).flatMap(Choice.init(rawValue:))
+  }
+}

@@ -1,0 +1,31 @@
+/// Breaking sentences into lines for a terminal.
+enum TextWrapping {
+  /// `text` in lines of at most `columns` characters, every line after the first indented by
+  /// `indent`; a line break in `text` stays, and a word that is longer than a line is not cut.
+  ///
+  /// - Parameter firstIndent: how much of the first line is taken already.
+  static func wrap(_ text: String, columns: Int, indent: Int, firstIndent: Int = 0) -> String {
+    let margin = String(repeating: " ", count: indent)
+    var taken = firstIndent
+    var lines: [String] = []
+    for paragraph in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      var line = ""
+      for word in paragraph.split(separator: " ") {
+        if line.isEmpty {
+          line = String(word)
+        } else if taken + line.count + 1 + word.count <= columns {
+          line += " " + word
+        } else {
+          lines.append(line)
+          line = String(word)
+          taken = indent
+        }
+      }
+      lines.append(line)
+      taken = indent
+    }
+    return lines.enumerated().map { index, line in
+      index == 0 || line.isEmpty ? line : margin + line
+    }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,69 @@
+/// What the text of an argument must look like, checked while the command line is parsed.
+enum ValueKind: Sendable, Equatable {
+  /// Anything, also nothing.
+  case text
+  /// Anything but the empty string.
+  case identifier
+  /// A whole number of one or more.
+  case count
+  /// A number of seconds, zero or more, fractions allowed.
+  case seconds
+  /// A whole number that fits into 64 bits.
+  case unsigned
+  case choice([String])
+  case directory
+
+  /// About thirty years; what lies beyond is a slip of the finger, and would overflow a `Duration`.
+  static let maximumSeconds = 1e9
+
+  /// What is wrong with `text`, or nil.
+  func problem(with text: String) -> String? {
+    switch self {
+    case .text: nil
+    case .identifier, .directory: text.isEmpty ? "it must not be empty" : nil
+    case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
+    case .seconds:
+      Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil
+    case .unsigned:
+      Self.unsigned(text) == nil ? "expected a whole number from 0 to \(UInt64.max)" : nil
+    case .choice(let values):
+      values.contains(text)
+        ? nil
+        : "\(Suggestion.sentence(for: text, among: values))please provide one of "
+          + values.map { "'\($0)'" }.joined(separator: ", ")
+    }
+  }
+
+  /// The allowed values, as the help shows them.
+  var choices: [String] {
+    if case .choice(let values) = self { values } else { [] }
+  }
+
+  static func count(_ text: String) -> Int? {
+    guard text.utf8.allSatisfy(isDigit), let count = Int(text), count >= 1 else { return nil }
+    return count
+  }
+
+  static func unsigned(_ text: String) -> UInt64? {
+    text.utf8.allSatisfy(isDigit) ? UInt64(text) : nil
+  }
+
+  /// `Double` alone would also take "inf", "nan" and hexadecimal.
+  static func seconds(_ text: String) -> Duration? {
+    guard text.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") }),
+      let seconds = Double(text), seconds <= maximumSeconds
+    else { return nil }
+    return .seconds(seconds)
+  }
+
+  /// Whether an argument that begins with a dash is a number and not an option.
+  static func isNegativeNumber(_ text: String) -> Bool {
+    let rest = text.utf8.dropFirst()
+    guard text.utf8.first == UInt8(ascii: "-"), let first = rest.first else { return false }
+    return (isDigit(first) || first == UInt8(ascii: ".")) && Double(text) != nil
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+}

@@ -1,0 +1,24 @@
+/// The root of the tree of commands.
+enum RootCommand {
+  static let description = CommandDescription(
+    name: "wormhole",
+    abstract: "Pass messages between processes that share a directory.",
+    discussion: """
+      Values are JSON, one compact line each. What JSON lacks is written as {"$data": \
+      "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back so; a dictionary \
+      that really has such a lone key gets one more $ before it: {"$$data": ...}.
+
+      Exit status: 0 done; 1 the honest no; 64 usage; 65 bad data; 74 input/output; 77 \
+      permission; 124 the deadline passed.
+      """,
+    globalOptions: ContainerSelection.options,
+    subcommands: [
+      SendCommand.description, ReadCommand.description, ListenCommand.description,
+      ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
+      StatusCommand.description, DoctorCommand.description, DemoCommand.description,
+    ],
+    version: "0.1.0")
+
+  /// Those that run, a value for each command of the description that has no subcommands.
+  static let subcommands: [any Subcommand] = []
+}

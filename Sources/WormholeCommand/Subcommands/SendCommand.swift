@@ -1,0 +1,19 @@
+enum SendCommand {
+  static let description = CommandDescription(
+    name: "send",
+    abstract: "Pass a message.",
+    discussion: """
+      The message takes the place of the last one with this identifier, in one step: a reader \
+      sees the old one or the new one, whole.
+      """,
+    positionals: [
+      .identifier,
+      PositionalDescription(
+        name: "value",
+        help: "The message, as JSON; without it, or with '-', it is read from standard input.",
+        isOptional: true),
+    ],
+    options: [
+      .flag("durable", help: "Return only when the message would survive a loss of power.")
+    ])
+}

@@ -1,0 +1,23 @@
+/// Arguments that several commands have in common.
+extension OptionDescription {
+  static let count = value(
+    "count", "n", .count, help: "Stop after this many; without it, never.")
+
+  static let timeout = value(
+    "timeout", "seconds", .seconds,
+    help: "Give up after this time, with exit status 124; without it, never.")
+
+  static let json = flag("json", help: "Print one line of JSON instead of text for people.")
+}
+
+extension PositionalDescription {
+  static let identifier = PositionalDescription(
+    name: "identifier", help: "The name of the message; any text.", kind: .identifier)
+
+  static let notificationName = PositionalDescription(
+    name: "name", help: "The name of the notification; any text.", kind: .identifier)
+
+  static let notificationNames = PositionalDescription(
+    name: "name", help: "The names of the notifications; any text.", kind: .identifier,
+    isRepeating: true)
+}

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("Completion scripts are generated from the description") struct CompletionTests {
+  private let root = RootCommand.description
+
+  @Test("bash offers what may stand at the cursor and nothing else")
+  func bash() throws {
+    let cases: [(words: [String], offered: [String])] = [
+      (["l"], ["listen"]),
+      (["s"], ["send", "status"]),
+      (
+        [""],
+        [
+          "clear", "demo", "doctor", "help", "listen", "notify", "read", "send", "status",
+          "update",
+        ]
+      ),
+      (["notify", ""], ["get", "post", "set", "wait"]),
+      (["notify", "wait", "--c"], ["--container", "--count"]),
+      (["help", "not"], ["notify"]),
+      (["help", "notify", "p"], ["post"]),
+      (["--group", "send", "re"], ["read"]),
+      (["send", "--d"], ["--durable"]),
+      (["send", "x", "--c"], ["--container"]),
+      (["read", "x", "--format", ""], ["binary", "json", "plist"]),
+      (["read", "x", "--format", "=", "j"], ["json"]),
+      (["read", "x", "--format", "="], ["binary", "json", "plist"]),
+      (["read", "x", "--format=p"], ["--format=plist"]),
+      (["--generate-completion-script", ""], ["bash", "fish", "zsh"]),
+      (["listen", "x", "--count", ""], []),
+      (["read", "--", "--f"], []),
+      (["demo", "--g"], []),
+      (["listen", "x", "--", "mapfil"], ["mapfile"]),
+    ]
+    var script = BashCompletion(root: root).script
+    for (words, _) in cases {
+      let line = (["wormhole"] + words).map(CompletionShell.quoted).joined(separator: " ")
+      script += """
+        COMP_WORDS=(\(line)); COMP_CWORD=\(words.count); _wormhole
+        printf '%s\\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -sd' '
+
+        """
+    }
+    guard let result = try ForeignProgram.run("bash", ["--norc", "-s"], input: script) else {
+      return
+    }
+    #expect(result.status == 0)
+    let answers = result.output.split(separator: "\n", omittingEmptySubsequences: false)
+    try #require(answers.count == cases.count + 1)
+    for (answer, (words, offered)) in zip(answers, cases) {
+      #expect(answer == offered.joined(separator: " "), "\(words)")
+    }
+  }
+
+  @Test("zsh accepts its script")
+  func zsh() throws {
+    let result = try ForeignProgram.run("zsh", ["-n"], input: ZshCompletion(root: root).script)
+    #expect(result?.status ?? 0 == 0)
+  }
+
+  @Test("fish offers what may stand at the cursor")
+  func fish() throws {
+    let lines = [
+      "wormhole sta", "wormhole notify p", "wormhole send --dur", "wormhole read --form",
+    ]
+    var script = FishCompletion(root: root).script
+    script += lines.map { "complete -C '\($0)'\n" }.joined()
+    guard let result = try ForeignProgram.run("fish", ["--no-config"], input: script) else {
+      return
+    }
+    #expect(result.status == 0)
+    let offered = result.output.split(separator: "\n").compactMap {
+      $0.split(separator: "\t").first
+    }
+    #expect(offered == ["status", "post", "--durable", "--format"])
+  }
+
+  @Test("Every command and option is in every script")
+  func completeness() {
+    for shell in CompletionShell.allCases {
+      let script = shell.script(for: root)
+      for path in root.paths().dropFirst() {
+        #expect(script.contains(path.last?.name ?? ""))
+        for option in CommandDescription.options(at: path) { #expect(script.contains(option.name)) }
+      }
+    }
+  }
+
+  @Test("A quote in a text is still a quote in the shell's word")
+  func quoting() throws {
+    let text = "it's `$HOME` \\ \"x\""
+    let result = try ForeignProgram.run(
+      "bash", ["--norc", "-s"], input: "printf %s \(CompletionShell.quoted(text))")
+    #expect(result?.output ?? text == text)
+  }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+/// Other people's programs as independent witnesses.
+enum Python {
+  /// What the script prints; nil, with a reason in the log, where there is no Python.
+  static func run(_ script: String, input: String) throws -> String? {
+    try ForeignProgram.run("python3", ["-c", script], input: input)?.output
+  }
+}
+
+enum ForeignProgram {
+  struct Result {
+    let status: Int32
+    let output: String
+  }
+
+  /// Runs a program of the search path to its end; nil when it is not installed.
+  static func run(_ name: String, _ arguments: [String], input: String = "") throws -> Result? {
+    guard let path = path(of: name) else {
+      print("skipped: \(name) is not installed")
+      return nil
+    }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    let directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("command-tests-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { removeDirectory(directory) }
+    // A file and not a pipe: both sides may be larger than a pipe holds.
+    let inputFile = directory.appendingPathComponent("input")
+    try Data(input.utf8).write(to: inputFile)
+    process.standardInput = try FileHandle(forReadingFrom: inputFile)
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return Result(
+      status: process.terminationStatus, output: String(decoding: bytes, as: UTF8.self))
+  }
+
+  private static func path(of name: String) -> String? {
+    let directories = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return directories.split(separator: ":").map { "\($0)/\(name)" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  private static func removeDirectory(_ directory: URL) {
+    do {
+      try FileManager.default.removeItem(at: directory)
+    } catch {
+      Issue.record("cannot remove \(directory.path): \(error)")
+    }
+  }
+}

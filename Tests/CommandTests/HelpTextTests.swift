@@ -1,0 +1,124 @@
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("Help is laid out as swift-argument-parser lays it out") struct HelpTextTests {
+  private let sample = CommandDescription(
+    name: "math",
+    abstract: "A utility for performing maths.",
+    globalOptions: [.flag("hex-output", letter: "x", help: "Use hexadecimal notation.")],
+    subcommands: [
+      CommandDescription(
+        name: "stats", abstract: "Calculate descriptive statistics.",
+        discussion: "Every value counts once, and the kinds of average differ where values do.",
+        positionals: [
+          PositionalDescription(name: "values", help: "Some values.", isRepeating: true),
+          PositionalDescription(name: "rest", help: "", isOptional: true),
+        ],
+        options: [
+          .value(
+            "kind", "kind", .choice(["mean", "median"]), standard: "mean",
+            help: "The kind of average to provide."),
+          .value("a-long-option-name", "n", .count, help: "Explained below its label."),
+          .value("exactly-23-col", "four", .count, help: "Touches the column."),
+        ],
+        tail: TailDescription(name: "command", help: "Run it."))
+    ],
+    version: "1.0.0")
+
+  /// Written by hand after the example of the documentation of swift-argument-parser,
+  /// Examples/math: https://github.com/apple/swift-argument-parser.
+  @Test("A command with subcommands")
+  func root() {
+    let expected = """
+      OVERVIEW: A utility for performing maths.
+
+      USAGE: math [--hex-output] <subcommand>
+
+      OPTIONS:
+        -x, --hex-output        Use hexadecimal notation.
+        --generate-completion-script <shell>
+                                Print a completion script for a shell. (values: bash,
+                                zsh, fish)
+        --version               Show the version.
+        -h, --help              Show help information.
+
+      SUBCOMMANDS:
+        stats                   Calculate descriptive statistics.
+
+        See 'math help <subcommand>' for detailed help.
+
+      """
+    #expect(HelpText(path: [sample], columns: 80).rendered == expected)
+  }
+
+  @Test("A command with arguments, options and another command at its end")
+  func leaf() {
+    let expected = """
+      OVERVIEW: Calculate descriptive statistics.
+
+      Every value counts once, and the kinds of average differ where values do.
+
+      USAGE: math stats [--kind <kind>] [--a-long-option-name <n>]
+             [--exactly-23-col <four>] [--hex-output] <values> ... [<rest>]
+             -- <command> ...
+
+      ARGUMENTS:
+        <values>                Some values.
+        <rest>
+        <command>               Run it.
+
+      OPTIONS:
+        --kind <kind>           The kind of average to provide. (values: mean, median;
+                                default: mean)
+        --a-long-option-name <n>
+                                Explained below its label.
+        --exactly-23-col <four> Touches the column.
+        -x, --hex-output        Use hexadecimal notation.
+        -h, --help              Show help information.
+
+      """
+    #expect(HelpText(path: [sample, sample.subcommands[0]], columns: 80).rendered == expected)
+  }
+
+  @Test("No line of any help is wider than 80 columns or ends in a space")
+  func width() {
+    for path in RootCommand.description.paths() {
+      let help = HelpText(path: path, columns: 80).rendered
+      for line in help.split(separator: "\n") {
+        #expect(line.count <= 80 && line.last != " ", "\(line)")
+      }
+    }
+  }
+
+  @Test("Every command and argument is explained by a sentence")
+  func sentences() {
+    for path in RootCommand.description.paths() {
+      #expect(path.last?.abstract.last == ".")
+      let helps =
+        CommandDescription.options(at: path).map(\.help)
+        + (path.last?.positionals.map(\.help) ?? [])
+      for help in helps { #expect(help.last == ".", "\(help)") }
+    }
+  }
+
+  @Test("Only the last positional repeats, none that is required follows one that is not")
+  func positionals() {
+    for command in RootCommand.description.paths().compactMap(\.last) {
+      #expect(!command.positionals.dropLast().contains { $0.isRepeating })
+      let optional = command.positionals.drop { !$0.isOptional }
+      #expect(optional.allSatisfy { $0.isOptional })
+      let names = command.positionals.map(\.name) + command.options.map(\.name)
+      #expect(Set(names).count == names.count)
+    }
+  }
+
+  @Test("Wrapped lines keep their words, and a word longer than a line is whole")
+  func wrapping() {
+    #expect(TextWrapping.wrap("aa bb cc", columns: 5, indent: 2) == "aa bb\n  cc")
+    #expect(TextWrapping.wrap("aa bb cc", columns: 8, indent: 2) == "aa bb cc")
+    #expect(TextWrapping.wrap("aa bb", columns: 5, indent: 1, firstIndent: 1) == "aa\n bb")
+    #expect(TextWrapping.wrap("abcdefgh ij", columns: 4, indent: 1) == "abcdefgh\n ij")
+    #expect(TextWrapping.wrap("a\n\nb", columns: 9, indent: 1) == "a\n\n b")
+  }
+}

@@ -1,0 +1,30 @@
+import Testing
+
+@testable import WormholeCommand
+
+/// Shorthands for parsing the lines of the real description.
+struct Invocations {
+  var variables: [String: String] = ["WORMHOLE_GROUP": "group.test"]
+
+  func parse(_ arguments: [String]) throws(UsageError) -> ArgumentParser.Invocation {
+    try ArgumentParser(root: RootCommand.description, variable: { variables[$0] })
+      .parse(arguments)
+  }
+
+  func arguments(_ arguments: String...) throws -> ParsedArguments {
+    guard case .run(let parsed) = try parse(arguments) else {
+      throw UsageError(reason: "this is no command to run", path: [RootCommand.description])
+    }
+    return parsed
+  }
+
+  /// Why the line is refused; nil when it is not.
+  func refusal(_ arguments: String...) -> String? {
+    do {
+      _ = try parse(arguments)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+}
