@@ -58,6 +58,9 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .executableTarget(
+      name: "participant", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", swiftSettings: settings),
     .testTarget(
       name: "SystemCallsTests", dependencies: ["SystemCalls", "TestSupport"],
@@ -66,7 +69,7 @@ let package = Package(
       name: "PropertyListsTests", dependencies: ["PropertyLists"], swiftSettings: settings),
     .testTarget(
       name: "AppGroupTests",
-      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport"],
+      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
       swiftSettings: settings),
     .testTarget(
       name: "WormholeTests", dependencies: ["Wormhole", "TestSupport"], swiftSettings: settings),

@@ -127,6 +127,12 @@ package func makePipe() throws(Errno) -> PipeEnds {
 package struct PipeEnds: ~Copyable {
   package let read: FileDescriptor
   package let write: FileDescriptor
+
+  /// Keeps the end to read from and closes the other.
+  package consuming func takeRead() -> SharedDescriptor { SharedDescriptor(read) }
+
+  /// Keeps the end to write to and closes the other.
+  package consuming func takeWrite() -> SharedDescriptor { SharedDescriptor(write) }
 }
 
 /// Ignores the signals whose default would kill the program for what is an error here: a reader

@@ -1,0 +1,85 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+
+/// Does what a test tells it, a line at a time, and answers each with one line.
+///
+/// ```
+/// read KEY                         the value's description, or "nil"
+/// set KEY NUMBER                   replaces
+/// remove KEY                       removes
+/// add KEY NUMBER                   updates: adds to the number
+/// hold KEY NUMBER                  updates; in the middle answers "holding" and reads a line before
+///                                  it goes on to add the number
+/// once KEY NUMBER                  as hold, but a lost lease is an error
+/// die N COMMAND…                   as COMMAND, killed before its Nth system call
+/// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
+/// calls COMMAND…                   as COMMAND; answers how many system calls it made
+/// post NAME                        posts a notification
+/// ```
+///
+/// Errors are answered as "error CODE SENTENCE".
+@main
+struct Participant {
+  let container: SharedContainer
+
+  static func main() throws {
+    let participant = Participant(container: try SharedContainer(path: CommandLine.arguments[1]))
+    while let line = readLine() {
+      let words = line.split(separator: " ").map(String.init)
+      try Program.write(Array((participant.answer(words[...]) + "\n").utf8), to: 1)
+    }
+  }
+
+  private func answer(_ words: ArraySlice<String>) -> String {
+    do {
+      return try perform(words)
+    } catch let error as AppGroupError {
+      return "error \(error.code.rawValue) \(error)"
+    } catch {
+      return "error other \(error)"
+    }
+  }
+
+  private func perform(_ words: ArraySlice<String>) throws -> String {
+    guard let verb = words.first, let key = words.dropFirst().first else { return "error usage" }
+    let rest = words.dropFirst(2)
+    let number = rest.first.flatMap { Int64($0) } ?? 1
+    let value = container.value(key)
+    switch verb {
+    case "read": return try value.read().map { "\($0)" } ?? "nil"
+    case "set": try value.replace(with: .integer(number))
+    case "durable": try value.replace(with: .integer(number), durability: .durable)
+    case "remove": try value.remove()
+    case "add": try value.update { $0 = .integer(($0?.int64Value ?? 0) + number) }
+    case "hold": try hold(value, number, repeats: true)
+    case "once": try hold(value, number, repeats: false)
+    case "post": try container.notification(key).post()
+    case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    default: return "error usage"
+    }
+    return "done"
+  }
+
+  private func hold(_ value: Value, _ number: Int64, repeats: Bool) throws {
+    try value.update(repeatsAfterLoss: repeats) { content in
+      try Program.write(Array("holding\n".utf8), to: 1)
+      _ = readLine()
+      content = .integer((content?.int64Value ?? 0) + number)
+    }
+  }
+
+  private func faulty(_ verb: String, _ place: Int, _ words: ArraySlice<String>) throws -> String {
+    #if DEBUG
+      let plan = Faults.Plan { _, index in
+        guard verb != "calls", index == place else { return .proceed }
+        return verb == "die" ? .die : .stop
+      }
+      let command = words.dropFirst(verb == "calls" ? 1 : 2)
+      let answer = try Faults.$plan.withValue(plan) { try perform(command) }
+      return verb == "calls" ? "\(plan.calls)" : answer
+    #else
+      return "error other built without faults"
+    #endif
+  }
+}

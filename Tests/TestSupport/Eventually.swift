@@ -1,0 +1,18 @@
+import SystemCalls
+
+/// A condition did not come true before its deadline.
+package struct NeverHappened: Error, CustomStringConvertible {
+  package let what: String
+  package var description: String { "did not happen within its deadline: \(what)" }
+}
+
+/// Waits until a condition holds; the deadline is generous, for it only ends a failing test.
+package func eventually(
+  _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
+) throws {
+  let deadline = ContinuousClock.now + limit
+  while try !condition() {
+    guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
+    pauseThread(.milliseconds(2))
+  }
+}

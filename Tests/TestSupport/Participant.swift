@@ -1,0 +1,111 @@
+import Synchronization
+package import SystemCalls
+
+/// Another process that does what a test tells it, a line at a time: `Tests/Participant`.
+///
+/// Each line that is sent is a gate: the test goes on when the answer is there, so a schedule of
+/// several processes is played exactly as written.
+package final class Participant: Sendable {
+  package let processID: Int32
+  private let child: ChildBox
+  private let input: SharedDescriptor
+  private let output: SharedDescriptor
+  private let pending = Mutex<[UInt8]>([])
+
+  private final class ChildBox: Sendable {
+    let process: ChildProcess
+    init(_ process: consuming ChildProcess) { self.process = process }
+  }
+
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  /// Starts a participant on a container.
+  package init(_ container: String, environment: [String] = []) throws {
+    let toChild = try makePipe()
+    let fromChild = try makePipe()
+    let process = try ChildProcess(
+      BuiltProgram.path("participant"), [container],
+      environment: Program.environment + environment,
+      input: toChild.read.rawValue, output: fromChild.write.rawValue)
+    processID = process.processID
+    child = ChildBox(process)
+    (input, output) = Self.ends(toChild, fromChild)
+  }
+
+  private static func ends(
+    _ toChild: consuming PipeEnds, _ fromChild: consuming PipeEnds
+  ) -> (SharedDescriptor, SharedDescriptor) {
+    (toChild.takeWrite(), fromChild.takeRead())
+  }
+
+  deinit {
+    do {
+      try child.process.send(.kill)
+      _ = try child.process.wait(until: .now + .seconds(10))
+    } catch {
+      // It has ended already, which is what this is for.
+      return
+    }
+  }
+
+  /// Sends a line without waiting for the answer.
+  package func tell(_ line: String) throws {
+    try input.descriptor.writeAll(Array((line + "\n").utf8))
+  }
+
+  /// The next line that it prints.
+  package func answer(within limit: Duration = .seconds(30)) throws -> String {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      if let line = takeLine() { return line }
+      guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
+        throw Failure(description: "process \(processID) did not answer within \(limit)")
+      }
+      let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+      guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
+      pending.withLock { $0 += bytes }
+    }
+  }
+
+  private func takeLine() -> String? {
+    pending.withLock { pending in
+      guard let end = pending.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      defer { pending.removeSubrange(...end) }
+      return String(decoding: pending[..<end], as: UTF8.self)
+    }
+  }
+
+  /// Sends a line and waits for the answer.
+  package func ask(_ line: String, within limit: Duration = .seconds(30)) throws -> String {
+    try tell(line)
+    return try answer(within: limit)
+  }
+
+  /// Sends a signal.
+  package func send(_ signal: Signal) throws { try child.process.send(signal) }
+
+  /// Waits until the process is stopped, as /proc tells.
+  package func waitUntilStopped() throws {
+    try eventually("process \(processID) is stopped") {
+      ProcessStatus.of(processID)?.isStopped == true
+    }
+  }
+
+  /// Waits for its end.
+  package func wait(within limit: Duration = .seconds(30)) throws -> Termination {
+    guard let end = try child.process.wait(until: .now + limit) else {
+      throw Failure(description: "process \(processID) did not end within \(limit)")
+    }
+    return end
+  }
+}
+
+/// The programs that were built together with the tests.
+package enum BuiltProgram {
+  package static func path(_ name: String) throws -> String {
+    let tests = try Program.executablePath()
+    return tests[..<(tests.lastIndex(of: "/") ?? tests.startIndex)] + "/" + name
+  }
+}

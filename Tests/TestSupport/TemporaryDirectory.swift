@@ -1,0 +1,54 @@
+package import AppGroup
+import SystemCalls
+
+/// A directory of one test's own, removed with its last user.
+///
+/// Set WORMHOLE_KEEP to keep it: then its path is printed.
+package final class TemporaryDirectory: Sendable {
+  package let path: String
+
+  package init(under parent: String? = nil) throws {
+    let base = parent ?? Program.environment("TMPDIR") ?? "/tmp"
+    path = "\(base)/wormhole-test-\(Program.processID)-\(UInt64.random(in: .min ... .max))"
+    try makeDirectory(path)
+    if Self.keeps { print("kept: \(path)") }
+  }
+
+  private static var keeps: Bool { Program.environment("WORMHOLE_KEEP") != nil }
+
+  deinit {
+    guard !Self.keeps else { return }
+    do {
+      let remove = try ChildProcess("rm", ["-rf", path])
+      _ = try remove.wait(until: .now + .seconds(30))
+    } catch {
+      print("cannot remove \(path): \(error)")
+    }
+  }
+
+  /// The directory as a container.
+  package func container(fault: LeaseFault? = nil) throws -> SharedContainer {
+    try SharedContainer(path: path, fault: fault)
+  }
+
+  /// Everything in the directory, for the comment of a failed expectation.
+  package var listing: String {
+    var lines: [String] = []
+    list(path, into: &lines)
+    return path + "\n" + lines.joined(separator: "\n")
+  }
+
+  private func list(_ directory: String, into lines: inout [String]) {
+    do {
+      let open = try FileDescriptor.open(directory, [.readOnly, .directory])
+      for entry in try open.entries() {
+        let child = directory + "/" + entry.name.text
+        let status = try fileStatus(child)
+        lines.append("  \(child.dropFirst(path.count + 1)) \(status.kind) \(status.size)")
+        if status.kind == .directory { list(child, into: &lines) }
+      }
+    } catch {
+      lines.append("  \(directory): \(error)")
+    }
+  }
+}
