@@ -17,11 +17,11 @@ package enum Verdict: Sendable {
 /// - Parameters:
 ///   - operations: what all processes recorded, in any order.
 ///   - initial: what registers hold before; the others hold nothing.
-///   - limit: how many steps the search may try for each key, about a microsecond each. Histories in
-///     which every written value is new need little more than one step an operation.
+///   - limit: how many steps the search may try for each key, about a microsecond and at most 100 bytes
+///     each. Histories in which every written value is new need little more than one step an operation.
 /// - Returns: the violation of the first key, in their order, that has one.
 package func checkLinearizability(
-  of operations: [Operation], initial: [String: Value] = [:], limit: Int = 20_000_000
+  of operations: [Operation], initial: [String: Value] = [:], limit: Int = 5_000_000
 ) -> Verdict {
   var histories: [String: [Int]] = [:]
   for (index, operation) in operations.enumerated() {

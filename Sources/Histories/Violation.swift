@@ -3,24 +3,39 @@ package struct Violation: Sendable, CustomStringConvertible {
   package let key: String
   /// The shortest stretch that contradicts itself whatever the register held before, in the order of calls.
   package let operations: [Operation]
-  /// Where the values come from that the stretch found but does not write, in the order of calls.
-  package let origins: [Operation]
+  /// Where the values come from that the stretch found but does not write: the last eight, in the order of calls.
+  package let origins: ArraySlice<Operation>
 
   init(key: String, window: [Step], among indices: [Int], of operations: [Operation]) {
     self.key = key
-    let inside = Set(window.map(\.index))
+    var inside = Set(window.map(\.index))
+    for step in window where step.isRequired && operations[step.index].outcome == .unknown {
+      if let witness = Self.witness(of: step, among: indices, of: operations) {
+        inside.insert(witness)
+      }
+    }
     self.operations = inside.map { operations[$0] }.sorted(by: Self.isEarlier)
 
     var foreign = Set(window.compactMap(\.observed))
     for case let value? in window.map(\.produced) { foreign.remove(value) }
-    var origins: [Operation] = []
-    for index in indices where !inside.contains(index) {
-      guard let step = Step(operations[index], index: index), let value = step.produced,
-        foreign.contains(value)
-      else { continue }
-      origins.append(operations[index])
+    let last = self.operations.last?.invocation ?? 0
+    let origins = indices.filter { index in
+      guard !inside.contains(index), operations[index].invocation <= last,
+        let value = Step(operations[index], index: index)?.produced
+      else { return false }
+      return foreign.contains(value)
     }
-    self.origins = Array(origins.sorted(by: Self.isEarlier).prefix(8))
+    self.origins = origins.map { operations[$0] }.sorted(by: Self.isEarlier).suffix(8)
+  }
+
+  /// Whoever first showed that an operation of unknown outcome must have taken effect.
+  private static func witness(of step: Step, among indices: [Int], of operations: [Operation])
+    -> Int?
+  {
+    indices.filter { index in
+      operations[index].response != nil
+        && Step(operations[index], index: index)?.observed == step.produced
+    }.min { (operations[$0].response ?? .max) < (operations[$1].response ?? .max) }
   }
 
   private static func isEarlier(_ left: Operation, _ right: Operation) -> Bool {

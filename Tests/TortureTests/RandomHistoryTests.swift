@@ -103,8 +103,7 @@ struct RandomHistoryTests {
       }
       if let violation = verdict.violation, hasOrder(of: violation.wholePrefix(of: history)) {
         Issue.record(
-          "HISTORY_SEED=\(seed), history \(run): what happened until the end of the window is explicable\n\(violation)"
-        )
+          "HISTORY_SEED=\(seed), history \(run): there is an explanation until here\n\(violation)")
         return
       }
     }
