@@ -3,6 +3,8 @@ package struct Violation: Sendable, CustomStringConvertible {
   package let key: String
   /// The shortest stretch that contradicts itself whatever the register held before, in the order of calls.
   package let operations: [Operation]
+  /// When the stretch ends: by then, and not before, the contradiction is visible.
+  package let end: UInt64
   /// Where the values come from that the stretch found but does not write: the last eight, in the order of calls.
   package let origins: ArraySlice<Operation>
 
@@ -15,6 +17,8 @@ package struct Violation: Sendable, CustomStringConvertible {
       }
     }
     self.operations = inside.map { operations[$0] }.sorted(by: Self.isEarlier)
+
+    end = window.compactMap(\.response).max() ?? 0
 
     var foreign = Set(window.compactMap(\.observed))
     for case let value? in window.map(\.produced) { foreign.remove(value) }
@@ -46,7 +50,6 @@ package struct Violation: Sendable, CustomStringConvertible {
   package var description: String {
     let shown = operations.suffix(40)
     let first = shown.first?.invocation ?? 0
-    let last = shown.compactMap(\.response).max() ?? first
     var text = "key “\(key)”: no order of these operations explains what they returned\n"
     text += "  process    called µs  returned µs\n"
     if !origins.isEmpty {
@@ -57,7 +60,7 @@ package struct Violation: Sendable, CustomStringConvertible {
     }
     for operation in shown {
       text += row(operation, since: first)
-      text += "  |" + bar(operation, from: first, to: last) + "|\n"
+      text += "  |" + bar(operation, from: first, to: max(first, end)) + "|\n"
     }
     return text
   }

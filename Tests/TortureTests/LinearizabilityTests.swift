@@ -175,6 +175,20 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
+      "an unknown update that cannot have been, whose number an unknown increment made",
+      [
+        write(1, by: 1, 0, 10), unknown(.increment, by: 2, 20),
+        unknown(.update(from: 7, to: 2), by: 3, 20), read(2, by: 1, 30, 40),
+      ]
+    ),
+    NamedHistory(
+      "an unknown update of a value that only it can tell of",
+      [
+        write(2, by: 1, 0, 5), write(1, by: 1, 10, 20), unknown(.update(from: 1, to: 2), by: 2, 25),
+        write(3, by: 3, 30, 90), read(2, by: 1, 40, 50),
+      ]
+    ),
+    NamedHistory(
       "an unknown removal between two writes of one value",
       [
         write(1, by: 1, 0, 10), unknown(.remove, by: 2, 20), read(nil, by: 1, 30, 40),
@@ -243,5 +257,17 @@ struct LinearizabilityTests {
     #expect(violation.origins.contains(write(200, by: 1, 19900, 19910)))
     #expect(violation.description.contains("read → 200"))
     #expect(violation.description.contains("write 200"))
+  }
+
+  @Test("goes back as far as the contradiction reaches, past what a running write could explain")
+  func longContradiction() throws {
+    // The second sight of 9 needs the write, which has been seen already.
+    let history = [
+      write(9, by: 1, 0, 200), read(9, by: 2, 10, 20), write(1, by: 3, 30, 40),
+      read(1, by: 2, 50, 60), read(9, by: 2, 70, 80), read(9, by: 3, 90, 100),
+    ]
+    let violation = try #require(checkLinearizability(of: history).violation)
+    #expect(violation.operations == [history[0], history[1], history[2], history[4]])
+    #expect(violation.origins.isEmpty)
   }
 }
