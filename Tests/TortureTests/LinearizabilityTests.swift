@@ -189,6 +189,15 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
+      // update, remove, swap, increment: found by chance with a memory that mixed up configurations.
+      "an order that is found only after several attempts from one value",
+      [
+        read(nil, by: 1, 20, 24), swap(nil, for: 3, true, by: 2, 20, 28), remove(by: 3, 28, 30),
+        update(nil, to: 1, by: 4, 28, 34), increment(finding: 3, by: 5, 34, 39),
+        remove(by: 6, 40, 43),
+      ]
+    ),
+    NamedHistory(
       "an unknown removal between two writes of one value",
       [
         write(1, by: 1, 0, 10), unknown(.remove, by: 2, 20), read(nil, by: 1, 30, 40),
