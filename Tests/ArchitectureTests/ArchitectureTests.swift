@@ -3,10 +3,10 @@ import Testing
 @Suite("The sources")
 struct ArchitectureTests {
   private func expectNothing(_ check: (SourceText, SourceTree.File) -> [Finding]) throws {
-    let files = try SourceTree.files()
+    let files = try SourceTree.files.get()
     #expect(Set(files.map(\.target)).isSuperset(of: ["AppGroup", "SystemCalls", "Histories"]))
     for file in files {
-      for finding in check(SourceText(file.text), file) {
+      for finding in check(file.text, file) {
         Issue.record(Comment(rawValue: finding.description))
       }
     }

@@ -37,13 +37,11 @@ private func risks(in code: String) -> [String] {
 
 /// Whether the code has the text where a word begins.
 private func contains(_ code: String, word: String) -> Bool {
+  guard code.contains(word) else { return false }
   var rest = Array(code.utf8)[...]
-  let sought = Array(word.utf8)
   var previous = UInt8(ascii: " ")
   while let first = rest.first {
-    let isNamePart =
-      previous == UInt8(ascii: "_") || Character(UnicodeScalar(previous)).isLetter
-    if !isNamePart, rest.starts(with: sought) { return true }
+    if !isNamePart(previous), rest.starts(with: word.utf8) { return true }
     previous = first
     rest = rest.dropFirst()
   }

@@ -4,7 +4,9 @@
 func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
   var findings: [Finding] = []
   for (index, line) in text.lines.enumerated() {
-    guard let declaration = publicDeclaration(line.trimmedCode) else { continue }
+    guard line.code.contains("public") || line.code.contains("open"),
+      let declaration = publicDeclaration(line.trimmedCode)
+    else { continue }
     if declaration.hasPrefix("extension ") {
       findings.append(
         Finding(path, index + 1, "say `public` at each member, not at the extension"))
@@ -71,7 +73,9 @@ private func isExempt(_ declaration: String) -> Bool {
     "func == ", "func ==(", "func < ", "func <(", "func hash(into", "func encode(to",
     "var description:", "var debugDescription:", "init(from decoder",
     "init(stringLiteral", "init(integerLiteral", "init(floatLiteral", "init(booleanLiteral",
-    "init(nilLiteral", "init(arrayLiteral", "init(dictionaryLiteral",
+    "func makeIterator()", "func makeAsyncIterator()", "func next() ", "func next(isolation",
+    "typealias Element =", "typealias Iterator =", "typealias AsyncIterator =",
+    "typealias Failure =", "init(nilLiteral", "init(arrayLiteral", "init(dictionaryLiteral",
   ]
   return exempt.contains { declaration.hasPrefix($0) }
 }

@@ -57,7 +57,7 @@ private struct Lexer {
       case .string(let hashes, let isMultiline):
         stepInString(hashes: hashes, isMultiline: isMultiline)
       case .blockComment: stepInBlockComment()
-      case .lineComment: takeComment(1)
+      case .lineComment: takeComment(count(until: "\n"))
       }
     }
     endLine()
@@ -84,7 +84,7 @@ private struct Lexer {
       takeCode(hashes + quotes)
     } else {
       countParentheses()
-      takeCode(1)
+      takeCode(max(1, count(until: "/#\"()\n")))
     }
   }
 
@@ -112,7 +112,7 @@ private struct Lexer {
       contexts.removeLast()
       takeCode((isMultiline ? 3 : 1) + hashes)
     } else {
-      position += 1
+      position += max(1, count(until: "\\\"\n"))
     }
   }
 
@@ -141,6 +141,18 @@ private struct Lexer {
     case 3: return (hashes, 3)
     default: return (hashes, 1)
     }
+  }
+
+  /// How many bytes come before the first of these.
+  private func count(until ends: StaticString) -> Int {
+    var index = position
+    while index < bytes.count {
+      for end in 0..<ends.utf8CodeUnitCount where bytes[index] == ends.utf8Start[end] {
+        return index - position
+      }
+      index += 1
+    }
+    return index - position
   }
 
   private func starts(_ text: StaticString) -> Bool {

@@ -7,14 +7,16 @@ enum SourceTree {
     let path: String
     /// The folder of Sources in which it is.
     let target: String
-    let text: String
+    let text: SourceText
   }
 
   static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Every Swift file below Sources, in the order of their paths.
-  static func files() throws -> [File] {
+  /// Every Swift file below Sources, in the order of their paths; read once for all tests.
+  static let files = Result { try readFiles() }
+
+  private static func readFiles() throws -> [File] {
     let sources = root.appending(path: "Sources")
     var files: [File] = []
     for path in try FileManager.default.subpathsOfDirectory(atPath: sources.path).sorted()
@@ -22,7 +24,7 @@ enum SourceTree {
       files.append(
         File(
           path: "Sources/" + path, target: String(path.prefix { $0 != "/" }),
-          text: try String(contentsOf: sources.appending(path: path), encoding: .utf8)))
+          text: SourceText(try String(contentsOf: sources.appending(path: path), encoding: .utf8))))
     }
     return files
   }
