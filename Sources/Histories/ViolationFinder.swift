@@ -7,7 +7,8 @@
 struct ViolationFinder {
   private let steps: [Step]
   private let initial: Value?
-  private let limit: Int
+  /// What all trials together may cost; once it is used up, windows stay as long as they are.
+  private let budget: Budget
   /// When each value can first have been in the register.
   private var earliest: [Value?: UInt64] = [:]
   private let hasIncrements: Bool
@@ -15,7 +16,7 @@ struct ViolationFinder {
   init(_ steps: [Step], initial: Value?, limit: Int) {
     self.steps = steps
     self.initial = initial
-    self.limit = limit
+    budget = Budget(limit)
     hasIncrements = steps.contains { $0.effect == .increment }
     for case (let step, let value?) in steps.map({ ($0, $0.produced) }) {
       earliest[value] = min(earliest[value] ?? .max, step.invocation)
@@ -75,11 +76,7 @@ struct ViolationFinder {
   }
 
   private func isContradictory(_ stretch: [Step], from start: UInt64?) -> Bool {
-    var work = limit
-    guard let start else {
-      var search = Search(stretch, initial: .some(initial))
-      return search.run(work: &work).isImpossible
-    }
+    guard let start else { return isImpossible(stretch, initial: .some(initial)) }
     var values: Set<Value?> = []
     for case let value? in stretch.map(\.observed) where (earliest[value] ?? .max) < start {
       values.insert(value)
@@ -88,10 +85,17 @@ struct ViolationFinder {
       values.insert(initial)
     }
     for value in [Value??.none] + values.map(Value??.some) {
-      var search = Search(stretch, initial: value)
-      guard search.run(work: &work).isImpossible else { return false }
+      guard isImpossible(stretch, initial: value) else { return false }
     }
     return true
+  }
+
+  private func isImpossible(_ stretch: [Step], initial: Value??) -> Bool {
+    // Preparing a search costs about as much as trying each of its steps.
+    budget.left -= stretch.count
+    guard budget.left > 0 else { return false }
+    var search = Search(stretch, initial: initial)
+    return search.run(work: &budget.left).isImpossible
   }
 
   /// Leaves out operations that changed nothing and without which the contradiction remains.
@@ -108,4 +112,10 @@ struct ViolationFinder {
 
 extension Search.Result {
   fileprivate var isImpossible: Bool { if case .impossible = self { true } else { false } }
+}
+
+private final class Budget {
+  var left: Int
+
+  init(_ left: Int) { self.left = left }
 }
