@@ -10,12 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -59,6 +62,40 @@ static inline int csys_pidfd_open(int pid) {
 #define SYS_pidfd_open 434
 #endif
   return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+// pidfd_send_signal(2), Linux 5.1.
+static inline int csys_pidfd_send_signal(int descriptor, int signal) {
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+  return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
+}
+
+// waitid(2) for the end of a child given by its descriptor, Linux 5.4. The signal is 0 for a child
+// that exited; a siginfo_t does not import into Swift with its union.
+static inline int csys_wait_pidfd(int descriptor, int *_Nonnull status, int *_Nonnull signal) {
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)descriptor, &info, WEXITED) == -1) return -1;
+  *status = info.si_code == CLD_EXITED ? info.si_status : 0;
+  *signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+  return 0;
+}
+
+// fcntl(2) F_DUPFD_CLOEXEC: the lowest free number that is no standard descriptor.
+static inline int csys_duplicate_above_standard(int descriptor) {
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+}
+
+// The child of a posix_spawn closes every descriptor from the lowest up (glibc 2.34).
+static inline int csys_close_in_child(
+    posix_spawn_file_actions_t *_Nonnull actions, int lowest) {
+#if __GLIBC_PREREQ(2, 34)
+  return posix_spawn_file_actions_addclosefrom_np(actions, lowest);
+#else
+  return 0;
+#endif
 }
 
 // eventfd(2), close-on-exec and non-blocking.
