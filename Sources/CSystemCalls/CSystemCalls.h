@@ -11,14 +11,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -75,9 +73,10 @@ static inline int csys_pidfd_send_signal(int descriptor, int signal) {
 // waitid(2) for the end of a child given by its descriptor, Linux 5.4. The signal is 0 for a child
 // that exited; a siginfo_t does not import into Swift with its union.
 static inline int csys_wait_pidfd(int descriptor, int *_Nonnull status, int *_Nonnull signal) {
+  enum { by_descriptor = 3 /* P_PIDFD */, ended = 4 /* WEXITED */ };
   siginfo_t info;
   memset(&info, 0, sizeof info);
-  if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)descriptor, &info, WEXITED) == -1) return -1;
+  if (syscall(SYS_waitid, by_descriptor, descriptor, &info, ended, NULL) == -1) return -1;
   *status = info.si_code == CLD_EXITED ? info.si_status : 0;
   *signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
   return 0;
@@ -88,15 +87,16 @@ static inline int csys_duplicate_above_standard(int descriptor) {
   return fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
 }
 
-// The child of a posix_spawn closes every descriptor from the lowest up (glibc 2.34).
-static inline int csys_close_in_child(
-    posix_spawn_file_actions_t *_Nonnull actions, int lowest) {
+// The child of a posix_spawn closes every descriptor from the lowest up (glibc 2.34; nothing before).
+// Under a name of its own: <spawn.h> brings in an fd_set that differs from that of other modules.
 #if __GLIBC_PREREQ(2, 34)
-  return posix_spawn_file_actions_addclosefrom_np(actions, lowest);
+int csys_close_in_child(void *_Nonnull actions, int lowest)
+    __asm__("posix_spawn_file_actions_addclosefrom_np");
 #else
+static inline int csys_close_in_child(void *_Nonnull actions, int lowest) {
   return 0;
-#endif
 }
+#endif
 
 // eventfd(2), close-on-exec and non-blocking.
 static inline int csys_eventfd(void) {

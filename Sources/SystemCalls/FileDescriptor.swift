@@ -15,14 +15,22 @@ package struct FileDescriptor: ~Copyable, Sendable {
   }
 
   deinit {
-    // The owner went away without asking for the outcome: there is nobody to tell.
-    _ = Glibc.close(rawValue)
+    do throws(Errno) {
+      try Self.closeOnce(rawValue)
+    } catch {
+      // The owner went away without asking for the outcome: there is nobody to tell.
+      return
+    }
   }
 
   /// Closes the file. Never retried: on Linux the descriptor is gone even after EINTR (close(2)).
   package consuming func close() throws(Errno) {
     let descriptor = rawValue
     discard self
+    try Self.closeOnce(descriptor)
+  }
+
+  private static func closeOnce(_ descriptor: Int32) throws(Errno) {
     var isOpen = true
     // As in the kernel, an injected failure is only a report: the descriptor is gone all the same.
     defer { if isOpen { _ = Glibc.close(descriptor) } }
