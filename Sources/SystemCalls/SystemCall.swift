@@ -5,7 +5,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
   case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
-  case spawn, waitpid, kill, pidfdOpen, pipe, threadCreate
+  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, threadCreate
 }
 
 /// How often in a row a call may be interrupted before the error is passed on: no wait here is
@@ -43,4 +43,12 @@ package func perform<Result: SignedInteger>(
       throw Errno(rawValue: failure)
     }
   }
+}
+
+/// For functions that return the error number itself, as those of POSIX threads and posix_spawn do:
+/// turns it into -1 and `errno`, as `perform` expects.
+func reportedByErrno(_ failure: Int32) -> Int32 {
+  guard failure != 0 else { return 0 }
+  errno = failure
+  return -1
 }
