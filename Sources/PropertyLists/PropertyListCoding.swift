@@ -10,8 +10,8 @@ public enum PropertyListCoding {
   /// - Parameters:
   ///   - value: The value.
   ///   - limits: What the reader will accept; a message that it would refuse fails here.
-  /// - Throws: What `encode(to:)` of the value throws; `PropertyListError` for what the guard would
-  ///   refuse, and `unrepresentable` for `nil`.
+  /// - Throws: `EncodingError`, with what `encode(to:)` of the value has thrown beneath it;
+  ///   `PropertyListError` for what the guard would refuse, and `unrepresentable` for `nil`.
   public static func encode<T: Encodable>(
     _ value: T, limits: PropertyListLimits = .standard
   ) throws -> Data {
