@@ -13,7 +13,7 @@ struct MutationTests {
     maximumBytes: 1 << 16, maximumDepth: 64, maximumNodes: 2_000, maximumExpandedBytes: 1 << 18)
 
   private static var count: Int {
-    ProcessInfo.processInfo.environment["PLIST_MUTATIONS"].flatMap { Int($0) } ?? 12_000
+    ProcessInfo.processInfo.environment["PLIST_MUTATIONS"].flatMap { Int($0) } ?? 10_000
   }
 
   @Test("Guard, reader and PropertyListDecoder agree on every one of them")
@@ -24,9 +24,7 @@ struct MutationTests {
     let watch = Watchdog()
     var tally = Tally()
     for number in 0..<Self.count {
-      let first = corpus.randomElement(using: &mutator.generator) ?? []
-      let second = corpus.randomElement(using: &mutator.generator) ?? []
-      let file = mutator.mutate(first, other: second)
+      let file = mutator.input(from: corpus)
       watch.begin(file)
       try judge(file, number: number, &tally)
       watch.end()
