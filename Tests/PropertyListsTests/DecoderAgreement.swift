@@ -34,6 +34,9 @@ struct DecoderAgreement: DecodableWithConfiguration {
     _ container: any SingleValueDecodingContainer, _ expected: PropertyListValue
   ) throws {
     switch expected {
+    case .string("$null"):
+      // Foundation's own spelling of nil.
+      try check(container.decodeNil(), expected, "something")
     case .string(let string):
       let decoded = try container.decode(String.self)
       try check(decoded.utf8.elementsEqual(string.utf8), expected, decoded)

@@ -6,7 +6,9 @@ import Testing
 struct FoundationDifferentialTests {
   @Test("What we write in binary, PropertyListDecoder and PropertyListSerialization read the same")
   func readsOurBinary() throws {
-    var random = RandomValues(seed: printedSeed(for: "readsOurBinary"), .binary)
+    // CFNumber has only one NaN.
+    var random = RandomValues(
+      seed: printedSeed(for: "readsOurBinary"), RandomProfile(nanPayloads: false))
     let values = EdgeValues.all + (0..<150).map { _ in random.value() }
     for value in values {
       let bytes = try value.binaryBytes()
@@ -19,7 +21,9 @@ struct FoundationDifferentialTests {
 
   @Test("What we write as XML, PropertyListDecoder and PropertyListSerialization read the same")
   func readsOurXML() throws {
-    var random = RandomValues(seed: printedSeed(for: "readsOurXML"), .xml)
+    var profile = RandomProfile.xml
+    profile.byteOrderMarks = false
+    var random = RandomValues(seed: printedSeed(for: "readsOurXML"), profile)
     for _ in 0..<150 {
       let value = random.value()
       let data = try value.xmlData()
@@ -34,7 +38,7 @@ struct FoundationDifferentialTests {
 
   @Test("What PropertyListSerialization writes, we read the same")
   func weReadSerialization() throws {
-    // It shares equal numbers, and its XML writer lets carriage returns through unescaped.
+    // It shares equal numbers, and then holds -0.0 and 0.0 for equal.
     var profile = RandomProfile.xml
     profile.dates = -12_000_000_000...252_000_000_000
     profile.negativeZero = false

@@ -6,6 +6,8 @@ struct RandomProfile {
   /// Characters that XML 1.0 does not have.
   var controlCharacters = true
   var carriageReturns = true
+  /// U+FEFF, which CFPropertyList drops from the start of a string in XML.
+  var byteOrderMarks = true
   /// Seconds since 2001.
   var dates: ClosedRange<Int> = -60_000_000_000...252_000_000_000
   var dateFractions = true
@@ -126,6 +128,7 @@ struct RandomValues {
     switch scalar.value {
     case 9, 10: true
     case 13: profile.carriageReturns
+    case 0xFEFF: profile.byteOrderMarks
     case ..<0x20, 0xFFFE, 0xFFFF: profile.controlCharacters
     default: true
     }
