@@ -51,14 +51,16 @@ package struct ChildProcess: ~Copyable, Sendable {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     // Through numbers of their own first, so that no dup2 overwrites one that is still needed; a
-    // dup2 onto another number clears close-on-exec (dup2(2)).
+    // dup2 onto another number clears close-on-exec (dup2(2)). The next ones, so that a low limit
+    // of descriptors does not forbid them; a file of ours that has such a number is closed anyway.
+    let first = max(2, standard.max() ?? 2) + 1
     for (index, descriptor) in standard.enumerated() {
-      posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(1_000 + index))
+      posix_spawn_file_actions_adddup2(&actions, descriptor, first + Int32(index))
     }
     for index in 0..<Int32(3) {
-      posix_spawn_file_actions_adddup2(&actions, 1_000 + index, index)
+      posix_spawn_file_actions_adddup2(&actions, first + index, index)
     }
-    for index in 0..<Int32(3) { posix_spawn_file_actions_addclose(&actions, 1_000 + index) }
+    for index in 0..<Int32(3) { posix_spawn_file_actions_addclose(&actions, first + index) }
 
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
