@@ -80,7 +80,7 @@ extension ContainerInspection {
       let place = path + "/" + entry.name.text
       if entry.isDirectory == true {
         addForeign(place, isInTheWay: true)
-      } else if let declaration = LeaseDeclaration(entry.name), mayLive(declaration) {
+      } else if let declaration = LeaseDeclaration(entry.name), mayLive(declaration, path) {
         isDeclared = true
         add(lease(of: value, declaration))
       } else {
@@ -108,9 +108,21 @@ extension ContainerInspection {
       overdue: overdue)
   }
 
-  private func mayLive(_ declaration: LeaseDeclaration) -> Bool {
-    guard declaration.identity.isVisible else { return true }
+  private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {
+    guard declaration.identity.isVisible else { return isLocked(held) }
     guard let status = declaration.identity.status else { return false }
     return !status.isDead
+  }
+
+  // A holder in another namespace cannot be looked up; only its lock says that it lives. A moment
+  // of our own lock disturbs nobody: who finds it busy tries again within 20 µs.
+  private func isLocked(_ path: String) -> Bool {
+    do throws(Errno) {
+      let held = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+      return try !held.tryLock(.exclusive)
+    } catch {
+      // Gone: taken away, or ended and swept.
+      return false
+    }
   }
 }

@@ -48,7 +48,7 @@ struct ContainerInspection {
     lookAtNames(of: .value)
     lookAtNames(of: .notification)
     lookAtQuarantine()
-    report.watches = WatchUseReading.read()
+    report.watches = WatchUseReading.read(for: container.root.path)
     report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
     report.notifications.sort {
       $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)

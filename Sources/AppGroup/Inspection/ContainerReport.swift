@@ -144,5 +144,7 @@ extension ContainerReport {
     public internal(set) var watches = 0
     /// Those of the user's processes that can be looked at.
     public internal(set) var instances = 0
+    /// Why a listener that began now would get no watch; nil when it would get one.
+    public internal(set) var refusal: AppGroupError?
   }
 }

@@ -84,3 +84,27 @@ extension Value {
     try change.run()
   }
 }
+
+extension SharedContainer {
+  /// Opens a container that is there, and makes nothing.
+  ///
+  /// - Returns: nil for a directory that could become a container and is none yet.
+  /// - Throws: as `init(url:access:)`.
+  package static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
+    let handle = try ContainerRoot(path: path, access: .owner).handle()
+    do throws(Errno) {
+      _ = try fileStatus(ContainerFormat.fileName, at: handle.descriptor.rawValue)
+    } catch {
+      guard error == .noSuchFile else {
+        throw AppGroupError.refused("open the container", path: path, error)
+      }
+      return nil
+    }
+    return try SharedContainer(path: path, group: group)
+  }
+
+  /// Where the container of a group is, or would be.
+  package static func path(ofGroup group: String) throws -> String {
+    try ContainerLocation.path(forGroup: group)
+  }
+}

@@ -7,8 +7,9 @@ enum WatchUseReading {
   private static let maximumDescriptors = 10_000
   private static let maximumBytes = 64 << 20
 
-  static func read() -> ContainerReport.WatchUse {
+  static func read(for directory: String) -> ContainerReport.WatchUse {
     var use = ContainerReport.WatchUse()
+    use.refusal = refusal(directory)
     use.maximumWatches = number("/proc/sys/fs/inotify/max_user_watches")
     use.maximumInstances = number("/proc/sys/fs/inotify/max_user_instances")
     for process in list("/proc", maximumProcesses) {
@@ -21,6 +22,17 @@ enum WatchUseReading {
       }
     }
     return use
+  }
+
+  /// Other users' and unseen processes may use the limits up, too: what counts is a trial.
+  private static func refusal(_ directory: String) -> AppGroupError? {
+    do throws(Errno) {
+      let queue = try FileDescriptor.eventQueue()
+      _ = try queue.addWatch(directory, [.selfDeleted, .onlyDirectory, .doNotFollow])
+      return nil
+    } catch {
+      return .refused("watch the container", path: directory, error)
+    }
   }
 
   // A process may end, or be another user's, between any two of these looks: then it has nothing.
@@ -58,13 +70,15 @@ enum WatchUseReading {
   }
 
   private static func number(_ path: String) -> Int? {
-    Int(String(decoding: text(path).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    // In one read: the kernel gives a number to the first read only, however short that is.
+    let digits = text(path, expectedBytes: 64).prefix { $0 != UInt8(ascii: "\n") }
+    return Int(String(decoding: digits, as: UTF8.self))
   }
 
-  private static func text(_ path: String) -> [UInt8] {
+  private static func text(_ path: String, expectedBytes: Int = 0) -> [UInt8] {
     do throws(Errno) {
       let file = try FileDescriptor.open(path, .readOnly)
-      return try file.readToEnd(expectedBytes: 0, maximumBytes: maximumBytes)
+      return try file.readToEnd(expectedBytes: expectedBytes, maximumBytes: maximumBytes)
     } catch {
       return []
     }

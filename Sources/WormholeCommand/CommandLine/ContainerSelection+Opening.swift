@@ -36,3 +36,25 @@ extension String {
       + "'"
   }
 }
+
+extension ContainerSelection {
+  /// Where the container is, or would be.
+  func path() throws -> String {
+    switch self {
+    case .group(let group): try SharedContainer.path(ofGroup: group)
+    case .directory(let directory): directory
+    }
+  }
+
+  /// Opens the container without making anything.
+  ///
+  /// - Returns: nil for a directory that is no container yet.
+  /// - Throws: `AppGroupError` with its remedy; for a group whose container nobody has made, too.
+  func openExisting() throws -> SharedContainer? {
+    switch self {
+    case .group(let group):
+      try SharedContainer.existing(path: SharedContainer.path(ofGroup: group), group: group)
+    case .directory(let directory): try SharedContainer.existing(path: directory)
+    }
+  }
+}

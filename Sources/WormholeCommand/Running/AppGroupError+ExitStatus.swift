@@ -14,3 +14,11 @@ extension AppGroupError {
     }
   }
 }
+
+extension AppGroupError {
+  /// The reason where it is said already that something cannot be read.
+  var briefReason: String {
+    let prefix = "cannot read the property list: "
+    return reason.hasPrefix(prefix) ? String(reason.dropFirst(prefix.count)) : reason
+  }
+}
