@@ -103,6 +103,11 @@ static inline int csys_eventfd(void) {
   return (int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
 }
 
+// memfd_create(2), Linux 3.17, close-on-exec.
+static inline int csys_memory_file(const char *_Nonnull name) {
+  return (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
+}
+
 // pipe2(2), close-on-exec.
 static inline int csys_pipe(int *_Nonnull ends) {
   return pipe2(ends, O_CLOEXEC);

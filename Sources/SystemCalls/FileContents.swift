@@ -1,3 +1,4 @@
+import CSystemCalls
 import Glibc
 
 extension FileDescriptor {
@@ -54,5 +55,18 @@ extension FileDescriptor {
   /// forgets the error and the lost pages (fsync(2), and the "fsyncgate" discussion of 2018).
   package func synchronize() throws(Errno) {
     _ = try perform(.fsync) { Glibc.fsync(rawValue) }
+  }
+
+  /// Makes a file that is in memory only, with content to be read from its beginning. The
+  /// corresponding C function is `memfd_create`.
+  ///
+  /// - Parameter name: what /proc shows it as.
+  package static func memoryFile(
+    name: String, content: [UInt8]
+  ) throws(Errno) -> FileDescriptor {
+    let file = FileDescriptor(owning: try perform(.memfdCreate) { csys_memory_file(name) })
+    try file.writeAll(content)
+    _ = try perform(.lseek) { lseek(file.rawValue, 0, SEEK_SET) }
+    return file
   }
 }

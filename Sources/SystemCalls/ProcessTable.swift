@@ -102,22 +102,37 @@ package struct ProcessIdentity: Hashable, Sendable {
 ///   namespace, or the file system (btrfs, overlayfs) gives `stat` another device than the locks.
 /// - Complexity: reads every lock of the machine: only for waits that already last.
 package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
-  let table = try FileDescriptor.open("/proc/locks", .readOnly)
-  let text = try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20)
-  let device = file.device
-  let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
-  let minor = (device & 0xff) | ((device >> 12) & ~0xff)
-  let wanted = [hex(major), hex(minor), String(file.inode)].joined(separator: ":")
-  var holders: [Int32] = []
-  for line in text.split(separator: UInt8(ascii: "\n")) {
-    let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
-    // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
-    guard fields.count >= 6, fields[1] == "FLOCK", fields[5] == wanted, let id = Int32(fields[4]),
-      id > 0
-    else { continue }
-    holders.append(id)
+  try LockTable.current().holders(of: file)
+}
+
+/// Who held which `flock` at one moment, as /proc/locks told (proc_locks(5)).
+package struct LockTable: Sendable {
+  private var holders: [String: [Int32]] = [:]
+
+  /// - Complexity: reads every lock of the machine.
+  package static func current() throws(Errno) -> LockTable {
+    let table = try FileDescriptor.open("/proc/locks", .readOnly)
+    return LockTable(text: try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20))
   }
-  return holders
+
+  init(text: [UInt8]) {
+    for line in text.split(separator: UInt8(ascii: "\n")) {
+      let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+      // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
+      guard fields.count >= 6, fields[1] == "FLOCK", let id = Int32(fields[4]), id > 0 else {
+        continue
+      }
+      holders[String(fields[5]), default: []].append(id)
+    }
+  }
+
+  /// The processes that held a lock on the file; empty when nobody did, or nobody visible here.
+  package func holders(of file: FileStatus) -> [Int32] {
+    let device = file.device
+    let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
+    let minor = (device & 0xff) | ((device >> 12) & ~0xff)
+    return holders[[hex(major), hex(minor), String(file.inode)].joined(separator: ":")] ?? []
+  }
 }
 
 private func hex(_ number: UInt64) -> String {

@@ -5,7 +5,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
   case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
-  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, threadCreate
+  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, memfdCreate
+  case threadCreate
 }
 
 /// How often in a row a call may be interrupted before the error is passed on: no wait here is

@@ -38,6 +38,13 @@ extension CallTable {
   ]
 
   static let processes: [CallRow] = [
+    CallRow(.memfdCreate, "text") { bench in
+      let memory = try bench.act {
+        SharedDescriptor(try FileDescriptor.inMemory(name: "test", containing: Array("text".utf8)))
+      }
+      let bytes = try memory.descriptor.readToEnd(expectedBytes: 4, maximumBytes: 100)
+      return String(decoding: bytes, as: UTF8.self)
+    },
     CallRow(.spawn, ended(7)) { bench in
       try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
     },
