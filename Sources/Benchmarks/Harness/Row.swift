@@ -22,11 +22,12 @@ struct Row {
     case oursAtMost(Double)
   }
 
-  /// Ratios of rounds: ours to the floor of the same round.
+  /// Ratios of rounds: ours to the floor of the same round. A tenth of them is below `low`, a
+  /// tenth above `high`: what lies between shows the noise.
   struct Ratio {
     let median: Double
-    let least: Double
-    let most: Double
+    let low: Double
+    let high: Double
   }
 
   let name: String
@@ -48,7 +49,7 @@ struct Row {
     self.ours = ours.median / unit.scale
     self.floor = floor.median / unit.scale
     ratio = Ratio(
-      median: ratios.median, least: ratios.min() ?? .nan, most: ratios.max() ?? .nan)
+      median: ratios.median, low: ratios.quantile(0.1), high: ratios.quantile(0.9))
     self.expectation = expectation
     self.notes = notes
   }

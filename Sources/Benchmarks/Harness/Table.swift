@@ -1,7 +1,7 @@
 /// The rows as text: a table for people, JSON for machines.
 enum Table {
   static func lines(_ rows: [Row]) -> [String] {
-    let heading = ["row", "ours", "floor", "ratio (min–max)", "expected", ""]
+    let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
     let cells = [heading] + rows.map(cells)
     let widths = heading.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
     var lines: [String] = []
@@ -18,7 +18,7 @@ enum Table {
 
   private static func cells(_ row: Row) -> [String] {
     let ratio = row.ratio.map {
-      "\(fixed($0.median, 2)) (\(fixed($0.least, 2))–\(fixed($0.most, 2)))"
+      "\(fixed($0.median, 2)) (\(fixed($0.low, 2))–\(fixed($0.high, 2)))"
     }
     return [
       row.name, amount(row.ours, row.unit), amount(row.floor, row.unit), ratio ?? "–",
@@ -47,7 +47,7 @@ enum Table {
       let members = [
         ("name", quoted(row.name)), ("unit", quoted(row.unit.rawValue)), ("ours", number(row.ours)),
         ("floor", number(row.floor)), ("ratio", number(row.ratio?.median)),
-        ("ratioMin", number(row.ratio?.least)), ("ratioMax", number(row.ratio?.most)),
+        ("ratioLow", number(row.ratio?.low)), ("ratioHigh", number(row.ratio?.high)),
         ("expected", quoted(expectation(row))), ("met", row.isMet.map { "\($0)" } ?? "null"),
         ("notes", "[" + row.notes.map(quoted).joined(separator: ",") + "]"),
       ]

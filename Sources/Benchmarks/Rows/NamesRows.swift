@@ -31,10 +31,10 @@ enum NamesRows {
     _ few: SharedContainer, _ many: SharedContainer, _ bench: Bench
   ) throws -> [[Double]] {
     let content = SharedCount.content(2)
-    let count = bench.scaled(300)
+    let count = 8
     let values = [few.value("name-0"), many.value("name-0")]
     return try alternate(
-      rounds: bench.rounds,
+      rounds: bench.shortRounds,
       values.map { value in
         { try nanosecondsPerRun(count) { try value.replace(with: content) } }
       })

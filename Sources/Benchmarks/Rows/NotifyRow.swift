@@ -10,9 +10,9 @@ enum NotifyRow {
     _ = try FileDescriptor.open(
       "bell-0", at: directory.rawValue, [.writeOnly, .create, .exclusive])
     var number = 0
-    let count = bench.scaled(1_000)
+    let count = 30
     let results = try alternate(
-      rounds: bench.rounds,
+      rounds: bench.shortRounds,
       [
         { try nanosecondsPerRun(count) { try notification.post() } },
         {

@@ -8,9 +8,9 @@ enum ReadRows {
     let raw = try RawValue(bench.path + "/read-raw", "value")
     try value.replace(with: SharedCount.content(7))
     try raw.publish(RawValue.content(7))
-    let count = bench.scaled(4_000)
+    let count = 60
     let results = try alternate(
-      rounds: bench.rounds,
+      rounds: bench.shortRounds,
       [
         { try nanosecondsPerRun(count) { _ = try value.snapshot().bytes() } },
         { try nanosecondsPerRun(count) { _ = try value.read() } },
