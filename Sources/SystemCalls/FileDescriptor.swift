@@ -79,7 +79,7 @@ extension FileDescriptor {
     mode: UInt32 = 0o600
   ) throws(Errno) -> FileDescriptor {
     let raw = try perform(.openat) {
-      Glibc.openat(directory, path, options.rawValue | O_CLOEXEC, mode)
+      path.withCString { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
     }
     return FileDescriptor(owning: raw)
   }
@@ -98,10 +98,12 @@ extension FileDescriptor {
     do throws(Errno) {
       let creates = options.contains(.create)
       let raw = try perform(.openat2) {
-        csys_openat2(
-          directory, path, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)),
-          creates ? UInt64(mode) : 0,
-          UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS))
+        path.withCString {
+          csys_openat2(
+            directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)),
+            creates ? UInt64(mode) : 0,
+            UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS))
+        }
       }
       return FileDescriptor(owning: raw)
     } catch {

@@ -15,7 +15,9 @@ package let interruptionLimit = 1_000
 
 /// Runs one system call: retries it when a signal interrupted it, and turns -1 into an error.
 ///
-/// This is the only place that looks at `errno` and at EINTR.
+/// This is the only place that looks at `errno` and at EINTR. Paths are handed over by
+/// `withCString`, which lends a native string's bytes: a `String` argument for a C pointer is
+/// copied into an array each time.
 ///
 /// - Throws: `Errno`, as the call's man page lists; `.interrupted` after `interruptionLimit`
 ///   interruptions in a row, or after the first with `retryOnInterrupt` false.
