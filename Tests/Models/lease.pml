@@ -41,10 +41,10 @@
  *
  * Abstracted: content (a file is empty, whole, or replaced; nobody writes to it once it is
  * published; a blind write is an update that ignores what it read), durability, time (a lease may
- * be taken away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how that
- * is known, names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor keeps
- * its own), and hostile or failing file systems.  A removed directory is one value, GONE, for all
- * who have it open.
+ * be taken away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how
+ * that is known, names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor
+ * keeps its own), and hostile or failing file systems.  A removed directory is one value, GONE,
+ * for all who have it open.
  */
 
 #ifndef CLIENTS
