@@ -49,6 +49,11 @@ package struct OpenOptions: OptionSet, Sendable {
     self.rawValue = rawValue
   }
 
+  // The general form of `SetAlgebra` is not specialised across modules: half a microsecond each.
+  package init(arrayLiteral options: OpenOptions...) {
+    rawValue = options.reduce(0) { $0 | $1.rawValue }
+  }
+
   package static let readOnly = OpenOptions(rawValue: O_RDONLY)
   package static let writeOnly = OpenOptions(rawValue: O_WRONLY)
   package static let readWrite = OpenOptions(rawValue: O_RDWR)

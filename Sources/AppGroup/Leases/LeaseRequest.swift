@@ -29,7 +29,8 @@ final class LeaseRequest {
   let mode: LockMode
   let term: Duration
   let deadline: ContinuousClock.Instant
-  let latch = WakeLatch()
+  /// Made only by those who wait.
+  private(set) lazy var latch = WakeLatch()
 
   private var held: HeldDirectory?
   private var watch: Watch?

@@ -16,8 +16,9 @@ final class LeaseSite: Sendable {
   /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher.
   let directory: FileDescriptor
   let root: ContainerRoot
-  /// For sentences only.
-  let path: String
+  /// For sentences only, so it is put together only for one.
+  var path: String { describe() }
+  private let describe: @Sendable () -> String
   let fault: LeaseFault?
 
   static let lease = "lease"
@@ -29,11 +30,12 @@ final class LeaseSite: Sendable {
   static let cleanMark = "clean"
 
   init(
-    directory: consuming FileDescriptor, root: ContainerRoot, path: String, fault: LeaseFault? = nil
+    directory: consuming FileDescriptor, root: ContainerRoot,
+    path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     self.directory = directory
     self.root = root
-    self.path = path
+    describe = path
     self.fault = fault
   }
 
