@@ -78,8 +78,7 @@ extension Value {
   /// Takes the lease, which removes what dead holders left in it, and removes the rest under it.
   fileprivate func sweep(until deadline: ContinuousClock.Instant) throws {
     let change = Change<Void>(self, .init(deadline: deadline)) { site in
-      try site.removeAbandonedPreparations()
-      return { _ in try site.clearBroken() }
+      { _ in try site.clearRemains() }
     }
     try change.run()
   }

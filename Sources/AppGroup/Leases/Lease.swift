@@ -68,17 +68,20 @@ package final class Lease: Sendable {
   ///   - name: the file in the site's directory.
   ///   - exists: whether there probably is such a file; only decides what is tried first.
   ///   - durability: with `.durable` the content is on the disk when this returns.
+  ///   - willPublish: gets the version just before anybody can see it.
   /// - Returns: the version that was published.
   /// - Throws: `leaseLost`; nothing has changed then. After an error of the last fsync the new
   ///   content is visible, and may be lost with the power.
   /// - Complexity: write, rename and unlink; with `.durable` three fsyncs more.
   func publish(
-    _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability
+    _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability,
+    willPublish: (Version) -> Void = { _ in }
   ) throws -> Version {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
     try staged.descriptor.writeAll(bytes)
     let version = try Version.stamp(staged.descriptor)
     if durability == .durable { try staged.descriptor.synchronize() }
+    willPublish(version)
     try moveOut(as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
     return version

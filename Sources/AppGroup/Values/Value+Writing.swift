@@ -24,12 +24,15 @@ extension Value {
   }
 
   /// Puts new bytes, which the caller vouches are a property list, where the old ones are.
+  ///
+  /// - Parameter willPublish: gets the version just before anybody can see it.
   @discardableResult
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Version) -> Void = { _ in }
   ) throws -> Version {
-    try replacement(bytes, durability, deadline).run()
+    try replacement(bytes, durability, deadline, willPublish).run()
   }
 
   /// Removes the value: afterwards it reads as never written.
@@ -62,10 +65,28 @@ extension Value {
     term: Duration = LeaseTerm.standard, repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    try modification(durability, deadline, term, repeatsAfterLoss, body).run()
+    try modification(
+      .init(durability, deadline, term, repeatsAfterLoss), edited(body)
+    ).run()
+  }
+
+  /// Reads the bytes, decides, and publishes what was decided; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ModificationTerms = .init(),
+    _ body: @escaping @Sendable (Snapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    try modification(terms, body).run()
   }
 
   // MARK: The same for tasks
+
+  /// Reads the bytes, decides, and publishes what was decided; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ModificationTerms = .init(),
+    _ body: @escaping @Sendable (Snapshot) throws -> (Edit, Result)
+  ) async throws -> Result {
+    try await runSuspending { modification(terms, body) }
+  }
 
   /// Puts a new value where the old one is; see the form without `async`. Cancelling the task ends
   /// the wait for the lease with `CancellationError`.
@@ -82,9 +103,10 @@ extension Value {
   @discardableResult
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Version) -> Void = { _ in }
   ) async throws -> Version {
-    try await runSuspending { replacement(bytes, durability, deadline) }
+    try await runSuspending { replacement(bytes, durability, deadline, willPublish) }
   }
 
   /// Removes the value; see the form without `async`.
@@ -102,9 +124,9 @@ extension Value {
     term: Duration = LeaseTerm.standard, repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
-    try await runSuspending {
-      modification(durability, deadline, term, repeatsAfterLoss, body)
-    }
+    let edit = edited(body)
+    let terms = ModificationTerms(durability, deadline, term, repeatsAfterLoss)
+    return try await runSuspending { modification(terms, edit) }
   }
 
   /// The value now; see the form without `async`.
@@ -133,7 +155,8 @@ extension Value {
   }
 
   private func replacement(
-    _ bytes: [UInt8], _ durability: Durability, _ given: ContinuousClock.Instant?
+    _ bytes: [UInt8], _ durability: Durability, _ given: ContinuousClock.Instant?,
+    _ willPublish: @escaping @Sendable (Version) -> Void = { _ in }
   ) -> sending Change<Version> {
     let name = fileName
     let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
@@ -142,10 +165,12 @@ extension Value {
       try firstTime()
       guard isPrepared else {
         return { lease in
-          try lease.publish(bytes, as: name, exists: true, durability: durability)
+          try lease.publish(
+            bytes, as: name, exists: true, durability: durability, willPublish: willPublish)
         }
       }
       let prepared = try Preparation(bytes, at: site, durability: durability)
+      willPublish(prepared.version)
       return { lease in
         try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
       }
@@ -162,29 +187,42 @@ extension Value {
   }
 
   private func modification<Result: Sendable>(
-    _ durability: Durability, _ given: ContinuousClock.Instant?, _ term: Duration,
-    _ repeatsAfterLoss: Bool,
-    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+    _ given: ModificationTerms, _ edit: @escaping @Sendable (Snapshot) throws -> (Edit, Result)
   ) -> sending Change<Result> {
     let terms = Change<Result>.Terms(
-      term: term, deadline: deadline(given), repeatsAfterLoss: repeatsAfterLoss)
+      term: given.term, deadline: deadline(given.deadline),
+      repeatsAfterLoss: given.repeatsAfterLoss)
     let name = fileName
+    let durability = given.durability
+    let willPublish = given.willPublish
     let firstTime = directoryDurability(durability)
     return Change(self, terms) { _ in
       try firstTime()
       return { lease in
-        let old = try read()
-        var new = old
-        let result = try body(&new)
-        if let new {
-          guard new != old else { return result }
+        let old = try snapshot()
+        let (edit, result) = try edit(old)
+        switch edit {
+        case .keep: break
+        case .replace(let bytes):
           _ = try lease.publish(
-            encode(new), as: name, exists: old != nil, durability: durability)
-        } else if old != nil {
-          _ = try lease.remove(name, durability: durability)
+            bytes, as: name, exists: !old.isAbsent, durability: durability,
+            willPublish: willPublish)
+        case .remove: _ = try lease.remove(name, durability: durability)
         }
         return result
       }
+    }
+  }
+
+  private func edited<Result: Sendable>(
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) -> @Sendable (Snapshot) throws -> (Edit, Result) {
+    { snapshot in
+      let old = try snapshot.propertyList()
+      var new = old
+      let result = try body(&new)
+      guard new != old else { return (.keep, result) }
+      return (try new.map { .replace(try encode($0)) } ?? .remove, result)
     }
   }
 
