@@ -40,7 +40,7 @@ extension CallTable {
   static let processes: [CallRow] = [
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
-        SharedDescriptor(try FileDescriptor.inMemory(name: "test", containing: Array("text".utf8)))
+        SharedDescriptor(try FileDescriptor.memoryFile(name: "test", content: Array("text".utf8)))
       }
       let bytes = try memory.descriptor.readToEnd(expectedBytes: 4, maximumBytes: 100)
       return String(decoding: bytes, as: UTF8.self)
