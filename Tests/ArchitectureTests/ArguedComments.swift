@@ -1,0 +1,65 @@
+/// Uses of what may hide an error, crash, or race, without a comment that argues why.
+///
+/// The comment stands on the same line or is the block of comment lines directly above, and has at
+/// least four words.
+func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
+  var findings: [Finding] = []
+  for (index, line) in text.lines.enumerated() {
+    let risks = risks(in: line.code)
+    if risks.isEmpty || isArgument(line.comment) || isArgument(commentBlock(above: index, in: text))
+    {
+      continue
+    }
+    for risk in risks {
+      findings.append(
+        Finding(path, index + 1, "`\(risk)` needs a comment on the line above that argues why"))
+    }
+  }
+  return findings
+}
+
+/// Names that must not occur at all.
+func forbiddenFindings(in text: SourceText, path: String) -> [Finding] {
+  text.lines.enumerated().filter { $0.element.code.contains("PropertyListSerialization") }.map {
+    Finding(
+      path, $0.offset + 1, "PropertyListSerialization crashes on hostile bytes; use our codec")
+  }
+}
+
+private func risks(in code: String) -> [String] {
+  var risks: [String] = []
+  for risk in ["try?", "try!", "@unchecked", "nonisolated(unsafe)", "fatalError("]
+  where contains(code, word: risk) {
+    risks.append(risk)
+  }
+  return risks
+}
+
+/// Whether the code has the text where a word begins.
+private func contains(_ code: String, word: String) -> Bool {
+  guard code.contains(word) else { return false }
+  var rest = Array(code.utf8)[...]
+  var previous = UInt8(ascii: " ")
+  while let first = rest.first {
+    if !isNamePart(previous), rest.starts(with: word.utf8) { return true }
+    previous = first
+    rest = rest.dropFirst()
+  }
+  return false
+}
+
+private func commentBlock(above index: Int, in text: SourceText) -> String {
+  var block: [String] = []
+  for line in text.lines[..<index].reversed() {
+    guard line.trimmedCode.isEmpty, !line.trimmedComment.isEmpty else { break }
+    block.append(line.comment)
+  }
+  return block.reversed().joined(separator: " ")
+}
+
+private func isArgument(_ comment: String) -> Bool {
+  let words = comment.split { " /*".contains($0) }.filter { $0.contains(where: \.isLetter) }
+  guard let first = words.first else { return false }
+  return words.count >= 4 && !["MARK:", "TODO:", "FIXME:"].contains(first)
+    && !first.hasPrefix("swift-format")
+}

@@ -1,0 +1,107 @@
+/// A target as the manifest declares it.
+struct ManifestTarget: Equatable {
+  let kind: String
+  let name: String
+  let dependencies: [String]
+  let line: Int
+}
+
+/// The `.target(…)`, `.executableTarget(…)`, `.testTarget(…)` and `.systemLibrary(…)` calls of a manifest
+/// with their names and dependencies, be these strings or `.target(name:)`, `.product(name:…)`, `.byName`.
+func targets(ofManifest manifest: String) -> [ManifestTarget] {
+  let kinds: Set<String> = [
+    "target", "executableTarget", "testTarget", "systemLibrary", "plugin", "macro",
+  ]
+  let tokens = manifestTokens(manifest)
+  var targets: [ManifestTarget] = []
+  var index = 0
+  while index + 2 < tokens.count {
+    defer { index += 1 }
+    guard tokens[index].text == ".", kinds.contains(tokens[index + 1].text),
+      tokens[index + 2].text == "("
+    else { continue }
+    let end = closing(of: index + 2, in: tokens)
+    let call = Array(tokens[(index + 3)..<end])
+    let name = argument("name", of: call).first { $0.text.hasPrefix("\"") }
+    let dependencies = argument("dependencies", of: call).filter { $0.text.hasPrefix("\"") }
+    targets.append(
+      ManifestTarget(
+        kind: tokens[index + 1].text, name: unquoted(name?.text ?? ""),
+        dependencies: dependencies.map { unquoted($0.text) }, line: tokens[index].line))
+    // A dependency `.target(name:)` within is not a declaration.
+    index = end
+  }
+  return targets
+}
+
+/// What is wrong with the manifest: a dependency that the table of layers does not allow.
+func manifestFindings(_ manifest: String, path: String) -> [Finding] {
+  var findings: [Finding] = []
+  for target in targets(ofManifest: manifest) where target.kind != "testTarget" {
+    // Support for tests, which lives among the tests, may use any layer.
+    if target.name == "TestSupport" { continue }
+    guard let allowed = Layers.allowed[target.name] else {
+      findings.append(
+        Finding(path, target.line, "the table of layers has no row for \(target.name)"))
+      continue
+    }
+    for dependency in target.dependencies where !allowed.contains(dependency) {
+      findings.append(
+        Finding(path, target.line, "\(target.name) may not depend on \(dependency)"))
+    }
+  }
+  return findings
+}
+
+private typealias Token = (text: String, line: Int)
+
+/// Words, signs, and whole string literals; comments left out.
+private func manifestTokens(_ manifest: String) -> [Token] {
+  var tokens: [Token] = []
+  for (index, line) in manifest.split(separator: "\n", omittingEmptySubsequences: false)
+    .enumerated()
+  {
+    var rest = line.drop { $0 == " " || $0 == "\t" }
+    while let first = rest.first, !rest.hasPrefix("//") {
+      var length = 1
+      if first == "\"" {
+        length = (rest.dropFirst().firstIndex(of: "\"").map { rest[..<$0].count } ?? 0) + 1
+      } else if first.isLetter {
+        length = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }.count
+      }
+      tokens.append((String(rest.prefix(length)), index + 1))
+      rest = rest.dropFirst(length).drop { $0 == " " || $0 == "\t" }
+    }
+  }
+  return tokens
+}
+
+/// The index of the parenthesis that closes the one at `open`.
+private func closing(of open: Int, in tokens: [Token]) -> Int {
+  var depth = 0
+  for index in open..<tokens.count {
+    if "([".contains(tokens[index].text) { depth += 1 }
+    if ")]".contains(tokens[index].text) { depth -= 1 }
+    if depth == 0 { return index }
+  }
+  return tokens.count
+}
+
+/// The tokens of a labelled argument, up to the comma that ends it.
+private func argument(_ label: String, of call: [Token]) -> [Token] {
+  var depth = 0
+  var found: [Token]?
+  for (index, token) in call.enumerated() {
+    if "([".contains(token.text) { depth += 1 }
+    if ")]".contains(token.text) { depth -= 1 }
+    if depth == 0, token.text == ",", let found { return found }
+    if found != nil {
+      found?.append(token)
+    } else if depth == 0, token.text == label, index + 1 < call.count, call[index + 1].text == ":" {
+      found = []
+    }
+  }
+  return found ?? []
+}
+
+private func unquoted(_ text: String) -> String { String(text.dropFirst().dropLast()) }

@@ -1,0 +1,91 @@
+import Histories
+import Testing
+
+@Suite("Recorded histories")
+struct HistoryLineTests {
+  static let operations = [
+    read(nil, by: 1, 0, 10), read(7, by: 1, 20, 30), write(8, by: 2, 5, 6), remove(by: 3, 1, 2),
+    swap(nil, for: 1, true, by: 4, 3, 4), swap(9, for: .max, false, by: 4, 5, 6),
+    update(nil, to: 1, by: 5, 7, 8), update(1, to: nil, by: 5, 9, 9),
+    increment(finding: 0, by: 6, 1, 3), unknown(.write(3), by: 7, 4),
+    unknown(.update(from: 1, to: 2), by: 7, 5), unknown(.increment, by: 7, 6),
+    completed(.read, .value(1), by: 8, 0, 1, key: ""),
+    completed(.read, .value(1), by: 8, 2, 3, key: "a b;%\n/é.plist"),
+  ]
+
+  @Test("are read as they were written")
+  func roundTrip() throws {
+    let text = Self.operations.map(HistoryLine.line(for:)).joined()
+    #expect(text.split(separator: "\n").count == Self.operations.count)
+    #expect(try parseHistory(text) == Self.operations)
+  }
+
+  @Test("look as documented")
+  func format() throws {
+    let text = "7 counter 81200 update ; try 4 5 ; try 6 7 ; ok 93100\n"
+    #expect(
+      try parseHistory(text) == [
+        completed(.update(from: 6, to: 7), .done, by: 7, 81200, 93100, key: "counter")
+      ])
+  }
+
+  @Test("cut anywhere keep what was whole, and at most one operation of unknown effect")
+  func torn() throws {
+    let whole = HistoryLine.line(for: write(1, by: 1, 10, 20))
+    for last in Self.operations {
+      let line = HistoryLine.line(for: last)
+      for length in 0..<line.count {
+        let operations = try parseHistory(whole + line.prefix(length))
+        #expect(operations.first == write(1, by: 1, 10, 20))
+        if operations.count > 1 {
+          #expect(operations.count == 2)
+          #expect(operations[1].outcome == .unknown && operations[1].call == last.call)
+        }
+      }
+    }
+  }
+
+  @Test("cut after the call leave an operation that may have happened; cut within it, none")
+  func tornCall() throws {
+    #expect(try parseHistory("1 k 10 write 55") == [])
+    #expect(try parseHistory("1 k 10 write 55 ") == [])
+    #expect(try parseHistory("1 k 10 write 55 ; ") == [unknown(.write(55), by: 1, 10)])
+    #expect(try parseHistory("1 k 10 write 55 ; ok 1") == [unknown(.write(55), by: 1, 10)])
+    #expect(try parseHistory("1 k 10 write 55 ; ok 19") == [unknown(.write(55), by: 1, 10)])
+    #expect(try parseHistory("1 k 10 update ; ") == [])
+    #expect(try parseHistory("1 k 10 update ; try 1 2") == [])
+    let attempted = [unknown(.update(from: 1, to: 2), by: 1, 10)]
+    #expect(try parseHistory("1 k 10 update ; try 1 2 ; try 3 ") == attempted)
+  }
+
+  @Test("leave out what certainly had no effect")
+  func withoutEffect() throws {
+    let call = HistoryLine.invocation(process: 1, key: "k", call: .write(5), at: 10)
+    #expect(try parseHistory(call + HistoryLine.withoutEffect) == [])
+    #expect(try parseHistory(call + HistoryLine.unknown) == [unknown(.write(5), by: 1, 10)])
+  }
+
+  @Test(
+    "with a wrong line are refused, naming the line and what is wrong",
+    arguments: [
+      ("1 k x write 5 ; ok 20", .notANumber("x")),
+      ("1 %zz 10 write 5 ; ok 20", .notAKey("%zz")),
+      ("1 k 10 append 5 ; ok 20", .unknownCall("append")),
+      ("1 k 10 write 5 ; done", .unknownEnding("done")),
+      ("1 k 10 write 5 ; ok 20 yes", .wrongAnswer("swapped(true)")),
+      ("1 k 10 write 5 ; ok 20 21 22", .wrongAnswer("22")),
+      ("1 k 10 write 5 ; ok 9", .answeredBeforeItWasCalled),
+      ("1 k 10 update ; ok 20", .completedWithoutAttempt),
+      ("1 k 10 write 5", .missingWord("the semicolon")),
+      ("1 k 10 write 5 ;", .missingWord("the ending")),
+      ("-1 k 10 write 5 ; ok 20", .notANumber("-1")),
+      ("1 k 10 write 99999999999999999999 ; ok 20", .notANumber("99999999999999999999")),
+    ] as [(String, HistoryFormatError.Reason)])
+  func wrong(line: String, reason: HistoryFormatError.Reason) throws {
+    let error = try #require(throws: HistoryFormatError.self) {
+      try parseHistory("1 k 1 write 1 ; ok 2\n" + line + "\n")
+    }
+    #expect(error.line == 2)
+    #expect(error.reason == reason)
+  }
+}
