@@ -53,7 +53,8 @@ final class Chaos {
       for worker in workers { try attend(worker, now: now) }
       if now >= nextAction {
         try act(now: now)
-        nextAction = now + random.milliseconds(10...70)
+        // About a quarter of the workers is stopped at any time.
+        nextAction = now + random.milliseconds(30...150) * 6 / options.processes
       }
       showProgress()
       pauseThread(.milliseconds(5))
@@ -67,7 +68,12 @@ final class Chaos {
     let status = ProcessStatus.of(worker.processID)
     if status?.isDead ?? true { return try replace(worker) }
     guard let continuation = worker.continuation else {
-      if status?.isStopped == true { noteStop(worker, "stopped itself", now: now) }
+      if status?.isStopped == true {
+        // In the middle of something: long enough to be overtaken (a stopped process keeps its
+        // lease for 50 ms), or just too short for that.
+        let pause = random.milliseconds(random.chance(25) ? 0...60 : 80...200)
+        noteStop(worker, "stopped itself", until: now + pause)
+      }
       return
     }
     guard now >= continuation else { return }
@@ -75,24 +81,24 @@ final class Chaos {
     try worker.send(.continue)
   }
 
-  private func noteStop(_ worker: WorkerProcess, _ what: String, now: ContinuousClock.Instant) {
+  private func noteStop(
+    _ worker: WorkerProcess, _ what: String, until moment: ContinuousClock.Instant
+  ) {
     counts.stopped += 1
-    // Beyond the 50 ms for which a stopped process keeps its lease, or within them.
-    let pause = random.milliseconds(random.chance(30) ? 0...50 : 60...300)
-    worker.continuation = now + pause
-    tell(worker, "\(what) for \(pause)")
+    worker.continuation = moment
+    tell(worker, what)
   }
 
   private func act(now: ContinuousClock.Instant) throws {
     guard let worker = workers.randomElement(using: &random) else { return }
-    let kills = random.chance(7)
+    let kills = random.chance(10)
     guard !kills else {
       tell(worker, "killed")
       return try worker.send(.kill)
     }
     guard worker.continuation == nil else { return }
     try worker.send(.stop)
-    noteStop(worker, "stopped", now: now)
+    noteStop(worker, "stopped", until: now + random.milliseconds(0...150))
   }
 
   private func replace(_ worker: WorkerProcess) throws {

@@ -12,8 +12,8 @@ struct Disturbance: Sendable {
 
   static func random(using random: inout SeededGenerator) -> Disturbance {
     var disturbance = Disturbance()
-    if random.chance(25) { disturbance.pause = random.milliseconds(0...12) }
-    disturbance.stopsInClosure = random.chance(2)
+    if random.chance(20) { disturbance.pause = random.milliseconds(0...12) }
+    disturbance.stopsInClosure = random.chance(3)
     disturbance.interruption = Interruption.random(using: &random)
     return disturbance
   }
@@ -25,9 +25,15 @@ struct Disturbance: Sendable {
   }
 
   /// Runs an operation, and interrupts it if this disturbance says so.
-  func during<Result>(_ operation: () throws -> Result) throws -> Result {
+  ///
+  /// - Parameter renames: whether the operation uses a plain rename even if it takes nothing away.
+  func during<Result>(
+    renames: Bool = false, _ operation: () throws -> Result
+  ) throws -> Result {
     #if DEBUG
-      if let interruption { return try interruption.during(operation) }
+      if let interruption, !renames || interruption.place != .afterTakingAway {
+        return try interruption.during(operation)
+      }
     #endif
     return try operation()
   }
@@ -36,13 +42,16 @@ struct Disturbance: Sendable {
 /// A stop or a kill between two system calls; only debug builds have the place for it.
 struct Interruption: Sendable {
   /// Where: at the moments in which the lease's rules matter, or anywhere.
-  enum Place: Sendable {
+  enum Place: Sendable, Equatable {
     /// The lease is locked, and nothing in it says by whom.
     case beforeDeclaring
     /// All is written and nothing visible.
     case beforePublishing
-    /// Just after a rename; of a breaker: the lease is moved aside and not yet removed (rule 4).
+    /// Just after a rename.
     case afterRename
+    /// The same in an operation that itself renames in another way, so that it can only be the taking
+    /// away of a lease: it is moved aside and not yet removed (rule 4).
+    case afterTakingAway
     /// Before the system call of that number.
     case call(Int)
   }
@@ -53,11 +62,12 @@ struct Interruption: Sendable {
   static func random(using random: inout SeededGenerator) -> Interruption? {
     let place: Place
     switch Int.random(in: 0..<1_000, using: &random) {
-    case 0..<15: place = .beforeDeclaring
-    case 15..<25: place = .beforePublishing
-    // Hardly any operation takes a lease away, so nearly all of these come to nothing.
-    case 25..<325: place = .afterRename
-    case 325..<340: place = .call(Int.random(in: 0..<40, using: &random))
+    case 0..<25: place = .beforeDeclaring
+    case 25..<35: place = .beforePublishing
+    case 35..<40: place = .afterRename
+    case 40..<60: place = .call(Int.random(in: 0..<40, using: &random))
+    // Few operations take a lease away, so most of these come to nothing.
+    case 60..<360: place = .afterTakingAway
     default: return nil
     }
     return Interruption(place: place, isFatal: random.chance(10))
@@ -88,7 +98,7 @@ struct Interruption: Sendable {
     fileprivate func arms(_ call: SystemCall) -> Bool {
       switch self {
       case .beforeDeclaring: call == .flock
-      case .afterRename: call == .renameat
+      case .afterRename, .afterTakingAway: call == .renameat
       case .beforePublishing, .call: false
       }
     }
@@ -97,7 +107,7 @@ struct Interruption: Sendable {
       switch self {
       case .beforeDeclaring: isArmed && call == .openat
       case .beforePublishing: call == .renameat2
-      case .afterRename: isArmed
+      case .afterRename, .afterTakingAway: isArmed
       case .call(let number): index == number
       }
     }

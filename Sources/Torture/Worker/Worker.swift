@@ -34,7 +34,7 @@ final class Worker {
     try beginObserving()
     while bootTimeNanoseconds() < arguments.end {
       try step()
-      pauseThread(.microseconds(Int.random(in: 0..<4_000, using: &random)))
+      pauseThread(.microseconds(Int.random(in: 0..<2_000, using: &random)))
     }
     try finish()
   }
@@ -109,6 +109,16 @@ final class Worker {
       Workload.registers + Workload.registers + Workload.counters + Workload.large
         + (0..<arguments.processes).map(Workload.single))
     lastRead[key] = try operations.read(key)
+  }
+
+  private func increment(_ key: String, _ terms: Operations.Terms) throws {
+    var terms = terms
+    // One that is overtaken before it declares itself does not dawdle: without rule 2 its change
+    // would collide with its successor's while that one still works.
+    if key == Workload.busy, terms.disturbance.interruption?.place != .beforeDeclaring {
+      terms.disturbance.pause = random.milliseconds(2...10)
+    }
+    try operations.update("increment", key, terms) { ($0 ?? 0) + 1 }
   }
 
   private func update(
