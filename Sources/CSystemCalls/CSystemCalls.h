@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,9 +62,50 @@ static inline int csys_pidfd_open(int pid) {
   return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
+// pidfd_send_signal(2), Linux 5.1.
+static inline int csys_pidfd_send_signal(int descriptor, int signal) {
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+  return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
+}
+
+// waitid(2) for the end of a child given by its descriptor, Linux 5.4. The signal is 0 for a child
+// that exited; a siginfo_t does not import into Swift with its union.
+static inline int csys_wait_pidfd(int descriptor, int *_Nonnull status, int *_Nonnull signal) {
+  enum { by_descriptor = 3 /* P_PIDFD */, ended = 4 /* WEXITED */ };
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  if (syscall(SYS_waitid, by_descriptor, descriptor, &info, ended, NULL) == -1) return -1;
+  *status = info.si_code == CLD_EXITED ? info.si_status : 0;
+  *signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+  return 0;
+}
+
+// fcntl(2) F_DUPFD_CLOEXEC: the lowest free number that is no standard descriptor.
+static inline int csys_duplicate_above_standard(int descriptor) {
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+}
+
+// The child of a posix_spawn closes every descriptor from the lowest up (glibc 2.34; nothing before).
+// Under a name of its own: <spawn.h> brings in an fd_set that differs from that of other modules.
+#if __GLIBC_PREREQ(2, 34)
+int csys_close_in_child(void *_Nonnull actions, int lowest)
+    __asm__("posix_spawn_file_actions_addclosefrom_np");
+#else
+static inline int csys_close_in_child(void *_Nonnull actions, int lowest) {
+  return 0;
+}
+#endif
+
 // eventfd(2), close-on-exec and non-blocking.
 static inline int csys_eventfd(void) {
   return (int)syscall(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
+}
+
+// memfd_create(2), Linux 3.17, close-on-exec.
+static inline int csys_memory_file(const char *_Nonnull name) {
+  return (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
 }
 
 // pipe2(2), close-on-exec.

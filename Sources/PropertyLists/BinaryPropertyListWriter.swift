@@ -13,14 +13,25 @@ struct BinaryPropertyListWriter {
   private var strings = StringTable()
   private var output: [UInt8] = []
   private var referenceSize = 1
+  private let spellsNullWide: Bool
+  /// The objects that are keys and read "$null"; a key is never `nil`, and so they are spelled wide.
+  private var nullKeys: [Int] = []
 
   /// Nodes below which looking for equal strings costs more than it saves.
   private static let leastObjectsToUnique = 32
 
-  static func bytes(of value: PropertyListValue) throws(PropertyListError) -> [UInt8] {
-    var writer = BinaryPropertyListWriter()
+  /// - Parameter spellsNullWide: Whether the string "$null" is written in UTF-16. In ASCII it is what
+  ///   `PropertyListEncoder` writes for `nil`, and what the decoder reads as such.
+  static func bytes(
+    of value: PropertyListValue, spellsNullWide: Bool = false
+  ) throws(PropertyListError) -> [UInt8] {
+    var writer = BinaryPropertyListWriter(spellsNullWide: spellsNullWide)
     try writer.flatten(value)
     return writer.serialize()
+  }
+
+  private init(spellsNullWide: Bool) {
+    self.spellsNullWide = spellsNullWide
   }
 
   /// Lists every object in breadth-first order; its place in the list is its number.
@@ -52,13 +63,20 @@ struct BinaryPropertyListWriter {
 
   private mutating func flatten(_ dictionary: [String: PropertyListValue]) {
     if dictionary.count == 1, let (key, value) = dictionary.first {
-      reference(.string(key))
+      referenceKey(key)
       reference(value)
       return
     }
     let sorted = dictionary.sorted { $0.key.precedesInUTF8($1.key) }
-    for entry in sorted { reference(.string(entry.key)) }
+    for entry in sorted { referenceKey(entry.key) }
     for entry in sorted { reference(entry.value) }
+  }
+
+  private mutating func referenceKey(_ key: String) {
+    guard key == "$null" else { return reference(.string(key)) }
+    nullKeys.append(objects.count)
+    references.append(UInt32(truncatingIfNeeded: objects.count))
+    objects.append(.string(key))
   }
 
   private mutating func reference(_ value: PropertyListValue) {
@@ -94,9 +112,16 @@ struct BinaryPropertyListWriter {
     var offsets: [Int] = []
     offsets.reserveCapacity(objects.count)
     var cursor = 0
-    for object in objects {
+    nullKeys.reverse()
+    for (number, object) in objects.enumerated() {
       offsets.append(output.count)
-      write(object, cursor: &cursor)
+      if case .string(let string) = object {
+        let isNullKey = nullKeys.last == number
+        if isNullKey { nullKeys.removeLast() }
+        write(string, wide: isNullKey || (spellsNullWide && string == "$null"))
+      } else {
+        write(object, cursor: &cursor)
+      }
     }
     let tableOffset = output.count
     let offsetSize = Self.width(for: tableOffset)
@@ -162,7 +187,7 @@ struct BinaryPropertyListWriter {
     output.appendBigEndian(bits, width: 1 << Int(exponent))
   }
 
-  private mutating func write(_ string: String) {
+  private mutating func write(_ string: String, wide: Bool = false) {
     var string = string
     let start = output.count
     let fits = string.withUTF8 { (bytes) -> Bool in
@@ -170,9 +195,7 @@ struct BinaryPropertyListWriter {
       output.append(contentsOf: bytes)
       return bytes.allSatisfy { $0 < 0x80 }
     }
-    // PropertyListDecoder takes an ASCII "$null" for a null, and a UTF-16 one for the string it is.
-    let isASCII = fits && string != "$null"
-    guard !isASCII else { return }
+    guard wide || !fits else { return }
     output.removeSubrange(start...)
     writeMarker(0x60, count: string.utf16.count)
     for unit in string.utf16 {

@@ -10,12 +10,12 @@ public enum PropertyListCoding {
   /// - Parameters:
   ///   - value: The value.
   ///   - limits: What the reader will accept; a message that it would refuse fails here.
-  /// - Throws: What `encode(to:)` of the value throws; `PropertyListError` for what the guard would
-  ///   refuse, and `unrepresentable` for `nil`.
+  /// - Throws: `EncodingError`, with what `encode(to:)` of the value has thrown beneath it;
+  ///   `PropertyListError` for what the guard would refuse, and `unrepresentable` for `nil`.
   public static func encode<T: Encodable>(
     _ value: T, limits: PropertyListLimits = .standard
   ) throws -> Data {
-    if let scalar = scalar(value) { return try scalar.binaryData() }
+    if let scalar = scalar(value) { return try data(of: scalar) }
     let data: Data
     do {
       data = try encoder().encode(value)
@@ -62,6 +62,11 @@ public enum PropertyListCoding {
     return PropertyListValue.leaf(value)
   }
 
+  /// A string that came from a `String` is never `nil`, whatever it says.
+  private static func data(of scalar: PropertyListValue) throws(PropertyListError) -> Data {
+    Data(try BinaryPropertyListWriter.bytes(of: scalar, spellsNullWide: true))
+  }
+
   /// A value that encodes itself as a scalar: encoded within an array, and taken out of it again.
   ///
   /// - Returns: `nil` if it does not even encode there, or is no scalar.
@@ -82,6 +87,6 @@ public enum PropertyListCoding {
     guard let array = try PropertyListValue(data: wrapped, limits: limits).arrayValue,
       let scalar = array.first
     else { return nil }
-    return try scalar.binaryData()
+    return try data(of: scalar)
   }
 }

@@ -24,7 +24,7 @@ extension PropertyListValue: CustomStringConvertible {
     case "\r\n": "\\r\\n"
     default:
       // Everything else that could move a terminal's cursor; text in any script stays as it is.
-      character.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }
+      character.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
         ? character.unicodeScalars.map { $0.escaped(asASCII: true) }.joined()
         : String(character)
     }

@@ -33,7 +33,8 @@ extension PropertyListValue {
   /// The value as a binary property list, version 00.
   ///
   /// Equal values whose strings have the same bytes become the same file: keys are sorted by their
-  /// UTF-8 bytes.
+  /// UTF-8 bytes. The string "$null" is what `PropertyListEncoder` writes for `nil`, so
+  /// `PropertyListDecoder` reads it as `nil` from this file as from any other.
   ///
   /// - Throws: `tooDeep` beyond `PropertyListLimits.deepestNesting`, which no reader of ours would
   ///   accept, and `unrepresentable` for a date that is NaN or infinite.

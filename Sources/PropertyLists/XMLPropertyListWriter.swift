@@ -85,8 +85,10 @@ struct XMLPropertyListWriter {
   ) throws(PropertyListError) {
     indent(depth)
     append("<\(tag)>")
-    // PropertyListDecoder takes a text that begins with "$null" for a null.
-    let hidden = string.utf8.starts(with: "$null".utf8)
+    // PropertyListDecoder takes a value of "$null" for nil, and stumbles over such a key and over any
+    // text that goes on after it.
+    let isNull = tag == "string" && string == "$null"
+    let hidden = string.utf8.starts(with: "$null".utf8) && !isNull
     if hidden { append("&#36;") }
     for scalar in string.unicodeScalars.dropFirst(hidden ? 1 : 0) {
       switch scalar {

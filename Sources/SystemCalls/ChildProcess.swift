@@ -19,7 +19,7 @@ package enum Signal: Int32, Sendable {
   case fileTooLarge = 25
 }
 
-/// A program that this process started and waits for.
+/// A program that this process started and waits for; one that nobody waits for stays a zombie.
 package struct ChildProcess: ~Copyable, Sendable {
   package let processID: Int32
   private let handle: FileDescriptor
@@ -33,81 +33,119 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///   - program: a path, or a name to look up in PATH.
   ///   - arguments: without the program's own name.
   ///   - environment: the whole environment, as "NAME=value"; nil passes on this process's.
-  /// - Throws: `.noSuchFile` and `.accessDenied` for the program, otherwise as in posix_spawn(3).
+  /// - Throws: `.noSuchFile` and `.accessDenied` for the program, `.badFileDescriptor` when one of
+  ///   the three is not open, otherwise as in posix_spawn(3).
   package init(
     _ program: String, _ arguments: [String], environment: [String]? = nil,
     input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2
   ) throws(Errno) {
     let child = try Self.spawn(program, arguments, environment, [input, output, errors])
-    let descriptor = try perform(.pidfdOpen) { csys_pidfd_open(child) }
-    processID = child
-    handle = FileDescriptor(owning: descriptor)
+    do throws(Errno) {
+      let descriptor = try perform(.pidfdOpen) { csys_pidfd_open(child) }
+      processID = child
+      handle = FileDescriptor(owning: descriptor)
+    } catch {
+      // Nobody could wait for it. It is our child and not reaped, so the number is still its own.
+      _ = Glibc.kill(child, SIGKILL)
+      _ = Glibc.waitpid(child, nil, 0)
+      throw error
+    }
   }
 
   private static func spawn(
     _ program: String, _ arguments: [String], _ environment: [String]?, _ standard: [Int32]
   ) throws(Errno) -> Int32 {
+    // A standard descriptor that becomes another one moves out of the way first, so that no dup2
+    // in the child overwrites one that is still needed. These copies close with this function.
+    var copies: [SharedDescriptor] = []
     var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
+    try check(posix_spawn_file_actions_init(&actions))
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // Through numbers of their own first, so that no dup2 overwrites one that is still needed; a
-    // dup2 onto another number clears close-on-exec (dup2(2)).
     for (index, descriptor) in standard.enumerated() {
-      posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(1_000 + index))
+      let target = Int32(index)
+      var source = descriptor
+      if (0...2).contains(source), source != target {
+        let copy = SharedDescriptor(
+          FileDescriptor(
+            owning: try perform(.duplicate) { csys_duplicate_above_standard(descriptor) }))
+        source = copy.descriptor.rawValue
+        copies.append(copy)
+      }
+      // Clears close-on-exec, also of a descriptor that stays where it is.
+      try check(posix_spawn_file_actions_adddup2(&actions, source, target))
     }
-    for index in 0..<Int32(3) {
-      posix_spawn_file_actions_adddup2(&actions, 1_000 + index, index)
-    }
-    for index in 0..<Int32(3) { posix_spawn_file_actions_addclose(&actions, 1_000 + index) }
+    // Also what others in this process opened without close-on-exec.
+    try check(csys_close_in_child(&actions, 3))
 
     var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
+    try check(posix_spawnattr_init(&attributes))
     defer { posix_spawnattr_destroy(&attributes) }
+    try resetSignals(&attributes)
+    return try withExtendedLifetime(copies) { () throws(Errno) -> Int32 in
+      try start(program, arguments, environment, &actions, &attributes)
+    }
+  }
+
+  private static func resetSignals(_ attributes: inout posix_spawnattr_t) throws(Errno) {
     var defaults = sigset_t()
     sigemptyset(&defaults)
     sigaddset(&defaults, SIGPIPE)
     sigaddset(&defaults, SIGXFSZ)
     var none = sigset_t()
     sigemptyset(&none)
-    posix_spawnattr_setsigdefault(&attributes, &defaults)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+    try check(posix_spawnattr_setsigdefault(&attributes, &defaults))
+    try check(posix_spawnattr_setsigmask(&attributes, &none))
+    let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
+    try check(posix_spawnattr_setflags(&attributes, flags))
+  }
 
+  private static func start(
+    _ program: String, _ arguments: [String], _ environment: [String]?,
+    _ actions: inout posix_spawn_file_actions_t, _ attributes: inout posix_spawnattr_t
+  ) throws(Errno) -> Int32 {
     var id: pid_t = 0
     _ = try perform(.spawn) {
-      let failure = withCStrings([program] + arguments) { argv in
+      withCStrings([program] + arguments) { argv in
         guard let environment else {
-          return posix_spawnp(&id, program, &actions, &attributes, argv, csys_environment())
+          return reportedByErrno(
+            posix_spawnp(&id, program, &actions, &attributes, argv, csys_environment()))
         }
         return withCStrings(environment) { envp in
-          posix_spawnp(&id, program, &actions, &attributes, argv, envp)
+          reportedByErrno(posix_spawnp(&id, program, &actions, &attributes, argv, envp))
         }
       }
-      if failure != 0 { errno = failure }
-      return failure == 0 ? 0 : -1
     }
     return id
+  }
+
+  // The functions that prepare a spawn fail without memory, or for wrong arguments.
+  private static func check(_ failure: Int32) throws(Errno) {
+    guard failure == 0 else { throw Errno(rawValue: failure) }
   }
 
   /// Waits for the program's end.
   ///
   /// - Parameter deadline: when to give up.
   /// - Returns: how it ended, or nil when the deadline passed and it still runs.
+  /// - Throws: `.noChild` when its end was told before.
   package func wait(until deadline: ContinuousClock.Instant) throws(Errno) -> Termination? {
     guard try waitReadable([handle.rawValue], until: deadline)[0] else { return nil }
     return try reap()
   }
 
+  // By descriptor, not by number: the number of a child that was waited for may be another's.
   private func reap() throws(Errno) -> Termination {
     var status: Int32 = 0
-    _ = try perform(.waitpid) { waitpid(processID, &status, 0) }
-    let signal = status & 0x7f
-    return signal == 0 ? .exited((status >> 8) & 0xff) : .killed(signal: signal)
+    var signal: Int32 = 0
+    _ = try perform(.waitid) { csys_wait_pidfd(handle.rawValue, &status, &signal) }
+    return signal == 0 ? .exited(status) : .killed(signal: signal)
   }
 
-  /// Sends a signal. The corresponding C function is `kill`.
+  /// Sends a signal. The corresponding C function is `pidfd_send_signal`.
+  ///
+  /// - Throws: `.noSuchProcess` once its end was waited for; its number is never hit by mistake.
   package func send(_ signal: Signal) throws(Errno) {
-    _ = try perform(.kill) { Glibc.kill(processID, signal.rawValue) }
+    _ = try perform(.pidfdSendSignal) { csys_pidfd_send_signal(handle.rawValue, signal.rawValue) }
   }
 }
 

@@ -5,14 +5,14 @@ import Glibc
 package func makeDirectory(
   _ path: String, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
 ) throws(Errno) {
-  _ = try perform(.mkdirat) { mkdirat(directory, path, mode) }
+  _ = try perform(.mkdirat) { path.withCString { mkdirat(directory, $0, mode) } }
 }
 
 /// Removes a file's name. The corresponding C function is `unlinkat`.
 package func removeFile(
   _ path: String, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { unlinkat(directory, path, 0) }
+  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, 0) } }
 }
 
 /// Removes a file's name, which need not be valid UTF-8.
@@ -24,7 +24,7 @@ package func removeFile(_ name: FileName, at directory: Int32) throws(Errno) {
 package func removeDirectory(
   _ path: String, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { unlinkat(directory, path, AT_REMOVEDIR) }
+  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
 }
 
 /// Removes an empty directory whose name need not be valid UTF-8.
@@ -49,17 +49,17 @@ package func rename(
   _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32,
   _ mode: RenameMode = .replace
 ) throws(Errno) {
-  switch mode {
-  case .replace:
-    _ = try perform(.renameat) { renameat(oldDirectory, old, newDirectory, new) }
-  case .keep:
-    _ = try perform(.renameat2) {
-      csys_renameat2(
-        oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_NOREPLACE))
-    }
-  case .exchange:
-    _ = try perform(.renameat2) {
-      csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_EXCHANGE))
+  _ = try perform(mode == .replace ? .renameat : .renameat2) {
+    old.withCString { old in
+      new.withCString { new in
+        switch mode {
+        case .replace: renameat(oldDirectory, old, newDirectory, new)
+        case .keep:
+          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_NOREPLACE))
+        case .exchange:
+          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_EXCHANGE))
+        }
+      }
     }
   }
 }

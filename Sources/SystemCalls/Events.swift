@@ -112,9 +112,13 @@ package func waitReadable(
   _ descriptors: [Int32], until deadline: ContinuousClock.Instant?
 ) throws(Errno) -> [Bool] {
   var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-  _ = try perform(.poll) {
-    let timeout = deadline.map { ContinuousClock.now.duration(to: $0).pollMilliseconds } ?? -1
-    return Glibc.poll(&requests, nfds_t(requests.count), timeout)
-  }
+  var ready: Int32 = 0
+  repeat {
+    ready = try perform(.poll) {
+      let timeout = deadline.map { ContinuousClock.now.duration(to: $0).pollMilliseconds } ?? -1
+      return Glibc.poll(&requests, nfds_t(requests.count), timeout)
+    }
+    // One call waits for 24 days at most, which need not be the deadline.
+  } while ready == 0 && deadline.map { ContinuousClock.now < $0 } ?? true
   return requests.map { $0.revents != 0 }
 }

@@ -40,12 +40,18 @@
         case .proceed: return nil
         case .fail(let error): return error
         case .die:
-          _ = Glibc.kill(getpid(), SIGKILL)
-          return nil
+          return signalThisThread(SIGKILL)
         case .stop:
-          _ = Glibc.kill(getpid(), SIGSTOP)
-          return nil
+          return signalThisThread(SIGSTOP)
         }
+      }
+
+      // To this very thread: a signal for the process may be taken by another thread, and this one
+      // would go on with its call until that thread has stopped it. `raise` fails only for numbers
+      // that are no signals (raise(3)).
+      private func signalThisThread(_ signal: Int32) -> Errno? {
+        _ = Glibc.raise(signal)
+        return nil
       }
     }
   }

@@ -1,3 +1,4 @@
+import CSystemCalls
 import Glibc
 
 extension FileDescriptor {
@@ -18,7 +19,8 @@ extension FileDescriptor {
   ) throws(Errno) -> [UInt8] {
     guard expectedBytes <= maximumBytes else { throw .fileTooLarge }
     var bytes: [UInt8] = []
-    var capacity = max(expectedBytes, 0) + 1
+    // Files of /proc say that they are empty.
+    var capacity = expectedBytes > 0 ? expectedBytes + 1 : 4_096
     while true {
       let room = min(capacity, maximumBytes + 1)
       let filled = bytes.count
@@ -39,20 +41,13 @@ extension FileDescriptor {
       guard bytes.count <= maximumBytes else { throw .fileTooLarge }
       // A file that is as long as it said has ended here: the last read would return 0.
       if bytes.count == expectedBytes, got < room - filled { return bytes }
-      if bytes.count >= capacity { capacity *= 2 }
+      if bytes.count >= capacity { capacity = max(capacity * 2, 4_096) }
     }
   }
 
   /// Writes all bytes. The corresponding C function is `write`, repeated after a short count.
   package func writeAll(_ bytes: [UInt8]) throws(Errno) {
-    var done = 0
-    while done < bytes.count {
-      done += try perform(.write) {
-        bytes.withUnsafeBytes { buffer in
-          Glibc.write(rawValue, buffer.baseAddress.map { $0 + done }, buffer.count - done)
-        }
-      }
-    }
+    try Program.write(bytes, to: rawValue)
   }
 
   /// Waits until the content, and what is needed to find it, is on the disk. The corresponding C
@@ -60,5 +55,18 @@ extension FileDescriptor {
   /// forgets the error and the lost pages (fsync(2), and the "fsyncgate" discussion of 2018).
   package func synchronize() throws(Errno) {
     _ = try perform(.fsync) { Glibc.fsync(rawValue) }
+  }
+
+  /// Makes a file that is in memory only, with content to be read from its beginning. The
+  /// corresponding C function is `memfd_create`.
+  ///
+  /// - Parameter name: what /proc shows it as.
+  package static func memoryFile(
+    name: String, content: [UInt8]
+  ) throws(Errno) -> FileDescriptor {
+    let file = FileDescriptor(owning: try perform(.memfdCreate) { csys_memory_file(name) })
+    try file.writeAll(content)
+    _ = try perform(.lseek) { lseek(file.rawValue, 0, SEEK_SET) }
+    return file
   }
 }

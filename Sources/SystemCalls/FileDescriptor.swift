@@ -15,15 +15,29 @@ package struct FileDescriptor: ~Copyable, Sendable {
   }
 
   deinit {
-    // The owner went away without asking for the outcome: there is nobody to tell.
-    _ = Glibc.close(rawValue)
+    do throws(Errno) {
+      try Self.closeOnce(rawValue)
+    } catch {
+      // The owner went away without asking for the outcome: there is nobody to tell.
+      return
+    }
   }
 
   /// Closes the file. Never retried: on Linux the descriptor is gone even after EINTR (close(2)).
   package consuming func close() throws(Errno) {
     let descriptor = rawValue
     discard self
-    _ = try perform(.close, retryOnInterrupt: false) { Glibc.close(descriptor) }
+    try Self.closeOnce(descriptor)
+  }
+
+  private static func closeOnce(_ descriptor: Int32) throws(Errno) {
+    var isOpen = true
+    // As in the kernel, an injected failure is only a report: the descriptor is gone all the same.
+    defer { if isOpen { _ = Glibc.close(descriptor) } }
+    _ = try perform(.close, retryOnInterrupt: false) {
+      isOpen = false
+      return Glibc.close(descriptor)
+    }
   }
 }
 
@@ -65,7 +79,7 @@ extension FileDescriptor {
     mode: UInt32 = 0o600
   ) throws(Errno) -> FileDescriptor {
     let raw = try perform(.openat) {
-      Glibc.openat(directory, path, options.rawValue | O_CLOEXEC, mode)
+      path.withCString { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
     }
     return FileDescriptor(owning: raw)
   }
@@ -80,13 +94,16 @@ extension FileDescriptor {
   package static func openBeneath(
     _ path: String, at directory: Int32, _ options: OpenOptions, mode: UInt32 = 0o600
   ) throws(Errno) -> FileDescriptor {
+    try refuseEscape(path)
     do throws(Errno) {
       let creates = options.contains(.create)
       let raw = try perform(.openat2) {
-        csys_openat2(
-          directory, path, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)),
-          creates ? UInt64(mode) : 0,
-          UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS))
+        path.withCString {
+          csys_openat2(
+            directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)),
+            creates ? UInt64(mode) : 0,
+            UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS))
+        }
       }
       return FileDescriptor(owning: raw)
     } catch {
@@ -95,22 +112,56 @@ extension FileDescriptor {
     }
   }
 
+  // RESOLVE_BENEATH would let "a/../b" pass; nobody here has a use for it.
+  private static func refuseEscape(_ path: String) throws(Errno) {
+    guard path.utf8.first != UInt8(ascii: "/") else { throw .crossesDevices }
+    // Hardly any path has two dots in a row; the others need no array.
+    let dot = UInt8(ascii: ".")
+    guard zip(path.utf8, path.utf8.dropFirst()).contains(where: { $0 == dot && $1 == dot }) else {
+      return
+    }
+    let components = path.utf8.split(separator: UInt8(ascii: "/"))
+    guard !components.contains(where: { $0.elementsEqual([dot, dot]) }) else {
+      throw .crossesDevices
+    }
+  }
+
   private static func walk(
     _ path: String, at directory: Int32, _ options: OpenOptions, mode: UInt32
   ) throws(Errno) -> FileDescriptor {
-    let components = path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
-    guard let last = components.last, !path.utf8.starts(with: "/".utf8),
-      !components.contains("..")
-    else { throw .crossesDevices }
-    guard let first = components.dropLast().first else {
-      return try open(last, at: directory, options.union(.noFollow), mode: mode)
+    var components = path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
+    guard let last = components.popLast() else { throw .noSuchFile }
+    var options = options
+    if path.utf8.last == UInt8(ascii: "/") {
+      // "name/" can only be a directory, which open(2) never makes.
+      guard !options.contains(.create) else { throw .isDirectory }
+      options.insert(.directory)
     }
-    let step: OpenOptions = [.pathOnly, .directory, .noFollow]
-    var parent = try open(first, at: directory, step)
-    for component in components.dropFirst().dropLast() {
-      parent = try open(component, at: parent.rawValue, step)
+    guard let first = components.first else {
+      return try step(last, at: directory, options, mode: mode)
     }
-    return try open(last, at: parent.rawValue, options.union(.noFollow), mode: mode)
+    var parent = try step(first, at: directory, [.pathOnly, .directory])
+    for component in components.dropFirst() {
+      parent = try step(component, at: parent.rawValue, [.pathOnly, .directory])
+    }
+    return try step(last, at: parent.rawValue, options, mode: mode)
+  }
+
+  // Opens one component. With O_NOFOLLOW alone a symbolic link is ELOOP; O_DIRECTORY makes that
+  // ENOTDIR, and O_PATH makes it a success, the link itself (open(2)).
+  private static func step(
+    _ name: String, at directory: Int32, _ options: OpenOptions, mode: UInt32 = 0
+  ) throws(Errno) -> FileDescriptor {
+    do throws(Errno) {
+      let file = try open(name, at: directory, options.union(.noFollow), mode: mode)
+      guard options.contains(.pathOnly), try file.status().kind == .symbolicLink else {
+        return file
+      }
+    } catch {
+      guard error == .notDirectory, try fileStatus(name, at: directory).kind == .symbolicLink
+      else { throw error }
+    }
+    throw .tooManyLinks
   }
 }
 

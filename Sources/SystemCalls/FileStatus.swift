@@ -89,7 +89,7 @@ package func fileStatus(
 ) throws(Errno) -> FileStatus {
   var raw = stat()
   _ = try perform(.fstatat) {
-    fstatat(directory, path, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW)
+    path.withCString { fstatat(directory, $0, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
   }
   return FileStatus(raw)
 }

@@ -12,6 +12,9 @@ extension FileDescriptor {
   /// There is no blocking form on purpose: a stopped holder would block its caller for ever. The
   /// lock ends when the descriptor is closed, also by the kernel when the process is killed.
   ///
+  /// A lock that this open file has already is exchanged for the new one, and lost when that is not
+  /// free: the kernel drops it first (flock(2)).
+  ///
   /// - Returns: false when another open file holds it.
   package func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
     do throws(Errno) {

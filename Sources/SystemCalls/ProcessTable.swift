@@ -7,7 +7,7 @@ package struct ProcessStatus: Hashable, Sendable {
   package let program: String
   /// `T` or `t` in /proc: stopped by a signal or by a debugger.
   package let isStopped: Bool
-  /// `Z` or `X` in /proc: dead, and holding nothing any more.
+  /// `Z` or `X` in /proc and no thread left: dead, and holding nothing any more.
   package let isDead: Bool
   /// When the process started, in clock ticks since the machine did.
   package let startTicks: UInt64
@@ -33,12 +33,15 @@ package struct ProcessStatus: Hashable, Sendable {
     let fields = text[(close + 1)...].split(separator: UInt8(ascii: " "))
     // Field 3 of the manual is the first here; the start time is field 22.
     guard let state = fields.first?.first, fields.count > 19,
+      let threads = UInt64(String(decoding: fields[17], as: UTF8.self)),
       let start = UInt64(String(decoding: fields[19], as: UTF8.self))
     else { return nil }
+    // A process whose first thread ended before the others is a `Z` too, and works on.
+    let isZombie = state == UInt8(ascii: "Z") && threads <= 1
     return ProcessStatus(
       processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
       isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
-      isDead: state == UInt8(ascii: "Z") || state == UInt8(ascii: "X"), startTicks: start)
+      isDead: isZombie || state == UInt8(ascii: "X"), startTicks: start)
   }
 }
 
@@ -95,25 +98,41 @@ package struct ProcessIdentity: Hashable, Sendable {
 
 /// The processes that hold a `flock` on a file, as /proc/locks tells (proc_locks(5)).
 ///
-/// - Returns: empty when nobody does, or when the holders are not visible here.
+/// - Returns: empty when nobody does, or when the holders are not visible here: they live in another
+///   namespace, or the file system (btrfs, overlayfs) gives `stat` another device than the locks.
 /// - Complexity: reads every lock of the machine: only for waits that already last.
 package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
-  let table = try FileDescriptor.open("/proc/locks", .readOnly)
-  let text = try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20)
-  let device = file.device
-  let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
-  let minor = (device & 0xff) | ((device >> 12) & ~0xff)
-  let wanted = [hex(major), hex(minor), String(file.inode)].joined(separator: ":")
-  var holders: [Int32] = []
-  for line in text.split(separator: UInt8(ascii: "\n")) {
-    let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
-    // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
-    guard fields.count >= 6, fields[1] == "FLOCK", fields[5] == wanted, let id = Int32(fields[4]),
-      id > 0
-    else { continue }
-    holders.append(id)
+  try LockTable.current().holders(of: file)
+}
+
+/// Who held which `flock` at one moment, as /proc/locks told (proc_locks(5)).
+package struct LockTable: Sendable {
+  private var holders: [String: [Int32]] = [:]
+
+  /// - Complexity: reads every lock of the machine.
+  package static func current() throws(Errno) -> LockTable {
+    let table = try FileDescriptor.open("/proc/locks", .readOnly)
+    return LockTable(text: try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20))
   }
-  return holders
+
+  init(text: [UInt8]) {
+    for line in text.split(separator: UInt8(ascii: "\n")) {
+      let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+      // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
+      guard fields.count >= 6, fields[1] == "FLOCK", let id = Int32(fields[4]), id > 0 else {
+        continue
+      }
+      holders[String(fields[5]), default: []].append(id)
+    }
+  }
+
+  /// The processes that held a lock on the file; empty when nobody did, or nobody visible here.
+  package func holders(of file: FileStatus) -> [Int32] {
+    let device = file.device
+    let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
+    let minor = (device & 0xff) | ((device >> 12) & ~0xff)
+    return holders[[hex(major), hex(minor), String(file.inode)].joined(separator: ":")] ?? []
+  }
 }
 
 private func hex(_ number: UInt64) -> String {

@@ -38,7 +38,15 @@ package enum Program {
   /// The user's home directory: HOME, else what the user database says.
   package static var homeDirectory: String? {
     if let home = environment("HOME"), !home.isEmpty { return home }
-    return getpwuid(geteuid()).map { String(cString: $0.pointee.pw_dir) }
+    var user = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    // Not `getpwuid`, whose answer another thread may overwrite.
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer -> String? in
+      guard let base = buffer.baseAddress,
+        getpwuid_r(geteuid(), &user, base, buffer.count, &found) == 0, found != nil
+      else { return nil }
+      return user.pw_dir.map { String(cString: $0) }
+    }
   }
 
   /// The program's arguments byte for byte, its own name first.
@@ -79,11 +87,14 @@ package enum Program {
   package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Errno) {
     var done = 0
     while done < bytes.count {
-      done += try perform(.write) {
+      let count = try perform(.write) {
         bytes.withUnsafeBytes { buffer in
           Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
         }
       }
+      // A device may take nothing and report no error (write(2)); asking again would never end.
+      guard count > 0 else { throw .inputOutput }
+      done += count
     }
   }
 

@@ -5,7 +5,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
   case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
-  case spawn, waitpid, kill, pidfdOpen, pipe, threadCreate
+  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, memfdCreate
+  case threadCreate
 }
 
 /// How often in a row a call may be interrupted before the error is passed on: no wait here is
@@ -14,7 +15,9 @@ package let interruptionLimit = 1_000
 
 /// Runs one system call: retries it when a signal interrupted it, and turns -1 into an error.
 ///
-/// This is the only place that looks at `errno` and at EINTR.
+/// This is the only place that looks at `errno` and at EINTR. Paths are handed over by
+/// `withCString`, which lends a native string's bytes: a `String` argument for a C pointer is
+/// copied into an array each time.
 ///
 /// - Throws: `Errno`, as the call's man page lists; `.interrupted` after `interruptionLimit`
 ///   interruptions in a row, or after the first with `retryOnInterrupt` false.
@@ -43,4 +46,12 @@ package func perform<Result: SignedInteger>(
       throw Errno(rawValue: failure)
     }
   }
+}
+
+/// For functions that return the error number itself, as those of POSIX threads and posix_spawn do:
+/// turns it into -1 and `errno`, as `perform` expects.
+func reportedByErrno(_ failure: Int32) -> Int32 {
+  guard failure != 0 else { return 0 }
+  errno = failure
+  return -1
 }

@@ -9,6 +9,7 @@ import Glibc
 package func startThread(
   name: String, _ body: @escaping @Sendable () -> Void
 ) throws(Errno) {
+  precondition(name.utf8.count <= 15, "the kernel keeps at most 15 bytes of a thread's name")
   let box = Unmanaged.passRetained(ThreadBody(name: name, run: body))
   var all = sigset_t()
   var before = sigset_t()
@@ -17,7 +18,17 @@ package func startThread(
   _ = pthread_sigmask(SIG_SETMASK, &all, &before)
   defer { _ = pthread_sigmask(SIG_SETMASK, &before, nil) }
   var thread = pthread_t()
-  let failure = pthread_create(
+  do throws(Errno) {
+    _ = try perform(.threadCreate) { reportedByErrno(create(&thread, box.toOpaque())) }
+  } catch {
+    box.release()
+    throw error
+  }
+  pthread_detach(thread)
+}
+
+private func create(_ thread: inout pthread_t, _ body: UnsafeMutableRawPointer) -> Int32 {
+  pthread_create(
     &thread, nil,
     { raw in
       // A thread always gets the pointer it was created with.
@@ -26,12 +37,7 @@ package func startThread(
       csys_name_thread(body.name)
       body.run()
       return nil
-    }, box.toOpaque())
-  guard failure == 0 else {
-    box.release()
-    throw Errno(rawValue: failure)
-  }
-  pthread_detach(thread)
+    }, body)
 }
 
 private final class ThreadBody: Sendable {

@@ -1,3 +1,5 @@
+import AppGroup
+
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
   let root: CommandDescription
@@ -13,6 +15,11 @@ struct WormholeProgram {
     } catch let error as CommandError {
       printError("\(root.name): \(error)\n")
       return error.status
+    } catch let error as AppGroupError {
+      printError("\(root.name): \(error)\n")
+      return error.exitStatus
+    } catch is OutputIsClosed {
+      return .inputOutput
     } catch {
       printError("\(root.name): \(error)\n")
       return .inputOutput
@@ -51,21 +58,11 @@ struct WormholeProgram {
   }
 
   private func print(_ text: String) throws -> ExitStatus {
-    do {
-      try environment.writeStandardOutput(Array(text.utf8))
-    } catch {
-      throw CommandError(
-        verb: "write to", object: "standard output", reason: "\(error)", status: .inputOutput)
-    }
+    try environment.print(Array(text.utf8))
     return .done
   }
 
-  /// Errors quote foreign text, which may not steer the terminal: control characters are escaped.
   private func printError(_ text: String) {
-    let harmless = text.unicodeScalars.map { scalar in
-      scalar.properties.generalCategory == .control && scalar != "\n"
-        ? scalar.escaped(asASCII: true) : String(scalar)
-    }
-    environment.writeStandardError(Array(harmless.joined().utf8))
+    environment.writeStandardError(Array(text.withoutControlCharacters.utf8))
   }
 }

@@ -12,10 +12,12 @@ import SystemCalls
 /// hold KEY NUMBER                  updates; in the middle answers "holding" and reads a line before
 ///                                  it goes on to add the number
 /// once KEY NUMBER                  as hold, but a lost lease is an error
+/// long KEY NUMBER                  as hold, with a term of ten minutes
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
 /// calls COMMAND…                   as COMMAND; answers how many system calls it made
 /// post NAME                        posts a notification
+/// state NAME NUMBER                sets its state
 /// ```
 ///
 /// Errors are answered as "error CODE SENTENCE".
@@ -24,7 +26,11 @@ struct Participant {
   let container: SharedContainer
 
   static func main() throws {
-    let participant = Participant(container: try SharedContainer(path: CommandLine.arguments[1]))
+    let place = CommandLine.arguments[1]
+    let container =
+      place.hasPrefix("group:")
+      ? try SharedContainer(group: String(place.dropFirst(6))) : try SharedContainer(path: place)
+    let participant = Participant(container: container)
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
       try Program.write(Array((participant.answer(words[...]) + "\n").utf8), to: 1)
@@ -52,8 +58,10 @@ struct Participant {
     case "durable": try value.replace(with: .integer(number), durability: .durable)
     case "remove": try value.remove()
     case "add": try value.update { $0 = .integer(($0?.int64Value ?? 0) + number) }
-    case "hold": try hold(value, number, repeats: true)
+    case "hold": try hold(value, number)
     case "once": try hold(value, number, repeats: false)
+    case "long": try hold(value, number, term: .seconds(600))
+    case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     default: return "error usage"
@@ -61,8 +69,10 @@ struct Participant {
     return "done"
   }
 
-  private func hold(_ value: Value, _ number: Int64, repeats: Bool) throws {
-    try value.update(repeatsAfterLoss: repeats) { content in
+  private func hold(
+    _ value: Value, _ number: Int64, repeats: Bool = true, term: Duration = LeaseTerm.standard
+  ) throws {
+    try value.update(term: term, repeatsAfterLoss: repeats) { content in
       try Program.write(Array("holding\n".utf8), to: 1)
       _ = readLine()
       content = .integer((content?.int64Value ?? 0) + number)

@@ -3,6 +3,11 @@ import SystemCalls
 /// A condition did not come true before its deadline.
 package struct NeverHappened: Error, CustomStringConvertible {
   package let what: String
+
+  package init(what: String) {
+    self.what = what
+  }
+
   package var description: String { "did not happen within its deadline: \(what)" }
 }
 

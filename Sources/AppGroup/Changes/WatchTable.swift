@@ -331,6 +331,8 @@ struct WatchTable {
 
   private mutating func renewParents(_ number: Int32) {
     parentNumbers.remove(number)
+    // One that was moved away is still watched, under its old number.
+    endWatch(number)
     for (path, parent) in parents where parent.number == number {
       parents[path] = (watchParent(path), parent.users)
     }

@@ -33,7 +33,7 @@ package struct EncodedName: Hashable, Sendable {
       component = String(decoding: bytes, as: UTF8.self)
       longIdentifier = nil
     } else {
-      // A beginning for people; cut anywhere, since it is never decoded.
+      // A beginning for people; it may be cut within an escape, for it is never decoded.
       let digest = SHA256.hexDigest(of: Array(identifier.utf8))
       component = String(decoding: bytes.prefix(128), as: UTF8.self) + Self.digestMark + digest
       longIdentifier = identifier
@@ -52,15 +52,13 @@ package struct EncodedName: Hashable, Sendable {
   /// Reads a directory name.
   package static func decode(_ name: some Collection<UInt8>) -> Decoded {
     if name.elementsEqual("%".utf8) { return .identifier("") }
+    if isLong(name) { return .long }
     var bytes: [UInt8] = []
     var rest = name[...]
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)
         continue
-      }
-      if rest.first == UInt8(ascii: ".") {
-        return isDigest(rest.dropFirst()) ? .long : .foreign
       }
       guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value)
       else { return .foreign }
@@ -73,9 +71,14 @@ package struct EncodedName: Hashable, Sendable {
     return .identifier(identifier)
   }
 
-  private static func isDigest(_ bytes: some Collection<UInt8>) -> Bool {
-    bytes.count == 64
-      && bytes.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  // No other name contains the mark: a "%" is followed by two digits everywhere else.
+  private static func isLong(_ name: some Collection<UInt8>) -> Bool {
+    let end = name.suffix(digestMark.utf8.count + 64)
+    return end.starts(with: digestMark.utf8)
+      && end.dropFirst(digestMark.utf8.count).count == 64
+      && end.dropFirst(digestMark.utf8.count).allSatisfy {
+        (48...57).contains($0) || (97...102).contains($0)
+      }
   }
 
   private static func value(_ digit: UInt8) -> UInt8? {

@@ -55,6 +55,19 @@ struct NamedDirectory: Sendable {
     throw Errno.noSuchFile
   }
 
+  /// Watches the directory, whichever the path names; makes it where it is missing.
+  func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
+    _ = try root.handle()
+    return ChangeMonitor.shared.watch(
+      path: path, parents: [root.path, root.path + "/" + kind.rawValue],
+      prepare: {
+        // Called when something was replaced: the look at most once a second would be too late for
+        // the observers, who are signalled right after this.
+        _ = try root.refreshed(root.handle())
+        _ = try openOrMake()
+      }, signal: signal)
+  }
+
   private func make() throws {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue

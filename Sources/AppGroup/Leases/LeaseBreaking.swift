@@ -23,11 +23,16 @@ extension LeaseSite {
     try clear(broken)
   }
 
-  /// Removes every lease that was taken away and not yet removed, whoever took it.
-  func clearBroken() throws(Errno) {
+  /// Removes every lease that was taken away and not yet removed, whoever took it, and content on
+  /// its way whose writer has died.
+  func clearRemains() throws(Errno) {
     let lease = try openLeaseDirectory()
-    for entry in try lease.entries() where entry.name.hasPrefix(Self.brokenPrefix) {
-      try clear(entry.name.text)
+    for entry in try lease.entries() {
+      if entry.name.hasPrefix(Self.brokenPrefix) {
+        try clear(entry.name.text)
+      } else if entry.name.hasPrefix(Self.preparedPrefix) {
+        try removeIfAbandoned(entry, at: lease.rawValue)
+      }
     }
   }
 
@@ -76,18 +81,17 @@ extension LeaseSite {
     for entry in names { try remove(entry, at: held.descriptor.rawValue) }
   }
 
-  /// Removes content on its way whose writer has died: nobody has it locked any more.
-  func removeAbandonedPreparations() throws(Errno) {
-    let lease = try openLeaseDirectory()
-    for entry in try lease.entries() where entry.name.hasPrefix(Self.preparedPrefix) {
-      do throws(Errno) {
-        let file = try FileDescriptor.open(
-          entry.name.text, at: lease.rawValue, [.readOnly, .noFollow, .nonBlocking])
-        if try file.tryLock(.exclusive) { try remove(entry, at: lease.rawValue) }
-      } catch {
-        // Its writer was quicker, or renamed it into the lease.
-        guard error == .noSuchFile else { throw error }
-      }
+  // Nobody has the file locked: its writer has died, or will find it gone and write it again.
+  private func removeIfAbandoned(
+    _ entry: FileDescriptor.Entry, at lease: Int32
+  ) throws(Errno) {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(
+        entry.name.text, at: lease, [.readOnly, .noFollow, .nonBlocking])
+      if try file.tryLock(.exclusive) { try remove(entry, at: lease) }
+    } catch {
+      // Its writer was quicker, and renamed it into the lease.
+      guard error == .noSuchFile else { throw error }
     }
   }
 }

@@ -119,7 +119,7 @@ final class LeaseRequest {
         held.descriptor.entries().filter { !$0.name.hasPrefix(LeaseSite.cleanMark) }, in: held)
     }
     guard !isClean, site.fault != .actingBeforeRemoval else { return }
-    try site.clearBroken()
+    try site.clearRemains()
     do throws(Errno) {
       _ = try site.root.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
     } catch {

@@ -17,7 +17,7 @@ final class Preparation: Sendable {
   init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
     try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: site.directory.rawValue)
-    try site.removeAbandonedPreparations()
+    try site.clearRemains()
     let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
     let file = try site.root.createFile(path, at: site.directory.rawValue)
     do throws(Errno) {

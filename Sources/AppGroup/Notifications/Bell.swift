@@ -54,11 +54,6 @@ struct Bell: Sendable {
   }
 
   func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
-    let directory = directory
-    _ = try directory.root.handle()
-    return ChangeMonitor.shared.watch(
-      path: directory.path,
-      parents: [directory.root.path, directory.root.path + "/" + directory.kind.rawValue],
-      prepare: { _ = try directory.openOrMake() }, signal: signal)
+    try directory.watch(signal)
   }
 }

@@ -51,12 +51,7 @@ extension Value {
   }
 
   private func makeWatch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
-    _ = try container.root.handle()
-    let directory = directory
-    return ChangeMonitor.shared.watch(
-      path: directory.path,
-      parents: [directory.root.path, directory.root.path + "/" + directory.kind.rawValue],
-      prepare: { _ = try directory.openOrMake() }, signal: signal)
+    try directory.watch(signal)
   }
 
   fileprivate func snapshotOrFailure() -> Snapshot {

@@ -1,4 +1,6 @@
-enum ClearCommand {
+import AppGroup
+
+struct ClearCommand: Subcommand {
   static let description = CommandDescription(
     name: "clear",
     abstract: "Remove messages.",
@@ -15,4 +17,21 @@ enum ClearCommand {
       case (true, true), (false, false): nil
       }
     })
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let container = try arguments.container.open()
+    let identifiers =
+      arguments.has("all") ? try container.valueIdentifiers() : arguments.texts("identifier")
+    var status = ExitStatus.done
+    for identifier in identifiers {
+      do {
+        try container.value(identifier).remove()
+      } catch let error as AppGroupError {
+        // One that cannot be removed keeps none of the others.
+        environment.tell("\(error)")
+        status = error.exitStatus
+      }
+    }
+    return status
+  }
 }

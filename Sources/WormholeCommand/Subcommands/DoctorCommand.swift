@@ -1,6 +1,84 @@
-enum DoctorCommand {
+import AppGroup
+import PropertyLists
+
+struct DoctorCommand: Subcommand {
   static let description = CommandDescription(
     name: "doctor",
     abstract: "Show what is wrong with the container and how to mend it.",
-    options: [.json])
+    discussion: """
+      Each thing is told with its place and the command that mends it. The exit status is 0 when \
+      nothing is wrong, and 1 otherwise. Without --sweep and --quarantine nothing is changed.
+      """,
+    options: [
+      .flag("sweep", help: "First remove what dead processes left behind."),
+      .value(
+        "quarantine", "identifier", .identifier,
+        help: "First put this message's file aside, into the container's quarantine."),
+      .json,
+    ])
+
+  /// What was done before the look.
+  private struct Deeds {
+    var removed: [String] = []
+    var quarantined: String?
+    var failures: [AppGroupError] = []
+  }
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    var deeds = Deeds()
+    var findings: [Finding] = []
+    do {
+      if let container = try arguments.container.openExisting() {
+        deeds = try act(arguments, on: container)
+        let report = try container.report()
+        findings = Findings.of(report, options: arguments.container.options)
+        if report.isPartial { environment.tell("there is more than doctor looks at") }
+      }
+    } catch let error as AppGroupError {
+      findings = [Findings.refused(error)]
+    }
+    findings += deeds.failures.map { Findings.refused($0, .unreadablePart) }
+    if arguments.has("json") {
+      try environment.print(line: JSONWriter.string(json(deeds, findings)))
+    } else {
+      try environment.print(
+        Array(text(deeds, findings, columns: environment.columns).utf8))
+    }
+    return findings.isEmpty ? .done : .no
+  }
+
+  private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Deeds {
+    var deeds = Deeds()
+    if arguments.has("sweep") {
+      let swept = try container.sweep()
+      deeds.removed = swept.removed
+      deeds.failures = swept.failures
+    }
+    if let identifier = arguments.text("quarantine") {
+      do {
+        deeds.quarantined = try container.value(identifier).quarantine()
+      } catch let error as AppGroupError {
+        deeds.failures.append(error)
+      }
+    }
+    return deeds
+  }
+
+  private func text(_ deeds: Deeds, _ findings: [Finding], columns: Int) -> String {
+    var paragraphs = deeds.removed.map { "removed \($0)\n" }
+    if let path = deeds.quarantined { paragraphs.append("put aside: \(path)\n") }
+    if findings.isEmpty { return paragraphs.joined() + "nothing wrong\n" }
+    let told = findings.enumerated().map { index, finding in
+      finding.text(number: index + 1, columns: columns)
+    }
+    return paragraphs.joined() + told.joined(separator: "\n")
+  }
+
+  private func json(_ deeds: Deeds, _ findings: [Finding]) -> PropertyListValue {
+    .object([
+      "removed": .array(deeds.removed.map { .string($0) }),
+      "quarantined": deeds.quarantined.map { .string($0) },
+      "findings": .array(findings.map(\.propertyList)),
+    ])
+  }
 }

@@ -1,11 +1,16 @@
-enum ListenCommand {
+import AppGroup
+import Dispatch
+
+struct ListenCommand: Subcommand {
   static let description = CommandDescription(
     name: "listen",
     abstract: "Print messages as they arrive, a line each.",
     discussion: """
       With several identifiers a line is {"identifier": ..., "message": ...}. The command says \
       'listening' on standard error once it cannot miss anything any more. After a burst of \
-      messages the last one is always printed, those before it perhaps.
+      messages the last one is always printed, those before it perhaps. That a message was cleared \
+      is not told. A command that fails is said to have failed; listening goes on, and the exit \
+      status is 1 in the end.
       """,
     positionals: [
       PositionalDescription(
@@ -21,4 +26,26 @@ enum ListenCommand {
       name: "command",
       help: "Run for each message, which it gets on standard input, instead of printing it.",
       isOptional: true))
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
+    let container = try arguments.container.open()
+    let identifiers = arguments.texts("identifier")
+    let arrivals = Arrivals<Snapshot>()
+    let queue = DispatchQueue(label: "wormhole.listen")
+    let observations = try identifiers.enumerated().map { index, identifier in
+      try container.value(identifier).observe(
+        startsWithCurrent: arguments.has("current"), on: queue
+      ) { arrivals.put($0, at: index) }
+    }
+    for (observation, identifier) in zip(observations, identifiers) {
+      environment.tellIfPolling(observation.detection, identifier)
+    }
+    environment.tellListening()
+    let output = MessageOutput(arguments, environment)
+    return try withExtendedLifetime(observations) {
+      try output.deliver(
+        arrivals, identifiers, count: arguments.count("count") ?? .max, until: deadline)
+    }
+  }
 }

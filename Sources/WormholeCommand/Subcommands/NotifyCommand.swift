@@ -1,3 +1,6 @@
+import AppGroup
+import Dispatch
+
 /// The group of commands for notifications: names without a payload.
 enum NotifyCommand {
   static let description = CommandDescription(
@@ -9,14 +12,22 @@ enum NotifyCommand {
     ])
 }
 
-enum NotifyPostCommand {
+struct NotifyPostCommand: Subcommand {
   static let description = CommandDescription(
     name: "post",
     abstract: "Post notifications.",
     positionals: [.notificationNames])
+
+  static let commandPath = ["notify", "post"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let container = try arguments.container.open()
+    for name in arguments.texts("name") { try container.notification(name).post() }
+    return .done
+  }
 }
 
-enum NotifyWaitCommand {
+struct NotifyWaitCommand: Subcommand {
   static let description = CommandDescription(
     name: "wait",
     abstract: "Print the names of notifications as they are posted, a line each.",
@@ -26,16 +37,48 @@ enum NotifyWaitCommand {
       """,
     positionals: [.notificationNames],
     options: [.count, .timeout])
+
+  static let commandPath = ["notify", "wait"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
+    let container = try arguments.container.open()
+    let names = arguments.texts("name")
+    let posts = Arrivals<Void>()
+    let queue = DispatchQueue(label: "wormhole.wait")
+    let registrations = try names.enumerated().map { index, name in
+      try container.notification(name).observe(on: queue) { _ in posts.put((), at: index) }
+    }
+    environment.tellListening()
+    return try withExtendedLifetime(registrations) {
+      var remaining = arguments.count("count") ?? .max
+      while remaining > 0 {
+        guard let post = posts.next(until: deadline) else { return .deadline }
+        try environment.print(line: names[post.index])
+        remaining -= 1
+      }
+      return .done
+    }
+  }
 }
 
-enum NotifyGetCommand {
+struct NotifyGetCommand: Subcommand {
   static let description = CommandDescription(
     name: "get",
     abstract: "Print the state of a notification, a number; 0 if it was never set.",
     positionals: [.notificationName])
+
+  static let commandPath = ["notify", "get"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let name = arguments.requiredText("name")
+    let state = try arguments.container.open().notification(name).state()
+    try environment.print(line: String(state))
+    return .done
+  }
 }
 
-enum NotifySetCommand {
+struct NotifySetCommand: Subcommand {
   static let description = CommandDescription(
     name: "set",
     abstract: "Set the state of a notification; nothing is posted.",
@@ -43,4 +86,14 @@ enum NotifySetCommand {
       .notificationName,
       PositionalDescription(name: "number", help: "The state, of 64 bits.", kind: .unsigned),
     ])
+
+  static let commandPath = ["notify", "set"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard let state = arguments.unsigned("number") else {
+      preconditionFailure("the parser has checked that the number is one")
+    }
+    try arguments.container.open().notification(arguments.requiredText("name")).setState(state)
+    return .done
+  }
 }

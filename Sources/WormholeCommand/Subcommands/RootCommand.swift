@@ -20,5 +20,9 @@ enum RootCommand {
     version: "0.1.0")
 
   /// Those that run, a value for each command of the description that has no subcommands.
-  static let subcommands: [any Subcommand] = []
+  static let subcommands: [any Subcommand] = [
+    SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
+    NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
+    StatusCommand(), DoctorCommand(),
+  ]
 }

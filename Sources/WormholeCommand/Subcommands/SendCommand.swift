@@ -1,4 +1,7 @@
-enum SendCommand {
+import AppGroup
+import PropertyLists
+
+struct SendCommand: Subcommand {
   static let description = CommandDescription(
     name: "send",
     abstract: "Pass a message.",
@@ -16,4 +19,18 @@ enum SendCommand {
     options: [
       .flag("durable", help: "Return only when the message would survive a loss of power.")
     ])
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let identifier = arguments.requiredText("identifier")
+    let message: PropertyListValue
+    if let text = arguments.text("value"), text != "-" {
+      message = try Message.read(Array(text.utf8), source: "the message")
+    } else {
+      message = try Message.read(
+        environment.wholeStandardInput(), source: "the message on standard input")
+    }
+    try arguments.container.open().value(identifier).replace(
+      with: message, durability: arguments.has("durable") ? .durable : .standard)
+    return .done
+  }
 }

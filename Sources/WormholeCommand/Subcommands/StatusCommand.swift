@@ -1,6 +1,30 @@
-enum StatusCommand {
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+
+struct StatusCommand: Subcommand {
   static let description = CommandDescription(
     name: "status",
     abstract: "Show what is in the container, who is here and who holds what.",
+    discussion: "It only looks: nothing is changed, nobody is disturbed.",
     options: [.json])
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard let container = try arguments.container.openExisting() else {
+      let path = try arguments.container.path()
+      try environment.print(
+        line: arguments.has("json")
+          ? JSONWriter.string(["container": .string(path)])
+          : "\(path)\n  an empty directory: the first message makes it a container")
+      return .done
+    }
+    let report = try container.report()
+    if arguments.has("json") {
+      try environment.print(line: JSONWriter.string(report.propertyList))
+    } else {
+      let text = StatusText(report: report, now: Date(), columns: environment.columns)
+      try environment.print(Array(text.rendered.utf8))
+    }
+    return .done
+  }
 }

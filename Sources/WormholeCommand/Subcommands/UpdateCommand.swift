@@ -1,13 +1,56 @@
-enum UpdateCommand {
+import AppGroup
+import PropertyLists
+import Synchronization
+
+struct UpdateCommand: Subcommand {
   static let description = CommandDescription(
     name: "update",
     abstract: "Change a message by a command, without losing anybody's change.",
     discussion: """
       The command reads the message on standard input, null if there is none, and prints the new \
-      one; if it fails, nothing changes. It may run more than once: when it took so long that \
-      another process was let in, it is run again with the newer message.
+      one, null to remove it; if it fails, nothing changes. When it was stopped, or took longer \
+      than 30 seconds, others may have been let in; then it is run again with the newer message, \
+      and WORMHOLE_ATTEMPT in its environment is 2, 3 and so on. Others are waited for up to 60 \
+      seconds.
       """,
     positionals: [.identifier],
     tail: TailDescription(
       name: "command", help: "Reads the message and prints the new one, both as JSON."))
+
+  /// How long the command may take before others may take the lease away.
+  private static let term: Duration = .seconds(30)
+  /// How long to wait for others, and to make up for lost leases.
+  private static let patience: Duration = .seconds(60)
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let identifier = arguments.requiredText("identifier")
+    let command = ExternalCommand(words: arguments.tail ?? [])
+    let attempts = Atomic(0)
+    try arguments.container.open().value(identifier).update(
+      until: .now + Self.patience, term: Self.term
+    ) { message in
+      let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
+      message = try Self.change(message, identifier, command, attempt: attempt)
+    }
+    return .done
+  }
+
+  private static func change(
+    _ message: PropertyListValue?, _ identifier: String, _ command: ExternalCommand, attempt: Int
+  ) throws -> PropertyListValue? {
+    let input = try message.map { try OutputFormat.json.bytes($0, of: identifier.quoted) }
+    let outcome = try command.run(
+      input: input ?? Array("null\n".utf8), variables: ["\(attemptVariable)=\(attempt)"],
+      collectsOutput: true)
+    if let failure = command.failure(outcome.termination) {
+      throw CommandError(
+        verb: "update", object: identifier.quoted, reason: "\(failure); the message is unchanged",
+        status: .no)
+    }
+    return try Message.readOptional(
+      outcome.output, source: "what \(command.words[0]) printed for \(identifier.quoted)")
+  }
+
+  /// Tells the command which run it is, counted from 1.
+  static let attemptVariable = "WORMHOLE_ATTEMPT"
 }

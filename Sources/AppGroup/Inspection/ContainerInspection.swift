@@ -1,0 +1,234 @@
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// Looks through a container and changes nothing in it.
+///
+/// Whatever lies there, a look ends: files are opened without waiting for a FIFO's other end and
+/// without following links, directories are listed up to a limit, and after `patience` or
+/// `maximumBytes` the rest is left out and the report says so.
+struct ContainerInspection {
+  /// How many names of a kind, and how many entries of any other directory, are looked at.
+  static let maximumNames = 100_000
+  static let maximumEntries = 1_000
+  static let maximumBytes: Int64 = 512 << 20
+  static let patience: Duration = .seconds(10)
+  /// What is on its way, and younger than this, is somebody's work.
+  static let staleAge: Int64 = 60
+
+  let container: SharedContainer
+  let handle: ContainerRoot.Handle
+  let locks: LockTable?
+  private(set) var report: ContainerReport
+  private let deadline = ContinuousClock.now + Self.patience
+  private var bytesLeft = Self.maximumBytes
+
+  init(_ container: SharedContainer) throws {
+    self.container = container
+    handle = try container.root.handle()
+    report = ContainerReport(path: container.root.path)
+    do throws(Errno) {
+      locks = try LockTable.current()
+    } catch {
+      // Without /proc the declarations of the holders are all there is to know.
+      locks = nil
+    }
+  }
+
+  static func report(on container: SharedContainer) throws -> ContainerReport {
+    var inspection = try Self(container)
+    try inspection.run()
+    return inspection.report
+  }
+
+  private mutating func run() throws {
+    readFormat()
+    report.networkFileSystem = try handle.descriptor.fileSystem().networkName
+    lookAtTopLevel()
+    lookAtNames(of: .value)
+    lookAtNames(of: .notification)
+    lookAtQuarantine()
+    report.watches = WatchUseReading.read(for: container.root.path)
+    report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+    report.notifications.sort {
+      $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)
+    }
+    // What was gone at a second look was somebody's work that is done now.
+    report.leftovers = report.leftovers.filter { status($0.path) != nil }
+  }
+
+  private mutating func readFormat() {
+    let action = "read the container's version"
+    attempt(action, ContainerFormat.fileName) { inspection in
+      let file = try FileDescriptor.openBeneath(
+        ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking])
+      let content = try PropertyListValue(
+        bytes: file.readToEnd(expectedBytes: 0, maximumBytes: 65_536))
+      inspection.report.formatVersion = content["formatVersion"]?.int64Value
+      inspection.report.groupIdentifier = content["group"]?.stringValue
+      inspection.report.created = content["created"]?.dateValue
+    }
+  }
+
+  private mutating func lookAtTopLevel() {
+    guard let listing = list(".") else { return }
+    let known = [
+      ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
+      Quarantine.directory, "queues", "presence",
+    ]
+    for entry in listing.entries {
+      let name = entry.name.text
+      if known.contains(name) {
+        checkOwnerAndMode(name)
+      } else if name.hasPrefix(".container-"), name.hasSuffix(".plist") {
+        if isStale(name) { add(.abandonedCreation, name, nil) }
+      } else {
+        addForeign(name)
+      }
+    }
+  }
+
+  private mutating func lookAtQuarantine() {
+    for entry in list(Quarantine.directory)?.entries ?? [] {
+      let path = Quarantine.directory + "/" + entry.name.text
+      guard let status = status(path) else { continue }
+      report.quarantine.append(
+        .init(path: absolute(path), bytes: status.size, modified: status.modified))
+    }
+  }
+
+  private mutating func lookAtNames(of kind: NameKind) {
+    guard let listing = list(kind.rawValue, limit: Self.maximumNames) else { return }
+    for entry in listing.entries {
+      guard ContinuousClock.now < deadline else {
+        report.isPartial = true
+        return
+      }
+      let path = kind.rawValue + "/" + entry.name.text
+      switch EncodedName.decode(entry.name.bytes) {
+      case .identifier(let identifier): lookAtName(identifier, of: kind, at: path)
+      case .long:
+        attempt("read the identifier", path) { inspection in
+          let identifier = try NamedDirectory.longIdentifier(path, at: inspection.directory)
+          guard let identifier else { return inspection.addForeign(path) }
+          inspection.lookAtName(identifier, of: kind, at: path)
+        }
+      case .foreign where entry.name.hasPrefix(".new-"):
+        if isStale(path) { add(.abandonedCreation, path, nil) }
+      case .foreign: addForeign(path)
+      }
+    }
+  }
+}
+
+/// What the parts of an inspection have in common.
+extension ContainerInspection {
+  var directory: Int32 { handle.descriptor.rawValue }
+
+  func absolute(_ path: String) -> String {
+    path == "." ? container.root.path : container.root.path + "/" + path
+  }
+
+  /// Of a path inside, or of an absolute one; nil when there is nothing, or nothing to be seen.
+  func status(_ path: String) -> FileStatus? {
+    do throws(Errno) {
+      return try fileStatus(path, at: directory)
+    } catch {
+      return nil
+    }
+  }
+
+  /// Runs a part of the inspection; what fails in it is noted, and the rest goes on.
+  mutating func attempt(
+    _ action: String, _ path: String, _ body: (inout ContainerInspection) throws -> Void
+  ) {
+    do {
+      try body(&self)
+    } catch let error as AppGroupError {
+      report.failures.append(error)
+    } catch let error as Errno {
+      report.failures.append(.refused(action, path: absolute(path), error))
+    } catch {
+      report.failures.append(
+        AppGroupError(.damaged, action, path: absolute(path), reason: "\(error)"))
+    }
+  }
+
+  /// - Returns: nil when there is nothing to list.
+  mutating func list(_ path: String, limit: Int = maximumEntries) -> BoundedListing? {
+    var listing: BoundedListing?
+    attempt("list the directory", path) { inspection in
+      listing = try BoundedListing(path, at: inspection.directory, limit: limit)
+    }
+    if listing?.isComplete == false { report.isPartial = true }
+    return listing
+  }
+
+  func isStale(_ path: String) -> Bool {
+    guard let status = status(path) else { return false }
+    return realTime().seconds - status.modifiedSeconds >= Self.staleAge
+  }
+
+  /// Whether so many bytes may still be read.
+  mutating func mayRead(_ bytes: Int64) -> Bool {
+    guard bytes <= bytesLeft, ContinuousClock.now < deadline else {
+      report.isPartial = true
+      return false
+    }
+    bytesLeft -= bytes
+    return true
+  }
+
+  mutating func add(
+    _ kind: ContainerReport.Leftover.Kind, _ path: String,
+    _ owner: (kind: NameKind, identifier: String)?
+  ) {
+    guard report.leftovers.count < Self.maximumNames else {
+      report.isPartial = true
+      return
+    }
+    report.leftovers.append(.init(kind: kind, path: absolute(path), owner: owner))
+  }
+
+  mutating func addForeign(_ path: String, isInTheWay: Bool = false) {
+    guard report.foreignEntries.count < Self.maximumEntries else {
+      report.isPartial = true
+      return
+    }
+    report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
+  }
+
+  mutating func add(_ content: ContainerReport.NamedContent, of kind: NameKind) {
+    switch kind {
+    case .value: report.values.append(content)
+    case .notification: report.notifications.append(content)
+    }
+  }
+
+  mutating func add(_ lease: ContainerReport.HeldLease) { report.leases.append(lease) }
+
+  /// Notes an entry that another user owns or could write to.
+  ///
+  /// Readable by others is no fault of it: the container's own mode keeps them out, and a script
+  /// that takes part writes its files with its user's umask.
+  mutating func checkOwnerAndMode(_ path: String) {
+    guard let status = status(path), status.kind != .symbolicLink else { return }
+    let isForeign = !container.root.access.trusts(status, in: handle.status)
+    let mask: UInt32 = container.root.access == .owner ? 0o022 : 0o002
+    guard isForeign || status.permissions & mask != 0 else { return }
+    guard report.looseEntries.count < Self.maximumEntries else {
+      report.isPartial = true
+      return
+    }
+    report.looseEntries.append(
+      .init(
+        path: absolute(path), owner: status.owner, permissions: status.permissions,
+        isForeign: isForeign))
+  }
+}
+
+extension FileStatus {
+  var modified: Date {
+    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
+  }
+}

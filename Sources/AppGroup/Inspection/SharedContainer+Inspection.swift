@@ -1,0 +1,109 @@
+import SystemCalls
+
+extension SharedContainer {
+  /// What is in the container, who holds what, and what is not as it should be.
+  ///
+  /// Only looks: nothing is written, no lease is taken, no lock is waited for, and whatever lies in
+  /// the directory (FIFOs, links, huge files, a million entries) the look ends within about ten
+  /// seconds; what it could not cover makes the report partial.
+  ///
+  /// - Throws: `AppGroupError` when the container itself cannot be used any more.
+  /// - Complexity: reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
+  ///   processes.
+  public func report() throws -> ContainerReport {
+    try reporting("look through the container", path: root.path) {
+      try ContainerInspection.report(on: self)
+    }
+  }
+
+  /// What `sweep` did.
+  public struct SweepReport: Sendable {
+    /// The paths that are gone.
+    public internal(set) var removed: [String] = []
+    /// What could not be removed, and why.
+    public internal(set) var failures: [AppGroupError] = []
+  }
+
+  /// Removes what dead and overtaken processes left behind; nobody's work is disturbed.
+  ///
+  /// What belongs to a value is removed under that value's lease, as any holder would; what was on
+  /// its way into the container is removed when it is a minute old.
+  ///
+  /// - Parameter patience: how long to wait for the lease of each value.
+  /// - Throws: as `report`.
+  public func sweep(patience: Duration = .seconds(1)) throws -> SweepReport {
+    var outcome = SweepReport()
+    let leftovers = try report().leftovers
+    var swept: Set<String> = []
+    for leftover in leftovers {
+      do {
+        if let owner = leftover.owner {
+          let value = Value(container: self, identifier: owner.identifier, kind: owner.kind)
+          if swept.insert(value.path).inserted { try value.sweep(until: .now + patience) }
+        } else {
+          try reporting("remove a leftover", path: leftover.path) {
+            try removeCreation(leftover.path)
+          }
+        }
+        outcome.removed.append(leftover.path)
+      } catch let error as AppGroupError {
+        outcome.failures.append(error)
+      }
+    }
+    return outcome
+  }
+
+  /// A staged `container.plist`, or the directory of a long identifier with that one file in it.
+  private func removeCreation(_ path: String) throws {
+    let directory = try root.handle().descriptor.rawValue
+    let inside = String(path.dropFirst(root.path.count + 1))
+    do throws(Errno) {
+      guard try fileStatus(inside, at: directory).kind == .directory else {
+        return try removeFile(inside, at: directory)
+      }
+      do throws(Errno) {
+        try removeFile(inside + "/" + NamedDirectory.identifierFile, at: directory)
+      } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+      try removeDirectory(inside, at: directory)
+    } catch {
+      // Its maker has come back and finished.
+      guard error == .noSuchFile else { throw error }
+    }
+  }
+}
+
+extension Value {
+  /// Takes the lease, which removes what dead holders left in it, and removes the rest under it.
+  fileprivate func sweep(until deadline: ContinuousClock.Instant) throws {
+    let change = Change<Void>(self, .init(deadline: deadline)) { site in
+      { _ in try site.clearRemains() }
+    }
+    try change.run()
+  }
+}
+
+extension SharedContainer {
+  /// Opens a container that is there, and makes nothing.
+  ///
+  /// - Returns: nil for a directory that could become a container and is none yet.
+  /// - Throws: as `init(url:access:)`.
+  package static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
+    let handle = try ContainerRoot(path: path, access: .owner).handle()
+    do throws(Errno) {
+      _ = try fileStatus(ContainerFormat.fileName, at: handle.descriptor.rawValue)
+    } catch {
+      guard error == .noSuchFile else {
+        throw AppGroupError.refused("open the container", path: path, error)
+      }
+      return nil
+    }
+    return try SharedContainer(path: path, group: group)
+  }
+
+  /// Where the container of a group is, or would be.
+  package static func path(ofGroup group: String) throws -> String {
+    try ContainerLocation.path(forGroup: group)
+  }
+}

@@ -1,0 +1,86 @@
+import SystemCalls
+
+/// How many inotify instances and watches this user's processes have, as far as /proc tells, beside
+/// what the kernel allows (inotify(7), "/proc interfaces"; proc_pid_fdinfo(5)).
+enum WatchUseReading {
+  private static let maximumProcesses = 10_000
+  private static let maximumDescriptors = 10_000
+  private static let maximumBytes = 64 << 20
+
+  static func read(for directory: String) -> ContainerReport.WatchUse {
+    var use = ContainerReport.WatchUse()
+    use.refusal = refusal(directory)
+    use.maximumWatches = number("/proc/sys/fs/inotify/max_user_watches")
+    use.maximumInstances = number("/proc/sys/fs/inotify/max_user_instances")
+    for process in list("/proc", maximumProcesses) {
+      guard process.allSatisfy({ $0.isNumber }), isOwn("/proc/" + process) else { continue }
+      let descriptors = "/proc/" + process + "/fd"
+      for descriptor in list(descriptors, maximumDescriptors) {
+        guard isEventQueue(descriptors + "/" + descriptor) else { continue }
+        use.instances += 1
+        use.watches += watches("/proc/" + process + "/fdinfo/" + descriptor)
+      }
+    }
+    return use
+  }
+
+  /// Other users' and unseen processes may use the limits up, too: what counts is a trial.
+  private static func refusal(_ directory: String) -> AppGroupError? {
+    do throws(Errno) {
+      let queue = try FileDescriptor.eventQueue()
+      _ = try queue.addWatch(directory, [.selfDeleted, .onlyDirectory, .doNotFollow])
+      return nil
+    } catch {
+      return .refused("watch the container", path: directory, error)
+    }
+  }
+
+  // A process may end, or be another user's, between any two of these looks: then it has nothing.
+
+  private static func list(_ path: String, _ limit: Int) -> [String] {
+    do throws(Errno) {
+      // /proc has magic links on the way, which openBeneath refuses.
+      let directory = try FileDescriptor.open(path, [.readOnly, .directory])
+      var names: [String] = []
+      while names.count < limit, try directory.nextEntries({ names.append($0.name.text) }) {}
+      return names
+    } catch {
+      return []
+    }
+  }
+
+  private static func isOwn(_ path: String) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(path).owner == Program.effectiveUser
+    } catch {
+      return false
+    }
+  }
+
+  private static func isEventQueue(_ path: String) -> Bool {
+    do throws(Errno) {
+      return try linkTarget(path) == "anon_inode:inotify"
+    } catch {
+      return false
+    }
+  }
+
+  private static func watches(_ path: String) -> Int {
+    text(path).split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "inotify ".utf8) }
+  }
+
+  private static func number(_ path: String) -> Int? {
+    // In one read: the kernel gives a number to the first read only, however short that is.
+    let digits = text(path, expectedBytes: 64).prefix { $0 != UInt8(ascii: "\n") }
+    return Int(String(decoding: digits, as: UTF8.self))
+  }
+
+  private static func text(_ path: String, expectedBytes: Int = 0) -> [UInt8] {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(path, .readOnly)
+      return try file.readToEnd(expectedBytes: expectedBytes, maximumBytes: maximumBytes)
+    } catch {
+      return []
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import AppGroup
+import SystemCalls
+
+/// Where a run takes place: a directory of its own, removed at the end.
+final class Bench {
+  let path: String
+  let isQuick: Bool
+
+  /// How often rounds that begin and end in other processes are repeated.
+  var rounds: Int { isQuick ? 5 : 15 }
+
+  /// How often short rounds of this process alone are: each is over before the scheduler gives the
+  /// core to somebody else, as a rule, so that the median is hardly disturbed by a busy machine.
+  var shortRounds: Int { isQuick ? 41 : 401 }
+
+  init(under directory: String, isQuick: Bool) throws {
+    let base =
+      directory.hasPrefix("/") ? directory : try linkTarget("/proc/self/cwd") + "/" + directory
+    path = "\(base)/benchmarks-\(Program.processID)"
+    self.isQuick = isQuick
+    try makeDirectory(path)
+  }
+
+  deinit {
+    do {
+      let remove = try ChildProcess("rm", ["-rf", path])
+      _ = try remove.wait(until: .now + .seconds(60))
+    } catch {
+      Output.problem("cannot remove \(path): \(error)")
+    }
+  }
+
+  /// A new empty directory below the run's.
+  func directory(_ name: String) throws -> String {
+    let made = path + "/" + name
+    try makeDirectory(made)
+    return made
+  }
+
+  func container(_ name: String) throws -> SharedContainer {
+    try SharedContainer(path: try directory(name))
+  }
+
+  /// The number itself, or a tenth of it in a quick run.
+  func scaled(_ number: Int) -> Int { isQuick ? max(number / 10, 1) : number }
+
+  func fileSystemName() throws -> String {
+    let magic = try FileDescriptor.open(path, [.pathOnly, .directory]).fileSystem().magic
+    // The numbers are those of statfs(2).
+    let names: [UInt32: String] = [
+      0xEF53: "ext4", 0x0102_1994: "tmpfs", 0x5846_5342: "xfs", 0x9123_683E: "btrfs",
+      0x794C_7630: "overlayfs", 0x2FC1_2FC1: "zfs", 0xF2F5_2010: "f2fs",
+    ]
+    return names[magic] ?? "file system 0x" + String(magic, radix: 16)
+  }
+}

@@ -1,0 +1,37 @@
+import SystemCalls
+
+/// The other side of `Worker`: what the program does when it was started as one.
+enum WorkerMode {
+  enum Kind: String {
+    /// Increments a value for a time when told to; ours and raw.
+    case increment
+    case rawIncrement = "increment-raw"
+    /// Answers each "ping" with a "pong" of the same number; ours and raw.
+    case echo
+    case rawEcho = "echo-raw"
+    /// Observes many names and tells what that costs.
+    case observe
+  }
+
+  static func run(_ arguments: [String]) throws {
+    guard arguments.count >= 2, let kind = Kind(rawValue: arguments[0]) else {
+      throw Options.Misuse(description: "a worker is started by the program itself only")
+    }
+    let directory = arguments[1]
+    switch kind {
+    case .increment: try UpdateRows.serve(directory, name: arguments[2])
+    case .rawIncrement: try UpdateRows.serveRaw(directory, name: arguments[2])
+    case .echo: try LatencyRows.echo(directory)
+    case .rawEcho: try LatencyRows.echoRaw(directory)
+    case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
+    }
+  }
+
+  /// Says that all is set up, then answers lines until standard input ends.
+  static func serve(_ answer: ([Substring]) throws -> String) throws {
+    Output.line("ready")
+    while let line = readLine() {
+      Output.line(try answer(line.split(separator: " ")))
+    }
+  }
+}

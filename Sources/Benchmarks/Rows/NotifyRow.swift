@@ -1,0 +1,29 @@
+import AppGroup
+import SystemCalls
+
+/// Posting a notification, which takes no lock, against one rename.
+enum NotifyRow {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let notification = try bench.container("notify").notification("bell")
+    let directory = try FileDescriptor.open(
+      try bench.directory("notify-raw"), [.readOnly, .directory])
+    _ = try FileDescriptor.open(
+      "bell-0", at: directory.rawValue, [.writeOnly, .create, .exclusive])
+    var number = 0
+    let count = 30
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { try nanosecondsPerRun(count) { try notification.post() } },
+        {
+          try nanosecondsPerRun(count) {
+            try rename(
+              "bell-\(number)", at: directory.rawValue, to: "bell-\(number + 1)",
+              at: directory.rawValue)
+            number += 1
+          }
+        },
+      ])
+    return [Row("post a notification / rename", ours: results[0], floor: results[1])]
+  }
+}

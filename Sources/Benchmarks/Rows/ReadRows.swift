@@ -1,0 +1,25 @@
+import AppGroup
+import SystemCalls
+
+/// Reading a value of 200 bytes: as bytes, and decoded.
+enum ReadRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let value = try bench.container("read").value("value")
+    let raw = try RawValue(bench.path + "/read-raw", "value")
+    try value.replace(with: SharedCount.content(7))
+    try raw.publish(RawValue.content(7))
+    let count = 60
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { try nanosecondsPerRun(count) { _ = try value.snapshot().bytes() } },
+        { try nanosecondsPerRun(count) { _ = try value.read() } },
+        { try nanosecondsPerRun(count) { _ = try raw.read() } },
+      ])
+    let floor = results[2]
+    return [
+      Row("read, bytes / open + fstat + read", ours: results[0], floor: floor),
+      Row("read, decoded / open + fstat + read", ours: results[1], floor: floor),
+    ]
+  }
+}

@@ -1,0 +1,54 @@
+import SystemCalls
+
+/// One run of the program: every row asked for, in order.
+struct Run {
+  let options: Options
+  let bench: Bench
+
+  init(_ options: Options) throws {
+    self.options = options
+    bench = try Bench(under: options.directory, isQuick: options.isQuick)
+  }
+
+  func all() throws {
+    let groups = RowGroup.all.filter {
+      options.only.isEmpty || options.only.contains($0.name)
+    }
+    if !options.asJSON { Output.line("in \(bench.path) (\(try bench.fileSystemName()))") }
+    var rows: [Row] = []
+    for group in groups {
+      Output.progress("measuring \(group.name) …")
+      do {
+        rows += try group.measure(bench)
+      } catch {
+        rows.append(.failed(group.name, "\(error)"))
+      }
+    }
+    Output.progress(nil)
+    if options.asJSON {
+      Output.line(Table.json(rows, fileSystem: try bench.fileSystemName()))
+    } else {
+      for line in Table.lines(rows) { Output.line(line) }
+    }
+  }
+}
+
+/// Rows that are measured together, by the name that `--only` takes.
+struct RowGroup: Sendable {
+  let name: String
+  let measure: @Sendable (Bench) throws -> [Row]
+
+  static let all: [RowGroup] = [
+    RowGroup(name: "publish", measure: PublishRows.measure),
+    RowGroup(name: "update", measure: UpdateRows.measureAlone),
+    RowGroup(name: "update-8", measure: UpdateRows.measureContended),
+    RowGroup(name: "read", measure: ReadRows.measure),
+    RowGroup(name: "latency", measure: LatencyRows.measure),
+    RowGroup(name: "idle", measure: ObserverRows.measureIdle),
+    RowGroup(name: "memory", measure: ObserverRows.measureMemory),
+    RowGroup(name: "names", measure: NamesRows.measure),
+    RowGroup(name: "start", measure: StartRow.measure),
+    RowGroup(name: "durable", measure: PublishRows.measureDurable),
+    RowGroup(name: "notify", measure: NotifyRow.measure),
+  ]
+}

@@ -1,0 +1,138 @@
+import AppGroup
+import SystemCalls
+
+/// What a report says is wrong, in the order in which one would mend it.
+enum Findings {
+  /// Entries of one kind that are told one by one; the rest are counted.
+  private static let maximumEach = 20
+
+  /// - Parameter options: how the container was named, for the commands of the advice.
+  static func of(_ report: ContainerReport, options: String) -> [Finding] {
+    let program = "wormhole " + (options.isEmpty ? "" : options + " ")
+    return report.values.compactMap { unreadable($0, program) }
+      + report.notifications.compactMap { unreadableState($0, program) }
+      + report.leases.compactMap(overdue)
+      + leftovers(report, program)
+      + report.foreignEntries.prefix(maximumEach).map(foreign)
+      + report.looseEntries.prefix(maximumEach).map(loose)
+      + watchLimits(report)
+      + network(report)
+      + report.failures.prefix(maximumEach).map { refused($0, .unreadablePart) }
+  }
+
+  /// A container that cannot even be opened.
+  static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
+    Finding(
+      kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
+      advice: error.remedy == nil ? "There is no remedy but to look there." : "To mend it:",
+      command: error.remedy)
+  }
+
+  private static func unreadable(
+    _ content: ContainerReport.NamedContent, _ program: String
+  ) -> Finding? {
+    guard case .unreadable(let error) = content.condition else { return nil }
+    let what = "The message \(content.identifier.quoted) cannot be read: \(error.briefReason)."
+    switch error.code {
+    case .damaged, .notAValue, .tooLarge:
+      return Finding(
+        kind: .damagedValue, what: what, path: content.path,
+        advice: "Send it anew, or put the file aside:",
+        command: program + "doctor --quarantine \(content.identifier.quotedForShell)")
+    default:
+      return Finding(
+        kind: .damagedValue, what: what, path: content.path,
+        advice: error.remedy ?? "Look at the file.", command: nil)
+    }
+  }
+
+  private static func unreadableState(
+    _ content: ContainerReport.NamedContent, _ program: String
+  ) -> Finding? {
+    guard case .unreadable(let error) = content.condition else { return nil }
+    return Finding(
+      kind: .damagedValue,
+      what: "The state of the notification \(content.identifier.quoted) cannot be read: "
+        + "\(error.briefReason).",
+      path: content.path, advice: "Set it anew:",
+      command: program + "notify set \(content.identifier.quotedForShell) 0")
+  }
+
+  private static func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
+    guard let overdue = lease.overdue else { return nil }
+    let reason =
+      overdue == .stopped ? "its holder is stopped" : "its holder takes longer than it said"
+    let free =
+      "Nothing need be done: whoever wants to change the message takes the lease away, and the "
+      + "holder then begins again."
+    let process = lease.holder.processID
+    return Finding(
+      kind: .overdueLease,
+      what: "The lease of \(lease.identifier.quoted) is overdue, for \(reason): \(lease.holder).",
+      path: lease.path,
+      advice: overdue == .stopped && process != nil ? free + " To let it go on:" : free,
+      command: overdue == .stopped ? process.map { "kill -CONT \($0)" } : nil)
+  }
+
+  private static func leftovers(_ report: ContainerReport, _ program: String) -> [Finding] {
+    let kinds: [(ContainerReport.Leftover.Kind, String)] = [
+      (.brokenLease, "leases that were taken away and not removed to the end"),
+      (.abandonedChange, "changes whose makers died before they published them"),
+      (.abandonedContent, "messages whose writers died before they published them"),
+      (.abandonedCreation, "files and directories whose makers died before they named them"),
+    ]
+    return kinds.compactMap { kind, noun in
+      let found = report.leftovers.filter { $0.kind == kind }
+      guard let first = found.first else { return nil }
+      let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
+      return Finding(
+        kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
+        advice: kind == .abandonedCreation
+          ? "They are in nobody's way. To remove them:"
+          : "They are in nobody's way, and the next change removes those of its message. "
+            + "To remove all of them:",
+        command: program + "doctor --sweep")
+    }
+  }
+
+  private static func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
+    Finding(
+      kind: .foreignEntry,
+      what: entry.isInTheWay
+        ? "Something that is none of the container's stands where its own should be, and keeps "
+          + "a message from being sent."
+        : "Something is none of the container's.",
+      path: entry.path, advice: "If nobody needs it:",
+      command: "rm -r \(entry.path.quotedForShell)")
+  }
+
+  private static func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
+    if entry.isForeign {
+      return Finding(
+        kind: .foreignOwner,
+        what: "An entry belongs to user \(entry.owner), not to the container's owner, and is "
+          + "not trusted.",
+        path: entry.path, advice: "If it is as it should be:",
+        command: "chown \(Program.effectiveUser) \(entry.path.quotedForShell)")
+    }
+    return Finding(
+      kind: .looseMode,
+      what: "The mode of an entry, \(String(entry.permissions, radix: 8)), would let others "
+        + "change it.",
+      path: entry.path, advice: "To take that right away:",
+      command: "chmod go-w \(entry.path.quotedForShell)")
+  }
+
+  private static func network(_ report: ContainerReport) -> [Finding] {
+    guard let network = report.networkFileSystem else { return [] }
+    return [
+      Finding(
+        kind: .networkFileSystem,
+        what: "The container is on \(network), a network file system: the kernel does not tell "
+          + "what other machines change there, so listeners look five times a second.",
+        path: report.path,
+        advice: "Where all processes are on one machine, use a directory on a local disk.",
+        command: nil)
+    ]
+  }
+}

@@ -1,0 +1,116 @@
+import AppGroup
+import FoundationEssentials
+
+/// What `status` prints for people.
+struct StatusText {
+  let report: ContainerReport
+  let now: Date
+  let columns: Int
+
+  var rendered: String {
+    var text = head
+    let rows = report.values.map { [$0.identifier, size($0), condition($0)] }
+    text += table(["MESSAGE", "SIZE", "CHANGED"], rows)
+    text += table(
+      ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
+    text += table(
+      ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
+    text += notes.map { "\n" + $0 + "\n" }.joined()
+    return text
+  }
+
+  private var head: String {
+    var facts: [String] = []
+    if let version = report.formatVersion { facts.append("format \(version)") }
+    if let group = report.groupIdentifier { facts.append("group \(group)") }
+    if let created = report.created.flatMap({ ISO8601.text($0.wholeSeconds) }) {
+      facts.append("made \(created)")
+    }
+    var text = "\(report.path)\n  \(facts.joined(separator: ", "))\n"
+    if let network = report.networkFileSystem {
+      text += "  on \(network), a network file system: changes are noticed by polling\n"
+    }
+    if report.values.isEmpty, report.notifications.isEmpty { text += "  nothing in it yet\n" }
+    return text
+  }
+
+  private var notes: [String] {
+    var notes: [String] = []
+    if !report.quarantine.isEmpty {
+      notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
+    }
+    if report.isPartial { notes.append("There is more than a status looks at.") }
+    let faults = Findings.of(report, options: "").count
+    if faults > 0 {
+      notes.append("\(faults == 1 ? "One thing is" : "\(faults) things are") wrong: see doctor.")
+    }
+    return notes
+  }
+
+  private func size(_ content: ContainerReport.NamedContent) -> String {
+    guard let bytes = content.bytes else { return "-" }
+    return bytes < 10_000
+      ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
+  }
+
+  private func condition(_ content: ContainerReport.NamedContent) -> String {
+    switch content.condition {
+    case .absent: "not there: never sent, or cleared"
+    case .unreadable(let error): "cannot be read: \(error.briefReason)"
+    case .readable, .notRead: content.modified.map(age) ?? "-"
+    }
+  }
+
+  private func state(_ content: ContainerReport.NamedContent) -> String {
+    if case .unreadable(let error) = content.condition { return "unreadable: \(error.briefReason)" }
+    return content.state.map { "\($0)" } ?? "-"
+  }
+
+  private func holder(_ lease: ContainerReport.HeldLease) -> String {
+    let overdue =
+      switch lease.overdue {
+      case .stopped: "; may be taken away, for it is stopped"
+      case .termPassed: "; may be taken away, for its term has passed"
+      case nil: ""
+      }
+    return lease.holder.description + overdue
+  }
+
+  private func age(_ date: Date) -> String {
+    let seconds = Int(min(max(now.timeIntervalSince(date), 0), 1e12))
+    return switch seconds {
+    case ..<1: "just now"
+    case ..<120: "\(seconds) s ago"
+    case ..<7_200: "\(seconds / 60) min ago"
+    case ..<172_800: "\(seconds / 3_600) h ago"
+    default: ISO8601.text(date.wholeSeconds) ?? "long ago"
+    }
+  }
+
+  /// Columns as wide as their content; the first is shortened where it would take half the line.
+  private func table(_ head: [String], _ rows: [[String]]) -> String {
+    guard !rows.isEmpty else { return "" }
+    let limit = max(16, columns / 2)
+    let lines = ([head] + rows).map { row in
+      row.enumerated().map { $0 == 0 ? Self.shortened($1, to: limit) : Self.visible($1) }
+    }
+    let widths = head.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
+    let text = lines.map { line in
+      let cells = zip(line, widths).map { cell, width in
+        cell + String(repeating: " ", count: width - cell.count)
+      }
+      return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+    }
+    return "\n" + text.joined(separator: "\n") + "\n"
+  }
+
+  private static func shortened(_ text: String, to limit: Int) -> String {
+    let visible = visible(text)
+    return visible.count <= limit ? visible : visible.prefix(limit - 1) + "…"
+  }
+
+  private static func visible(_ text: String) -> String {
+    text.withoutControlCharacters.split(separator: "\n", omittingEmptySubsequences: false)
+      .joined(separator: "\\n")
+  }
+}

@@ -1,0 +1,66 @@
+import SystemCalls
+
+/// Another program's command line, given after `--`.
+struct ExternalCommand: Sendable {
+  let words: [String]
+
+  struct Outcome {
+    let termination: Termination
+    /// What it printed, where that was asked for.
+    let output: [UInt8]
+  }
+
+  /// Runs the program to its end.
+  ///
+  /// - Parameters:
+  ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
+  ///     the program need not read it.
+  ///   - variables: added to the environment, as "NAME=value".
+  ///   - collectsOutput: whether its standard output is handed back; otherwise it is ours.
+  /// - Throws: `CommandError` when it cannot be started.
+  func run(
+    input: [UInt8], variables: [String] = [], collectsOutput: Bool = false
+  ) throws -> Outcome {
+    do throws(Errno) {
+      let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
+      let environment = variables + Program.environment
+      guard collectsOutput else {
+        let child = try ChildProcess(
+          words[0], Array(words.dropFirst()), environment: environment,
+          input: standardInput.rawValue)
+        return Outcome(termination: try child.waitForEnd(), output: [])
+      }
+      let pipe = try makePipe()
+      let child = try ChildProcess(
+        words[0], Array(words.dropFirst()), environment: environment,
+        input: standardInput.rawValue, output: pipe.write.rawValue)
+      let output = try pipe.takeRead().descriptor.readToEnd(
+        expectedBytes: 0, maximumBytes: Self.maximumOutputBytes)
+      return Outcome(termination: try child.waitForEnd(), output: output)
+    } catch {
+      throw CommandError(
+        verb: "run", object: words[0], reason: "\(error)", status: .no)
+    }
+  }
+
+  /// JSON is at most a few times larger than the largest property list that is read.
+  private static let maximumOutputBytes = 256 << 20
+
+  /// What went wrong; nil when the program ended with status 0.
+  func failure(_ termination: Termination) -> String? {
+    switch termination {
+    case .exited(0): nil
+    case .exited(let status): "\(words[0]) ended with status \(status)"
+    case .killed(let signal): "\(words[0]) was killed by signal \(signal)"
+    }
+  }
+}
+
+extension ChildProcess {
+  /// The end of a program whose time is its user's business.
+  fileprivate func waitForEnd() throws(Errno) -> Termination {
+    while true {
+      if let termination = try wait(until: .now + .seconds(3_600)) { return termination }
+    }
+  }
+}

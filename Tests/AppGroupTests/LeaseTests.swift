@@ -1,0 +1,245 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A lease between processes")
+struct LeaseTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  var value: Value { container.value("k") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    try container.value("k").replace(with: 0)
+  }
+
+  private func participant() throws -> Participant { try Participant(directory.path) }
+
+  // A                          B
+  // add 1, stopped inside
+  //                            add 10: takes the lease away, done
+  // continues: repeats on 10
+  @Test("of a suspended process is taken away, and neither change is lost")
+  func suspended() throws {
+    let a = try participant()
+    #expect(try a.ask("hold k 1") == "holding")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    try value.update { $0 = .integer(($0?.int64Value ?? 0) + 10) }
+    #expect(try value.read() == 10)
+    try a.send(.continue)
+    #expect(try a.ask("go") == "holding", "its closure runs again, with the latest value")
+    #expect(try a.ask("go") == "done")
+    #expect(try value.read() == 11, "\(directory.listing)")
+    #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  // A                          B
+  // add 1 once, stopped
+  //                            set 5
+  // continues: error, names B
+  @Test("that was taken away is an error naming the taker, where the change is not to be repeated")
+  func lostOnce() throws {
+    let a = try participant()
+    let b = try participant()
+    #expect(try a.ask("once k 1") == "holding")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    #expect(try b.ask("set k 5") == "done")
+    try a.send(.continue)
+    let answer = try a.ask("go")
+    #expect(answer.hasPrefix("error leaseLost"), "\(answer)")
+    #expect(answer.contains("process \(b.processID) (participant)"), "\(answer)")
+    #expect(try value.read() == 5)
+  }
+
+  @Test("of a killed process is free at once, and what it left is swept")
+  func killed() throws {
+    let a = try participant()
+    #expect(try a.ask("hold k 1") == "holding")
+    try a.send(.kill)
+    #expect(try a.wait() == .killed(signal: 9))
+    try value.update(until: .now + .milliseconds(500)) { $0 = 7 }
+    #expect(try value.read() == 7)
+    #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  @Test("that is busy past the deadline is an error naming the holder; readers never wait")
+  func timesOut() throws {
+    let a = try participant()
+    #expect(try a.ask("long k 1") == "holding")
+    let error = #expect(throws: AppGroupError.self) {
+      try value.replace(with: 5, until: .now + .milliseconds(100))
+    }
+    #expect(error?.code == .timedOut)
+    #expect(error?.holder?.processID == a.processID)
+    #expect(error?.holder?.program == "participant")
+    #expect(error?.holder?.state == .running)
+    let immediate = #expect(throws: AppGroupError.self) {
+      try value.replace(with: 5, until: .now - .seconds(1))
+    }
+    #expect(immediate?.code == .timedOut, "a deadline in the past means only if it is free")
+    #expect(try value.read() == 0)
+    #expect(try a.ask("go") == "done")
+    try value.replace(with: 9, until: .now - .seconds(1))
+    #expect(try value.read() == 9)
+  }
+
+  @Test("is taken away from a running process, too, when its term is over")
+  func termPasses() throws {
+    let a = try participant()
+    #expect(try a.ask("hold k 1") == "holding")
+    try value.replace(with: 5)
+    #expect(try a.ask("go") == "holding")
+    #expect(try a.ask("go") == "done")
+    #expect(try value.read() == 6)
+  }
+
+  @Test("is waited for by tasks without blocking the cooperative pool")
+  func tasksDoNotBlock() async throws {
+    let a = try participant()
+    #expect(try a.ask("long k 1") == "holding")
+    let value = value
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<16 {
+        group.addTask {
+          try await value.update(until: .now + .seconds(60)) {
+            $0 = .integer(($0?.int64Value ?? 0) + 1)
+          }
+        }
+      }
+      // More waiters than the pool has threads: if they blocked it, this task would run too late.
+      group.addTask {
+        for _ in 0..<100 { await Task.yield() }
+        let answer = try a.ask("go")
+        #expect(answer == "done")
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await value.read() == 17)
+  }
+
+  @Test("ends for a cancelled task that waits, and nothing is changed")
+  func cancelledTask() async throws {
+    let a = try participant()
+    #expect(try a.ask("long k 1") == "holding")
+    let value = value
+    let waiting = Task { try await value.replace(with: 5) }
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+    #expect(try a.ask("go") == "done")
+    #expect(try await value.read() == 1)
+  }
+
+  @Test("whose holder locked it and stopped before it said who it is, is taken away as well")
+  func undeclared() throws {
+    let a = try participant()
+    let calls = try #require(Int(try a.ask("calls add k 0")))
+    // The call before the declaration is made is one of these; stop before each.
+    for place in 0..<calls {
+      let stopped = try participant()
+      try stopped.tell("stop \(place) add k 1")
+      try stopped.waitUntilStopped()
+      let before = try #require(try value.read()?.int64Value)
+      try value.update { $0 = .integer(($0?.int64Value ?? 0) + 10) }
+      #expect(try value.read() == .integer(before + 10), "stopped before call \(place)")
+      try stopped.send(.continue)
+      #expect(try stopped.answer() == "done")
+      // Published before it was stopped, or repeated afterwards: once in any case.
+      let sum = try #require(try value.read()?.int64Value)
+      #expect(sum % 10 == Int64(place + 1) % 10, "call \(place): \(sum) \(directory.listing)")
+    }
+    #expect(try value.read() == .integer(Int64(calls) * 11))
+    #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  @Test(
+    "leaves the value old or new and whole when its holder is killed at any step",
+    arguments: ["add k 1", "set k 1", "durable k 1", "remove k"])
+  func killedAtEveryStep(command: String) throws {
+    let counting = try participant()
+    let calls = try #require(Int(try counting.ask("calls \(command)")))
+    #expect(calls > 5)
+    let new: PropertyListValue? = command == "remove k" ? nil : 1
+    var wasPublished = false
+    for place in 0..<calls {
+      try value.replace(with: 0)
+      let victim = try participant()
+      try victim.tell("die \(place) \(command)")
+      #expect(try victim.wait() == .killed(signal: 9))
+      let now = try value.read()
+      #expect(now == 0 || now == new, "killed before call \(place): \(directory.listing)")
+      if now == new { wasPublished = true }
+      #expect(!wasPublished || now == new, "published at call \(place), and undone later?")
+      try value.replace(with: 5, durability: .durable, until: .now + .seconds(5))
+      #expect(try value.read() == 5)
+      #expect(
+        Litter.entries(of: "k", in: directory) == ["held"],
+        "killed before call \(place): \(directory.listing)")
+    }
+  }
+
+  // A                  B                                  this process
+  // hold, stopped
+  //                    add 10: killed at step n of
+  //                    taking the lease away
+  //                                                       add 100
+  // continues, add 1
+  @Test("is taken away by anybody when the one who began to is killed at any step")
+  func breakerKilledAtEveryStep() throws {
+    var place = 8
+    var survived = false
+    while !survived {
+      try value.replace(with: 0)
+      let a = try participant()
+      let b = try participant()
+      #expect(try a.ask("hold k 1") == "holding")
+      try a.send(.stop)
+      try a.waitUntilStopped()
+      try b.tell("die \(place) add k 10")
+      do {
+        survived = try b.answer() == "done"
+      } catch is Participant.Failure {
+        #expect(try b.wait() == .killed(signal: 9))
+      }
+      try value.update { $0 = .integer(($0?.int64Value ?? 0) + 100) }
+      try a.send(.continue)
+      #expect(try a.ask("go") == "holding")
+      #expect(try a.ask("go") == "done")
+      let sum = try #require(try value.read()?.int64Value)
+      #expect(sum == 101 || sum == 111, "killed before call \(place): \(sum)")
+      #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
+      // The waiting part of the breaker repeats calls; every third place reaches each kind.
+      place += 3
+    }
+    #expect(place > 30)
+  }
+
+  @Test("held by a program that does not know us is respected, and taken away when it is stopped")
+  func foreignLock() throws {
+    let pipe = try makePipe()
+    let script = """
+      import fcntl, os, sys
+      held = os.open(sys.argv[1], os.O_RDONLY)
+      fcntl.flock(held, fcntl.LOCK_EX)
+      print("locked", flush=True)
+      import time; time.sleep(60)
+      """
+    let foreign = try ChildProcess(
+      "python3", ["-c", script, directory.path + "/values/k/lease/held"],
+      output: pipe.write.rawValue)
+    #expect(try waitReadable([pipe.read.rawValue], until: .now + .seconds(20)) == [true])
+    let error = #expect(throws: AppGroupError.self) {
+      try value.replace(with: 1, until: .now + .milliseconds(120))
+    }
+    #expect(error?.holder?.processID == foreign.processID, "\(String(describing: error))")
+    try foreign.send(.stop)
+    try value.replace(with: 1)
+    #expect(try value.read() == 1)
+    try foreign.send(.kill)
+    _ = try foreign.wait(until: .now + .seconds(10))
+  }
+}

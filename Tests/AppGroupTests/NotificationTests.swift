@@ -1,0 +1,181 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+/// The rules are those of notify(3) and of its own tests; each test names the rule it holds to.
+@Suite("A notification")
+struct NotificationTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let queue = DispatchQueue(label: "test")
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  @Test("may be posted though nobody listens, and reaches all processes, the poster's too")
+  func post() throws {
+    try container.notification("n").post()
+    let heard = Heard<Int>()
+    let first = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    let second = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    try container.notification("n").post()
+    try eventually("both registrations hear it") { Set(heard.all) == [1, 2] }
+    let count = heard.all.count
+    let other = try Participant(directory.path)
+    #expect(try other.ask("post n") == "done")
+    try eventually("another process's post is heard") { heard.all.count == count + 2 }
+    withExtendedLifetime((first, second)) {}
+  }
+
+  @Test("is checked true at first, then only if it was posted since")
+  func check() throws {
+    let registration = try container.notification("n").register()
+    #expect(try registration.check())
+    #expect(try !registration.check())
+    let other = try Participant(directory.path)
+    for _ in 0..<3 { #expect(try other.ask("post n") == "done") }
+    #expect(try registration.check())
+    #expect(try !registration.check(), "posts are not counted")
+    let late = try container.notification("n").register()
+    #expect(try late.check(), "each registration has a first check")
+  }
+
+  @Test("is held back while it is suspended, which nests, and comes once at the last resume")
+  func suspension() throws {
+    let heard = Heard<Int>()
+    let suspended = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    let other = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    try suspended.suspend()
+    try suspended.suspend()
+    for number in 1...3 {
+      try container.notification("n").post()
+      try eventually("the other one hears") { heard.all.filter { $0 == 2 }.count >= number }
+    }
+    try suspended.resume()
+    try container.notification("n").post()
+    try eventually("the other one hears") { heard.all.filter { $0 == 2 }.count >= 4 }
+    #expect(!heard.all.contains(1))
+    try suspended.resume()
+    try eventually("the posts meanwhile are heard as one") { heard.all.contains(1) }
+    try container.notification("n").post()
+    try eventually("the next is heard again") { heard.all.filter { $0 == 1 }.count == 2 }
+    try suspended.resume()
+    withExtendedLifetime(other) {}
+  }
+
+  @Test("has one 64-bit state for all processes, which setting does not post")
+  func state() throws {
+    let heard = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    #expect(try registration.state() == 0)
+    for state in [1, UInt64.max, 0, 1 << 63] {
+      try registration.setState(state)
+      #expect(try container.notification("n").state() == state)
+    }
+    let other = try Participant(directory.path)
+    #expect(try other.ask("state n 77") == "done")
+    #expect(try registration.state() == 77)
+    #expect(heard.all.isEmpty)
+    try container.notification("n").post()
+    try eventually("only the post is heard") { heard.all == [1] }
+  }
+
+  @Test("is over when it is cancelled, also in its own handler")
+  func cancel() throws {
+    let heard = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { registration in
+      heard.add(1)
+      registration.cancel()
+    }
+    let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    for number in 1...2 {
+      try container.notification("n").post()
+      try eventually("the witness hears") { heard.all.filter { $0 == 2 }.count == number }
+    }
+    #expect(heard.all.filter { $0 == 1 }.count == 1)
+    #expect(!registration.isValid)
+    #expect(throws: AppGroupError.self) { try registration.check() }
+    #expect(throws: AppGroupError.self) { try registration.suspend() }
+    withExtendedLifetime(witness) {}
+  }
+
+  @Test("in a burst is heard at least once after its last post")
+  func coalesces() throws {
+    let posted = Heard<Int>()
+    let heardAt = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { _ in
+      heardAt.add(posted.all.count)
+    }
+    for number in 1...300 {
+      posted.add(number)
+      try container.notification("n").post()
+    }
+    try eventually("a call comes after the last post") { heardAt.all.last == 300 }
+    #expect(heardAt.all.count <= 300)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test("is either posted or not when its poster is killed at any step; others go on")
+  func killedAtEveryStep() throws {
+    for isFirstPost in [true, false] {
+      let counting = try Participant(directory.path)
+      if !isFirstPost { try container.notification("again").post() }
+      let name = isFirstPost ? "first" : "again"
+      let calls = try #require(Int(try counting.ask("calls post \(name)")))
+      for place in 0..<calls {
+        let name = isFirstPost ? "first-\(place)" : "again"
+        let victim = try Participant(directory.path)
+        try victim.tell("die \(place) post \(name)")
+        // One call fewer is made where the directory above is there already.
+        try victim.tell("die 0 post \(name)")
+        #expect(try victim.wait() == .killed(signal: 9))
+        let registration = try container.notification(name).register()
+        _ = try registration.check()
+        try container.notification(name).post()
+        #expect(try registration.check(), "killed before call \(place)")
+        let path = directory.path + "/notifications/" + name
+        let bells = try FileDescriptor.open(path, .readOnly).entries()
+        #expect(bells.count == 1, "\(directory.listing)")
+      }
+    }
+  }
+
+  @Test("of one container is not heard in another, nor under another name")
+  func namespaces() throws {
+    let elsewhere = try TemporaryDirectory()
+    let heard = Heard<Int>()
+    let same = try elsewhere.container().notification("n").observe(on: queue) { _ in heard.add(1) }
+    let other = try container.notification("N").observe(on: queue) { _ in heard.add(2) }
+    let right = try container.notification("n").observe(on: queue) { _ in heard.add(3) }
+    try container.notification("n").post()
+    try eventually("it is heard") { heard.all == [3] }
+    withExtendedLifetime((same, other, right)) {}
+  }
+
+  @Test("has a plain face: observers are added, called, and removed")
+  func center() throws {
+    final class Owner {}
+    let center = DarwinNotificationCenter(container: container)
+    let owners = (Owner(), Owner())
+    let heard = Heard<String>()
+    try center.addObserver(owners.0, name: "a", queue: queue) { heard.add("0\($0)") }
+    try center.addObserver(owners.0, name: "b", queue: queue) { heard.add("0\($0)") }
+    try center.addObserver(owners.1, name: "a", queue: queue) { heard.add("1\($0)") }
+    try center.postNotification(name: "a")
+    try eventually("both observers of a hear") { Set(heard.all) == ["0a", "1a"] }
+    center.removeObserver(owners.0, name: "a")
+    try center.postNotification(name: "a")
+    try center.postNotification(name: "b")
+    try eventually("those who are left hear") { heard.all.sorted() == ["0a", "0b", "1a", "1a"] }
+    center.removeEveryObserver(owners.0)
+    try center.postNotification(name: "b")
+    try center.postNotification(name: "a")
+    try eventually("the other one hears") { heard.all.filter { $0 == "1a" }.count == 3 }
+    #expect(heard.all.filter { $0 == "0b" }.count == 1)
+  }
+}

@@ -1,0 +1,224 @@
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+/// What a handler has been told.
+final class Heard<Element: Sendable>: Sendable {
+  private let elements = Mutex<[Element]>([])
+  func add(_ element: Element) { elements.withLock { $0.append(element) } }
+  var all: [Element] { elements.withLock { $0 } }
+}
+
+@Suite("An observer of a value")
+struct ObservationTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let queue = DispatchQueue(label: "test")
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  private func numbers(_ heard: Heard<Snapshot>) throws -> [Int64?] {
+    try heard.all.map { try $0.propertyList()?.int64Value }
+  }
+
+  @Test("hears the last value after any burst of another process, and none after a newer one")
+  func burst() throws {
+    let value = container.value("k")
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(on: queue) { heard.add($0) }
+    #expect(observation.detection == .events)
+    let other = try Participant(directory.path)
+    for number in 1...200 { #expect(try other.ask("set k \(number)") == "done") }
+    try eventually("the last value is heard") { try numbers(heard).last == 200 }
+    let sequence = try numbers(heard).compactMap { $0 }
+    #expect(sequence == sequence.sorted() && Set(sequence).count == sequence.count)
+    observation.cancel()
+  }
+
+  @Test("hears of every single change, its own process's too, and of removal")
+  func single() throws {
+    let value = container.value("k")
+    try value.replace(with: 0)
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(startsWithCurrent: true, on: queue) { heard.add($0) }
+    try eventually("the current value comes first") { try numbers(heard) == [0] }
+    try value.replace(with: 1)
+    try eventually("a change is heard") { try numbers(heard) == [0, 1] }
+    try value.update { $0 = 2 }
+    try eventually("an update is heard") { try numbers(heard) == [0, 1, 2] }
+    try value.remove()
+    try eventually("a removal is heard") { try numbers(heard) == [0, 1, 2, nil] }
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("hears a program that does not know us: a shell's redirection")
+  func foreignWriter() throws {
+    let value = container.value("k")
+    try value.replace(with: 0)
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(on: queue) { heard.add($0) }
+    let xml = #"<plist version=\"1.0\"><integer>7</integer></plist>"#
+    let shell = try ChildProcess("sh", ["-c", "echo \"\(xml)\" > '\(value.path)'"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    try eventually("the shell's value is heard") {
+      heard.all.contains { snapshot in
+        // Half a file is an error of that moment; the whole one must come.
+        (try? snapshot.propertyList()) == 7
+      }
+    }
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("hears an error for damaged bytes, once, and the value that mends them")
+  func damage() throws {
+    let value = container.value("k")
+    try value.replace(with: 0)
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(on: queue) { heard.add($0) }
+    try value.replace(withBytes: Array("garbage".utf8))
+    try eventually("the damage is heard") { heard.all.count == 1 }
+    #expect(throws: AppGroupError.self) { try heard.all[0].propertyList() }
+    try value.replace(with: 1)
+    try eventually("the new value is heard") { heard.all.count == 2 }
+    #expect(try heard.all[1].propertyList() == 1)
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("may cancel itself in its handler, and is never called again after that")
+  func cancelsItself() throws {
+    let value = container.value("k")
+    let heard = Heard<Snapshot>()
+    let box = Mutex<Observation?>(nil)
+    let observation = try value.observe(on: queue) { snapshot in
+      heard.add(snapshot)
+      box.withLock { $0 }?.cancel()
+    }
+    box.withLock { $0 = observation }
+    try value.replace(with: 1)
+    try eventually("it is called") { heard.all.count == 1 }
+    let watchers = Heard<Snapshot>()
+    let second = try value.observe(on: queue) { watchers.add($0) }
+    try value.replace(with: 2)
+    try eventually("another one is called") { watchers.all.count == 1 }
+    #expect(heard.all.count == 1)
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("is called one call at a time and in order, whatever queue it names")
+  func concurrentQueue() throws {
+    let value = container.value("k")
+    let heard = Heard<Snapshot>()
+    let inside = Atomic(0)
+    let overlaps = Atomic(0)
+    let observation = try value.observe(on: .global()) { snapshot in
+      if inside.add(1, ordering: .sequentiallyConsistent).newValue > 1 {
+        overlaps.add(1, ordering: .relaxed)
+      }
+      heard.add(snapshot)
+      inside.subtract(1, ordering: .sequentiallyConsistent)
+    }
+    for number in 1...300 { try value.replace(with: PropertyListValue(number)) }
+    try eventually("the last value is heard") { try numbers(heard).last == 300 }
+    #expect(overlaps.load(ordering: .relaxed) == 0)
+    let sequence = try numbers(heard).compactMap { $0 }
+    #expect(sequence == sequence.sorted())
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test(
+    "goes on when its directory is removed, replaced, or the whole container is",
+    arguments: [
+      "rm -r values/k", "mv values/k values/elsewhere", "rm -r values",
+      "mv values gone; mkdir -p -m 700 values",
+    ])
+  func replaced(command: String) throws {
+    let value = container.value("k")
+    try value.replace(with: 0)
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(on: queue) { heard.add($0) }
+    let shell = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && \(command)"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    try eventually("the removal is heard") { heard.all.contains(where: \.isAbsent) }
+    let other = try Participant(directory.path)
+    #expect(try other.ask("set k 8") == "done")
+    try eventually("the new value is heard") { try numbers(heard).last == 8 }
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("goes on when the container is moved away and another takes its place")
+  func containerReplaced() throws {
+    let inside = directory.path + "/c"
+    try makeDirectory(inside)
+    let value = try SharedContainer(path: inside).value("k")
+    try value.replace(with: 0)
+    let heard = Heard<Snapshot>()
+    let observation = try value.observe(on: queue) { heard.add($0) }
+    let shell = try ChildProcess(
+      "sh", ["-c", "cd '\(directory.path)' && mv c old && mkdir -m 700 c"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    let other = try Participant(inside)
+    #expect(try other.ask("set k 9") == "done")
+    try eventually("the new container's value is heard") { try numbers(heard).last == 9 }
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("as a sequence gives the same, and ends with its task")
+  func sequence() async throws {
+    let value = container.value("k")
+    try await value.replace(with: 0)
+    let snapshots = try value.snapshots(startsWithCurrent: true)
+    let heard = Heard<Int64>()
+    let task = Task {
+      for await snapshot in snapshots {
+        heard.add(try snapshot.propertyList()?.int64Value ?? -1)
+        if heard.all.count < 3 { try await value.replace(with: PropertyListValue(heard.all.count)) }
+      }
+      return "ended"
+    }
+    try await eventuallyAsync("three are heard") { heard.all == [0, 1, 2] }
+    task.cancel()
+    #expect(try await task.value == "ended")
+  }
+
+  @Test(
+    "polls and says so where there is no inotify instance, or no watch left",
+    arguments: [
+      SystemCall.inotifyInit, .inotifyAddWatch,
+    ])
+  func polls(missing: SystemCall) throws {
+    #if DEBUG
+      let monitor = ChangeMonitor()
+      let signals = Heard<Int>()
+      let error: Errno = missing == .inotifyInit ? .tooManyOpenFiles : .noSpace
+      let plan = Faults.Plan { call, _ in call == missing ? .fail(error) : .proceed }
+      let watch = Faults.$plan.withValue(plan) {
+        monitor.watch(path: directory.path, parents: [], prepare: {}, signal: { signals.add(1) })
+      }
+      guard case .polling(let reason) = watch.detection else {
+        Issue.record("\(watch.detection)")
+        return
+      }
+      #expect(reason.contains("inotify"))
+      try eventually("it is looked at without an event") { !signals.all.isEmpty }
+    #endif
+  }
+}
+
+/// As `eventually`, for tests that must not block their thread.
+func eventuallyAsync(
+  _ what: String, within limit: Duration = .seconds(30), _ condition: @Sendable () -> Bool
+) async throws {
+  let deadline = ContinuousClock.now + limit
+  while !condition() {
+    guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
+    await Task.yield()
+  }
+}

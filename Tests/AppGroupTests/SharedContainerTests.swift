@@ -1,0 +1,142 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A container")
+struct SharedContainerTests {
+  private func mode(_ path: String) throws -> UInt32 { try fileStatus(path).permissions }
+
+  private func chmod(_ path: String, _ permissions: UInt32) throws {
+    try FileDescriptor.open(path, .readOnly).setPermissions(permissions)
+  }
+
+  private func code(_ body: () throws -> Void) -> AppGroupError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as AppGroupError {
+      return error.code
+    } catch {
+      return nil
+    }
+  }
+
+  @Test("writes its version once, private to its user")
+  func isCreated() throws {
+    let directory = try TemporaryDirectory()
+    _ = try directory.container()
+    let first = try fileStatus(directory.path + "/container.plist")
+    _ = try directory.container()
+    #expect(try fileStatus(directory.path + "/container.plist") == first)
+    #expect(first.permissions == 0o600)
+    let container = try directory.container()
+    try container.value("x").replace(with: 1)
+    for path in ["", "/values", "/values/x", "/values/x/lease", "/values/x/lease/held"] {
+      #expect(try mode(directory.path + path) == 0o700, "\(path) \(directory.listing)")
+    }
+    #expect(try mode(directory.path + "/values/x/value.plist") == 0o600)
+  }
+
+  @Test("can be shared with a Unix group on request: 2770 and 660 whatever the umask is")
+  func isSharedWithGroup() throws {
+    let directory = try TemporaryDirectory()
+    try chmod(directory.path, 0o2770)
+    let container = try SharedContainer(path: directory.path, access: .group)
+    try container.value("x").replace(with: 1)
+    #expect(try mode(directory.path + "/values/x/lease/held") == 0o2770)
+    #expect(try mode(directory.path + "/values/x/value.plist") == 0o660)
+    #expect(code { _ = try directory.container() } == .containerUnsafe)
+  }
+
+  @Test(
+    "that lets others in is refused with its mode", arguments: [0o755, 0o750, 0o701, 0o777, 0o1777])
+  func looseModes(mode: Int) throws {
+    let directory = try TemporaryDirectory()
+    try chmod(directory.path, UInt32(mode))
+    let error = #expect(throws: AppGroupError.self) { try directory.container() }
+    #expect(error?.code == .containerUnsafe)
+    #expect(error?.description.contains(String(mode, radix: 8)) == true)
+    #expect(error?.remedy?.contains("chmod") == true)
+  }
+
+  @Test("that is missing, a file or a symbolic link is refused")
+  func wrongKinds() throws {
+    let directory = try TemporaryDirectory()
+    #expect(code { _ = try SharedContainer(path: directory.path + "/none") } == .containerMissing)
+    let file = try FileDescriptor.open(directory.path + "/file", [.writeOnly, .create])
+    try file.close()
+    #expect(code { _ = try SharedContainer(path: directory.path + "/file") } == .containerUnsafe)
+    try makeDirectory(directory.path + "/real")
+    let link = try ChildProcess("ln", ["-s", "real", directory.path + "/link"])
+    #expect(try link.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(code { _ = try SharedContainer(path: directory.path + "/link") } == .containerUnsafe)
+  }
+
+  @Test(
+    "of another user is refused", .enabled(if: Program.effectiveUser == 0, "needs root to chown"))
+  func foreignOwner() throws {
+    let directory = try TemporaryDirectory()
+    let chown = try ChildProcess("chown", ["65534", directory.path])
+    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(code { _ = try directory.container() } == .containerUnsafe)
+  }
+
+  @Test("of a newer format is refused, never guessed at")
+  func newerFormat() throws {
+    let directory = try TemporaryDirectory()
+    let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
+    try file.writeAll(try (["formatVersion": 2] as PropertyListValue).binaryBytes())
+    #expect(code { _ = try directory.container() } == .formatTooNew)
+  }
+
+  @Test("whose version cannot be read is refused", arguments: ["", "garbage", "<plist/>"])
+  func damagedFormat(content: String) throws {
+    let directory = try TemporaryDirectory()
+    let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
+    try file.writeAll(Array(content.utf8))
+    #expect(code { _ = try directory.container() } == .damaged)
+  }
+
+  @Test("of a group lives where the XDG specification says, made where it is missing")
+  func groupLocation() throws {
+    let directory = try TemporaryDirectory()
+    let participant = try Participant(
+      "group:group.com.example/å", environment: ["XDG_DATA_HOME=\(directory.path)/data"])
+    #expect(try participant.ask("set x 1") == "done")
+    let path = directory.path + "/data/app-groups/group.com.example%2F%C3%A5"
+    #expect(try mode(path) == 0o700)
+    #expect(try SharedContainer(path: path).value("x").read() == 1)
+  }
+
+  @Test("lists its identifiers, long ones in full, and nobody's entries not")
+  func identifiers() throws {
+    let directory = try TemporaryDirectory()
+    let container = try directory.container()
+    #expect(try container.valueIdentifiers() == [])
+    let identifiers = ["a", "", "../x", String(repeating: "ä", count: 5_000)]
+    for identifier in identifiers { try container.value(identifier).replace(with: 1) }
+    try makeDirectory(directory.path + "/values/not ours")
+    #expect(Set(try container.valueIdentifiers()) == Set(identifiers))
+    for identifier in identifiers {
+      #expect(try container.value(identifier).read() == 1)
+    }
+  }
+
+  @Test("notices within its next operations that its directory was replaced by another")
+  func isReplaced() throws {
+    let directory = try TemporaryDirectory()
+    let inside = directory.path + "/c"
+    try makeDirectory(inside)
+    let container = try SharedContainer(path: inside)
+    try container.value("x").replace(with: 1)
+    try rename(inside, at: Directory.current, to: directory.path + "/old", at: Directory.current)
+    try makeDirectory(inside)
+    try eventually("the new directory is used") { try container.value("x").read() == nil }
+    try container.value("x").replace(with: 2)
+    #expect(try SharedContainer(path: inside).value("x").read() == 2)
+    #expect(try SharedContainer(path: directory.path + "/old").value("x").read() == 1)
+  }
+}

@@ -1,0 +1,216 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A value")
+struct ValueTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  @Test("is nil until it is written, and after it was removed")
+  func absent() throws {
+    let value = container.value("x")
+    #expect(try value.read() == nil)
+    #expect(try !value.remove())
+    try value.replace(with: ["a": [1, 2.5, true, "é"]])
+    #expect(try value.read() == ["a": [1, 2.5, true, "é"]])
+    #expect(try value.remove())
+    #expect(try value.read() == nil)
+  }
+
+  @Test("is exactly a property list on disk, and nothing else is left beside it")
+  func onDisk() throws {
+    let value = container.value("x")
+    for number in 0..<3 { try value.replace(with: PropertyListValue(number)) }
+    try value.replace(with: 7, durability: .durable)
+    let content = try FileDescriptor.open(value.path, .readOnly)
+    let bytes = try content.readToEnd(expectedBytes: 0, maximumBytes: 1_000)
+    #expect(try PropertyListValue(bytes: bytes) == 7)
+    #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  @Test("is updated by what its closure leaves, or not at all")
+  func updates() throws {
+    let value = container.value("x")
+    let seen = try value.update { content in
+      let before = content
+      content = 5
+      return before
+    }
+    #expect(seen == nil)
+    struct Refused: Error {}
+    #expect(throws: Refused.self) {
+      try value.update { content in
+        content = 6
+        throw Refused()
+      }
+    }
+    #expect(try value.read() == 5)
+    let version = try value.snapshot().version
+    try value.update { $0 = 5 }
+    #expect(try value.snapshot().version == version, "an unchanged value is not published again")
+    try value.update { $0 = nil }
+    #expect(try value.read() == nil)
+    #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  @Test("that is large or durable is written before the lease is taken, and whole all the same")
+  func largeAndDurable() throws {
+    let value = container.value("x")
+    let text = String(repeating: "0123456789", count: 100_000)
+    for durability in [Durability.standard, .durable] {
+      try value.replace(with: .string(text + "\(durability)"), durability: durability)
+      #expect(try value.read() == .string(text + "\(durability)"))
+      try value.update(durability: durability) { $0 = .integer(1) }
+      #expect(try value.read() == 1)
+      try value.remove(durability: durability)
+    }
+    #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
+  }
+
+  @Test("never has the same version twice")
+  func versions() throws {
+    let value = container.value("x")
+    var seen: Set<Version> = []
+    for _ in 0..<500 {
+      let version = try value.replace(with: 1)
+      #expect(seen.insert(version).inserted)
+    }
+    let latest = try #require(try value.snapshot().version)
+    #expect(seen.contains(latest))
+  }
+
+  @Test("serves tasks as well, and a cancelled one stops waiting")
+  func fromTasks() async throws {
+    let value = container.value("x")
+    try await value.replace(with: 1)
+    let sum = try await value.update { content in
+      let sum = (content?.intValue ?? 0) + 1
+      content = PropertyListValue(sum)
+      return sum
+    }
+    #expect(sum == 2)
+    #expect(try await value.read() == 2)
+    try await value.remove()
+    #expect(try await value.read() == nil)
+  }
+
+  @Test(
+    "whose file is something else is an error that says so, and a write mends it",
+    arguments: [
+      "fifo", "link", "directory", "socket",
+    ])
+  func planted(kind: String) throws {
+    let value = container.value("x")
+    try value.replace(with: 1)
+    try removeFile(value.path)
+    let script =
+      switch kind {
+      case "fifo": "mkfifo '\(value.path)'"
+      case "link": "ln -s /etc/passwd '\(value.path)'"
+      case "directory": "mkdir '\(value.path)'; echo precious > '\(value.path)/file'"
+      default: "python3 -c 'import socket; socket.socket(1).bind(\"\(value.path)\")'"
+      }
+    let plant = try ChildProcess("sh", ["-c", script])
+    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    let error = #expect(throws: AppGroupError.self) { try value.read() }
+    #expect(error?.path == value.path, "\(String(describing: error))")
+    #expect(throws: AppGroupError.self) { try value.update { $0 = 2 } }
+    try value.replace(with: 3)
+    #expect(try value.read() == 3)
+    if kind == "directory" {
+      #expect(directory.listing.contains("quarantine/"), "\(directory.listing)")
+      #expect(directory.listing.contains("/file"), "what was inside is kept")
+    }
+  }
+
+  @Test("that is damaged or too large is an error for its name alone")
+  func damaged() throws {
+    try container.value("good").replace(with: 1)
+    let value = container.value("bad")
+    try value.replace(with: "x")
+    for content in ["", "bplist00", "bplist00garbage", "{ a = 1; }"] {
+      let file = try FileDescriptor.open(value.path, [.writeOnly, .truncate])
+      try file.writeAll(Array(content.utf8))
+      let error = #expect(throws: AppGroupError.self) { try value.read() }
+      #expect(error?.code == .damaged)
+      #expect(error?.path == value.path)
+    }
+    #expect(throws: AppGroupError.self) {
+      try value.snapshot(limits: PropertyListLimits(maximumBytes: 4))
+    }
+    #expect(try container.value("good").read() == 1)
+  }
+
+  @Test("of another user is not read", .enabled(if: Program.effectiveUser == 0, "needs root"))
+  func foreignOwner() throws {
+    let value = container.value("x")
+    try value.replace(with: 1)
+    let chown = try ChildProcess("chown", ["65534", value.path])
+    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    let error = #expect(throws: AppGroupError.self) { try value.read() }
+    #expect(error?.code == .notAValue)
+  }
+
+  @Test(
+    "survives the failure of any system call of a write: old or new, and the next write works",
+    arguments: [Errno.noSpace, .tooManyOpenFiles, .inputOutput, .accessDenied])
+  func everyCallFails(error: Errno) throws {
+    #if DEBUG
+      let value = container.value("x")
+      let writes: [@Sendable () throws -> Void] = [
+        { try value.replace(with: 2) },
+        { try value.replace(with: 2, durability: .durable) },
+        { try value.update { $0 = 2 } },
+        { try value.remove() },
+      ]
+      for (kind, write) in writes.enumerated() {
+        try value.replace(with: 1)
+        let counting = Faults.Plan { _, _ in .proceed }
+        try Faults.$plan.withValue(counting) { try write() }
+        for place in 0..<counting.calls {
+          try value.replace(with: 1)
+          let plan = Faults.Plan { _, index in index == place ? .fail(error) : .proceed }
+          var failed = false
+          do {
+            try Faults.$plan.withValue(plan) { try write() }
+          } catch let error as AppGroupError {
+            failed = true
+            #expect(!error.path.isEmpty, "\(error)")
+          }
+          let now = try value.read()
+          let new: PropertyListValue? = kind == 3 ? nil : 2
+          #expect(now == 1 || now == new, "write \(kind), call \(place), \(directory.listing)")
+          if !failed { #expect(now == new, "write \(kind), call \(place)") }
+        }
+      }
+      try value.replace(with: 3, durability: .durable)
+      try value.update { $0 = 4 }
+      #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
+    #endif
+  }
+}
+
+/// What is beside a value that nobody is changing.
+enum Litter {
+  /// The entries of the lease directory, and those of `held` but for the mark.
+  static func entries(of key: String, in directory: TemporaryDirectory) -> [String] {
+    let lease = directory.path + "/values/\(key)/lease"
+    do {
+      let outer = try FileDescriptor.open(lease, [.readOnly, .directory]).entries()
+      let inner = try FileDescriptor.open(lease + "/held", [.readOnly, .directory]).entries()
+      // A gate and a note of the last taking away are part of a lease that was contended.
+      return outer.map(\.name.text).filter { $0 != "gate" && $0 != "taken.plist" }.sorted()
+        + inner.map(\.name.text).filter { $0 != "clean" }.sorted()
+    } catch {
+      return ["\(error)"]
+    }
+  }
+}

@@ -1,0 +1,458 @@
+/*
+ * The lease of a value: exclusive change that cannot deadlock.
+ *
+ * One statement marked `atomic` is one system call (with the decision that follows from its result),
+ * so every interleaving of system calls is explored.  A client that is suspended is one that does not
+ * move while others do; a client may be killed at every step: the kernel closes its descriptors, and
+ * the program is started again with new names for what it stages.
+ *
+ * Proved for every run, however long (updates, removals, leases, take-aways and kills are unlimited;
+ * CLIENTS programs, DIRECTORIES lease directories that have a name at one moment):
+ *   no lost update   what an update replaces or removes is what it has read (`stale`).  By induction
+ *                    the number of successful updates equals the counter they keep.
+ *   one holder       two clients never act at once on leases that both still exist (`acting`).  This
+ *                    is stronger: a holder whose lease was cleared away can publish nothing.
+ *   whole, in order  what stands at value.plist is a file that was written to its end, was moved there
+ *                    by a holder, and never one that had been replaced before (`value`).
+ *   no deadlock      some client can always move.
+ * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates, each
+ *                    must leave the number of successes, and a reader that never locks must see
+ *                    whole files with numbers that never fall.
+ * -DSHARED           clients may also take the lease shared (LOCK_SH): nobody changes the value while
+ *                    a shared lease exists, and no exclusive holder acts beside a shared one.
+ * -DPROGRESS         all clients but the first may stop for ever at every step, with all they hold
+ *                    (suspended) or without (killed).  Waiters take away only what is overdue, and
+ *                    WRONG_BREAKS times what is not.  Under weak fairness there is always another
+ *                    successful update; no claim is made about which client gets it.
+ *
+ * Each of these drops one rule, to show that the model notices:
+ * -DDROP_RULE_2        stages through the path `held` instead of through the lease's descriptor
+ * -DDROP_RULE_5        acts as holder without clearing `broken-*`
+ * -DDROP_UNTIL_GONE    clears without repeating: goes on although rmdir said ENOTEMPTY
+ * -DMARK_FIRST         creates the marker before clearing
+ * -DMARK_BY_PATH       creates the marker through the path `held`
+ * -DDROP_TAKE_AWAY     (PROGRESS) waits for a stopped holder instead of taking its lease away
+ * -DDROP_HELP          (PROGRESS) waits for a stopped breaker instead of finishing its work
+ * -DDROP_INODE_CHECK   does not look whether `held` still names the locked directory.  Nothing is
+ *                      found: the marker and the descriptor already refuse what this would let in.
+ *
+ * Abstracted: content (a file is empty, whole, or replaced), durability, time (a lease may be taken
+ * away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how that is known,
+ * names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor keeps its own), and
+ * hostile or failing file systems.  A removed directory is one value, GONE, for all who have it open.
+ */
+
+#ifndef CLIENTS
+#define CLIENTS 3
+#endif
+#ifndef DIRECTORIES
+#define DIRECTORIES 3
+#endif
+#ifndef WRONG_BREAKS
+#define WRONG_BREAKS 1
+#endif
+
+#define BIT(n) (1 << (n))
+#define GONE 14
+#define NONE 15
+
+/* The directories inside `lease/`.  A slot is used again once its directory was removed. */
+#define FREE   0
+#define HELD   1
+#define BROKEN 2
+byte named[DIRECTORIES];            /* what path names it */
+byte held = NONE;                   /* the slot that path `held` names */
+byte entries[DIRECTORIES];          /* staged entries in it: one bit for each client */
+byte clean;                         /* those with the marker in it: one bit for each slot */
+byte lockedBy[DIRECTORIES] = NONE;  /* who has flock(LOCK_EX) on it */
+
+/* What each client has in its hands. */
+byte lease[CLIENTS] = NONE;         /* the slot its descriptor stands for, or GONE */
+byte todo[CLIENTS];                 /* the broken directories it will see gone: one bit for each slot */
+byte draft[CLIENTS];                /* the file behind its staged entry */
+
+/* The file at value.plist. */
+#define ABSENT   0
+#define EMPTY    1
+#define WHOLE    2
+#define REPLACED 3
+byte value = ABSENT;
+
+byte acting;                        /* clients that passed the marker: one bit for each */
+#ifdef UPDATES
+byte number;                        /* the counter in value.plist; a removal counts as an update */
+byte successes;
+byte counted[CLIENTS];              /* the counter that each client has read */
+#else
+byte stale;                         /* clients whose read value was replaced since: one bit for each */
+#endif
+#ifdef SHARED
+byte sharedBy[DIRECTORIES];         /* who has flock(LOCK_SH) on it: one bit for each client */
+byte sharing;                       /* clients that act as shared holders */
+#endif
+#ifdef PROGRESS
+byte stopped;                       /* clients that will never move again, with what they hold */
+byte wrongBreaks = WRONG_BREAKS;
+#endif
+
+hidden byte k;
+
+#if DIRECTORIES > 3
+#define room   (named[0] == FREE || named[1] == FREE || named[2] == FREE || named[3] == FREE)
+#define broken ((named[0] == BROKEN) | (named[1] == BROKEN) << 1 | (named[2] == BROKEN) << 2 \
+                | (named[3] == BROKEN) << 3)
+#else
+#define room   (named[0] == FREE || named[1] == FREE || named[2] == FREE)
+#define broken ((named[0] == BROKEN) | (named[1] == BROKEN) << 1 | (named[2] == BROKEN) << 2)
+#endif
+
+#define has(set, n)     ((set) & BIT(n))
+#define add(set, n)     set = set | BIT(n)
+#define drop(set, n)    set = set & ~BIT(n)
+#define mine            lease[me]
+#define exists          (mine < DIRECTORIES)
+
+/* The directory that a staged entry is created in and published from. */
+#ifdef DROP_RULE_2
+#define staging         (held == NONE -> GONE : held)
+#define staged          (held != NONE && has(entries[held], me))
+#define canStage        (held != NONE)
+#else
+#define staging         mine
+#define staged          (exists && has(entries[mine], me))
+#define canStage        exists
+#endif
+
+inline makeDirectory() {
+  k = 0;
+  do
+  :: named[k] != FREE -> k++
+  :: else -> break
+  od;
+  named[k] = HELD;
+  held = k
+}
+
+/* rmdir of slot d succeeded: whoever has it open keeps a directory that takes no entry. */
+inline removeDirectory(d) {
+  named[d] = FREE;
+  lockedBy[d] = NONE;
+#ifdef SHARED
+  sharedBy[d] = 0;
+#endif
+  k = 0;
+  do
+  :: k < CLIENTS ->
+     if
+     :: lease[k] == d -> lease[k] = GONE
+     :: else
+     fi;
+     drop(todo[k], d);
+     k++
+  :: else -> break
+  od
+}
+
+inline takeAway() {
+  add(todo[me], held);
+  named[held] = BROKEN;
+  held = NONE
+}
+
+/* Closing the descriptor is the unlock; the client forgets all it knew. */
+inline closeLease() {
+  if
+  :: exists && lockedBy[mine] == me -> lockedBy[mine] = NONE
+  :: else
+  fi;
+#ifdef SHARED
+  if
+  :: exists -> drop(sharedBy[mine], me)
+  :: else
+  fi;
+  drop(sharing, me);
+#endif
+  mine = NONE;
+  todo[me] = 0;
+  draft[me] = ABSENT;
+  found = false;
+  drop(acting, me);
+#ifdef UPDATES
+  counted[me] = 0
+#else
+  drop(stale, me)
+#endif
+}
+
+#ifdef SHARED
+#define mayActBeside(other) (has(sharing, me) && has(sharing, other))
+#else
+#define mayActBeside(other) false
+#endif
+
+inline becomeHolder() {
+#ifndef ONLY_UPDATES
+  k = 0;
+  do
+  :: k < CLIENTS ->
+     assert(!has(acting, k) || lease[k] == GONE || mayActBeside(k));
+     k++
+  :: else -> break
+  od;
+#endif
+  add(acting, me)
+}
+
+inline readValue() {
+  found = (value != ABSENT);
+#ifdef UPDATES
+  counted[me] = number
+#else
+  drop(stale, me)
+#endif
+}
+
+/* The ghost of every change of value.plist, checked before it takes effect. */
+inline replaceWhatWasRead() {
+#ifdef UPDATES
+  number = counted[me] + 1;
+  successes++;
+  assert(number == successes);
+#else
+  assert(!has(stale, me));
+  stale = (BIT(CLIENTS) - 1) & ~BIT(me);
+#endif
+  assert(found == (value != ABSENT))
+}
+
+#ifdef UPDATES
+#define mayPublish (successes < UPDATES)
+#else
+#define mayPublish true
+#endif
+
+#ifdef PROGRESS
+#define OR_STOPS \
+  :: atomic { me != 0 -> add(stopped, me); goto end_stopped } \
+  :: atomic { me != 0 -> closeLease(); goto end_stopped }
+#else
+#define OR_STOPS \
+  :: atomic { true -> closeLease(); goto idle }
+#endif
+
+/* One step of clearing the broken directory d, whose name nobody else will ever use. */
+#define UNLINK(d, c) \
+  :: atomic { has(todo[me], d) && has(entries[d], c) -> drop(entries[d], c); goto clearing }
+#if CLIENTS > 2
+#define UNLINK_THIRD(d) UNLINK(d, 2)
+#else
+#define UNLINK_THIRD(d)
+#endif
+#ifdef DROP_UNTIL_GONE
+#define NOT_EMPTY(d) \
+  :: atomic { has(todo[me], d) && entries[d] != 0 -> drop(todo[me], d); goto clearing }
+#else
+#define NOT_EMPTY(d)
+#endif
+#ifdef DROP_HELP
+#define helping (mine == NONE)
+#else
+#define helping true
+#endif
+#define CLEAR(d) \
+  :: atomic { helping && has(todo[me], d) && has(clean, d) -> drop(clean, d); goto clearing } \
+  UNLINK(d, 0) \
+  UNLINK(d, 1) \
+  UNLINK_THIRD(d) \
+  NOT_EMPTY(d) \
+  :: atomic { helping && has(todo[me], d) && !has(clean, d) && entries[d] == 0 -> \
+       removeDirectory(d); goto clearing }
+
+proctype Client(byte me) {
+  bool found;                       /* there was a value when it was read */
+
+idle:
+  if
+  :: atomic { held != NONE -> mine = held; goto opened }
+  :: atomic { held == NONE && room -> makeDirectory(); goto idle }
+#ifdef PROGRESS
+  :: atomic { wrongBreaks > 0 && held != NONE -> wrongBreaks--; takeAway(); goto clearing }
+  OR_STOPS
+#else
+  :: atomic { held != NONE -> takeAway(); goto clearing }
+  :: atomic { broken != 0 -> todo[me] = broken; goto clearing }     /* anybody may help */
+#endif
+  fi;
+
+opened:                             /* flock(LOCK_EX | LOCK_NB), or LOCK_SH */
+  if
+  :: atomic { !exists -> closeLease(); goto idle }
+#ifdef SHARED
+  :: atomic { exists && lockedBy[mine] == NONE && sharedBy[mine] == 0 -> lockedBy[mine] = me }
+  :: atomic { exists && lockedBy[mine] == NONE -> add(sharedBy[mine], me); add(sharing, me) }
+  :: atomic { exists && (lockedBy[mine] != NONE || sharedBy[mine] != 0) -> closeLease(); goto idle }
+#else
+  :: atomic { exists && lockedBy[mine] == NONE -> lockedBy[mine] = me }
+#ifdef PROGRESS
+  :: atomic { exists && lockedBy[mine] != NONE && has(stopped, lockedBy[mine]) ->
+       closeLease(); goto overdue }
+  :: atomic { exists && lockedBy[mine] != NONE && !has(stopped, lockedBy[mine]) ->
+       closeLease(); goto idle }
+#else
+  :: atomic { exists && lockedBy[mine] != NONE -> closeLease(); goto idle }
+#endif
+#endif
+  OR_STOPS
+  fi;
+
+locked:                             /* does the path still name what was locked? */
+#ifndef DROP_INODE_CHECK
+  if
+  :: atomic { held == mine }
+  :: atomic { held != mine -> closeLease(); goto idle }
+  OR_STOPS
+  fi;
+#endif
+
+look:                               /* is the marker there? */
+  if
+  :: atomic { exists && has(clean, mine) -> becomeHolder(); goto holding }
+#ifdef MARK_FIRST
+  :: atomic { exists && !has(clean, mine) -> add(clean, mine) }
+  :: atomic { !exists -> closeLease(); goto idle }
+#else
+  :: atomic { !exists || !has(clean, mine) }
+#endif
+  OR_STOPS
+  fi;
+
+list:                               /* which broken-* are there? */
+  if
+#ifdef DROP_RULE_5
+  :: todo[me] = 0
+#else
+  :: todo[me] = broken
+#endif
+  OR_STOPS
+  fi;
+
+clearing:                           /* unlink their entries and rmdir, again until they are gone */
+  if
+  CLEAR(0)
+  CLEAR(1)
+  CLEAR(2)
+#if DIRECTORIES > 3
+  CLEAR(3)
+#endif
+  :: atomic { todo[me] == 0 && !exists -> closeLease(); goto idle } /* not a holder, or ENOENT */
+#if defined(MARK_BY_PATH)
+  :: atomic { todo[me] == 0 && exists && held != NONE -> add(clean, held); becomeHolder() }
+  :: atomic { todo[me] == 0 && exists && held == NONE -> closeLease(); goto idle }
+#else
+  :: atomic { todo[me] == 0 && exists -> add(clean, mine); becomeHolder() }
+#endif
+  OR_STOPS
+  fi;
+
+holding:                            /* unlink what a dead predecessor left, then stage */
+#ifdef SHARED
+  if
+  :: atomic { has(sharing, me) -> closeLease(); goto idle }         /* a reader is done */
+  :: atomic { !has(sharing, me) }
+  OR_STOPS
+  fi;
+sweeping:
+#endif
+  if
+  :: atomic { exists && entries[mine] != 0 ->
+       entries[mine] = entries[mine] & (entries[mine] - 1); goto holding }
+  :: atomic { (!exists || entries[mine] == 0) && canStage ->
+       add(entries[staging], me); draft[me] = EMPTY }
+  :: atomic { (!exists || entries[mine] == 0) && !canStage -> closeLease(); goto idle }
+  OR_STOPS
+  fi;
+
+read:
+  if
+  :: atomic { true -> readValue() }
+  OR_STOPS
+  fi;
+
+write:                              /* the new content; or rename value.plist into the lease */
+  if
+  :: atomic { true -> draft[me] = WHOLE }
+  :: atomic { found && canStage && mayPublish ->
+       replaceWhatWasRead();
+       value = ABSENT; draft[me] = REPLACED; add(entries[staging], me); goto published }
+  :: atomic { found && !canStage -> closeLease(); goto idle }       /* leaseLost */
+  OR_STOPS
+  fi;
+
+publish:                            /* renameat2: EXCHANGE if there is a value, else NOREPLACE */
+  if
+  :: atomic { staged && mayPublish ->
+       replaceWhatWasRead();
+       value = draft[me];
+       assert(value == WHOLE);
+       if
+       :: found -> draft[me] = REPLACED
+       :: else -> drop(entries[staging], me)
+       fi }
+  :: atomic { !staged || !mayPublish -> closeLease(); goto idle }   /* leaseLost */
+  OR_STOPS
+  fi;
+
+published:                          /* unlink what came back */
+progress_published:
+  if
+  :: atomic { staged -> drop(entries[staging], me) }
+  :: atomic { !staged }
+  OR_STOPS
+  fi;
+
+release:
+  atomic { true -> closeLease(); goto idle }
+
+#ifdef PROGRESS
+overdue:                            /* it was seen a moment ago: another directory may be there now */
+  if
+#ifndef DROP_TAKE_AWAY
+  :: atomic { held != NONE -> takeAway(); goto clearing }
+#else
+  :: atomic { held != NONE -> goto idle }
+#endif
+  :: atomic { held == NONE -> goto idle }
+  OR_STOPS
+  fi;
+
+end_stopped:
+  false
+#endif
+}
+
+#ifdef UPDATES
+/* Reads at any time, without a lock. */
+proctype Reader() {
+  byte last;
+
+  do
+  :: atomic { value != ABSENT && number != last ->
+       assert(value == WHOLE);
+       assert(number > last);
+       last = number }
+  od
+}
+#endif
+
+init {
+  atomic {
+    k = 0;
+    do
+    :: k < CLIENTS -> run Client(k); k++
+    :: else -> break
+    od;
+#ifdef UPDATES
+    run Reader()
+#endif
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import PropertyLists
+import Testing
+
+@Suite(
+  "Python's plistlib and we read each other's files alike",
+  .enabled(if: Python.mayRun, "python3 is not installed, and nothing else checks us against it"))
+struct PythonDifferentialTests {
+  /// Python has no year 0, and its dates are whole microseconds.
+  private static let dates = -63_113_904_000 + 86_400...252_423_993_599 - 86_400
+
+  @Test("Random values that we write, Python reads as the same values")
+  func pythonReadsOurs() throws {
+    let seed = printedSeed(for: "pythonReadsOurs")
+    var binary = RandomValues(seed: seed, RandomProfile(dates: Self.dates))
+    var profile = RandomProfile.xml
+    profile.dates = Self.dates
+    var xml = RandomValues(seed: seed &+ 1, profile)
+    var expected: [PropertyListValue] = EdgeValues.all
+    var requests = try expected.map { Python.Request.read(try $0.binaryBytes()) }
+    for _ in 0..<150 {
+      let binaryValue = binary.value()
+      let xmlValue = xml.value()
+      expected += [binaryValue, xmlValue]
+      requests.append(.read(try binaryValue.binaryBytes()))
+      requests.append(.read([UInt8](try xmlValue.xmlData())))
+    }
+    for (value, answer) in zip(expected, try Python.answers(to: requests)) {
+      #expect(answer == textualDump(value))
+    }
+  }
+
+  @Test("Random values that Python writes, we read as the same values, and the guard lets them by")
+  func weReadPythons() throws {
+    let seed = printedSeed(for: "weReadPythons")
+    // Python's writer shares equal floats and holds -0.0 and 0.0 for equal; its XML writer turns
+    // carriage returns into line feeds.
+    var binary = RandomValues(
+      seed: seed, RandomProfile(dates: Self.dates, negativeZero: false))
+    var profile = RandomProfile.xml
+    profile.dates = Self.dates
+    profile.carriageReturns = false
+    var xml = RandomValues(seed: seed &+ 1, profile)
+    var expected = EdgeValues.all.filter { $0 != .real(-0.0) }
+    var requests = expected.map { Python.Request.writeBinary($0) }
+    for _ in 0..<150 {
+      let binaryValue = binary.value()
+      let xmlValue = xml.value()
+      expected += [binaryValue, xmlValue]
+      requests += [.writeBinary(binaryValue), .writeXML(xmlValue)]
+    }
+    for (value, answer) in zip(expected, try Python.answers(to: requests)) {
+      let bytes = bytes(ofHex: answer)
+      try PropertyListGuard.check(bytes)
+      #expect(textualDump(try PropertyListValue(bytes: bytes)) == textualDump(value))
+    }
+  }
+
+  @Test("What Python refuses as XML, we refuse to write")
+  func controlCharacters() throws {
+    let values = (UInt32(0)..<0x20).compactMap(Unicode.Scalar.init).map {
+      PropertyListValue.string("a\(Character($0))b")
+    }
+    let answers = try Python.answers(to: values.map { .writeXML($0) })
+    for (value, answer) in zip(values, answers) where answer.hasPrefix("E") {
+      #expect(throws: PropertyListError.self) { try value.xmlData() }
+    }
+    #expect(answers.contains { $0.hasPrefix("E") })
+  }
+}

@@ -1,0 +1,109 @@
+import SystemCalls
+
+extension CallTable {
+  static let locksAndEvents: [CallRow] = [
+    CallRow(.flock, "true, then false") { bench in
+      let file = try bench.file()
+      let first = try bench.act { try file.tryLock(.exclusive) }
+      return "\(first), then \(try bench.file().tryLock(.shared))"
+    },
+    CallRow(.inotifyInit, "false") { bench in
+      let queue = try bench.act { SharedDescriptor(try FileDescriptor.eventQueue()) }
+      return String(try queue.descriptor.takeEvents { _, _ in })
+    },
+    CallRow(.inotifyAddWatch, "true") { bench in
+      let queue = try FileDescriptor.eventQueue()
+      _ = try bench.act { try queue.addWatch(bench.path, .created) }
+      try bench.file().close()
+      return String(try queue.takeEvents { _, _ in })
+    },
+    CallRow(.inotifyRemoveWatch, "[true]") { bench in
+      let queue = try FileDescriptor.eventQueue()
+      let watch = try queue.addWatch(bench.path, .created)
+      try bench.act { try queue.removeWatch(watch) }
+      try bench.file().close()
+      var events: [Bool] = []
+      _ = try queue.takeEvents { events.append($1.contains(.ignored)) }
+      return "\(events)"
+    },
+    CallRow(.poll, "[true]") { bench in
+      let counter = try FileDescriptor.wakeUpCounter()
+      try counter.raiseCounter()
+      return "\(try bench.act { try waitReadable([counter.rawValue], until: .now) })"
+    },
+    CallRow(.eventfd, "[false]") { bench in
+      let counter = try bench.act { SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
+      return "\(try waitReadable([counter.descriptor.rawValue], until: .now))"
+    },
+  ]
+
+  static let processes: [CallRow] = [
+    CallRow(.memfdCreate, "text") { bench in
+      let memory = try bench.act {
+        SharedDescriptor(try FileDescriptor.inMemory(name: "test", containing: Array("text".utf8)))
+      }
+      let bytes = try memory.descriptor.readToEnd(expectedBytes: 4, maximumBytes: 100)
+      return String(decoding: bytes, as: UTF8.self)
+    },
+    CallRow(.spawn, ended(7)) { bench in
+      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
+    },
+    CallRow(.pidfdOpen, ended(7)) { bench in
+      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
+    },
+    CallRow(.waitid, ended(7)) { bench in
+      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
+    },
+    CallRow(.duplicate, ended(7)) { bench in
+      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"], errors: 0)) }
+    },
+    CallRow(.pidfdSendSignal, killed(9)) { bench in
+      let child = try ChildProcess("sleep", ["60"])
+      defer { stop(child.processID) }
+      try bench.act { try child.send(.kill) }
+      return try describe(child)
+    },
+    CallRow(.kill, killed(9)) { bench in
+      let child = try ChildProcess("sleep", ["60"])
+      defer { stop(child.processID) }
+      try bench.act { try Program.send(.kill, to: child.processID) }
+      return try describe(child)
+    },
+    CallRow(.pipe, "through") { bench in
+      let reader = try bench.act {
+        let pipe = try makePipe()
+        try pipe.write.writeAll(Array("through".utf8))
+        return pipe.takeRead()
+      }
+      return text(try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 100))
+    },
+    CallRow(.threadCreate, "[true]") { bench in
+      let pipe = try makePipe()
+      let number = pipe.write.rawValue
+      try bench.act {
+        try startThread(name: "test") {
+          do { try Program.write([1], to: number) } catch { preconditionFailure("\(error)") }
+        }
+      }
+      return "\(try waitReadable([pipe.read.rawValue], until: .now + .seconds(30)))"
+    },
+  ]
+
+  private static func ended(_ status: Int32) -> String { "\(Termination.exited(status))" }
+  private static func killed(_ signal: Int32) -> String { "\(Termination.killed(signal: signal))" }
+
+  private static func describe(_ child: borrowing ChildProcess) throws -> String {
+    try child.wait(until: .now + .seconds(30)).map { "\($0)" } ?? "still runs"
+  }
+
+  // Ends a child whose row failed on purpose.
+  private static func stop(_ processID: Int32) {
+    do {
+      guard ProcessStatus.of(processID) != nil else { return }
+      try Program.send(.kill, to: processID)
+    } catch {
+      // It has ended already.
+      return
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A child process")
+struct ChildProcessTests {
+  @Test("tells how it ended")
+  func endings() throws {
+    #expect(try Children.run("true", []).end == .exited(0))
+    #expect(try Children.run("sh", ["-c", "exit 255"]).end == .exited(255))
+    #expect(try Children.run("sh", ["-c", "kill -9 $$"]).end == .killed(signal: 9))
+    #expect(try Children.run("sh", ["-c", "kill -15 $$"]).end == .killed(signal: 15))
+    // A death that may leave a core is one by signal too.
+    #expect(
+      try Children.run("sh", ["-c", "ulimit -c 0; kill -6 $$"]).end == .killed(signal: 6))
+  }
+
+  @Test("that does not exist, or may not be run, is refused")
+  func refusals() throws {
+    let directory = try TemporaryDirectory()
+    #expect(throws: Errno.noSuchFile) { try Children.run("wormhole-test-none", []) }
+    #expect(throws: Errno.noSuchFile) { try Children.run("\(directory.path)/none", []) }
+    try FileDescriptor.open("\(directory.path)/file", [.writeOnly, .create]).close()
+    #expect(throws: Errno.accessDenied) { try Children.run("\(directory.path)/file", []) }
+    let number = try Descriptors.high(over: 760)
+    try FileDescriptor(owning: number).close()
+    #expect(throws: Errno.badFileDescriptor) {
+      _ = try ChildProcess("true", [], input: number).processID
+    }
+  }
+
+  @Test("gets its arguments and environment as they are")
+  func arguments() throws {
+    let arguments = ["", " ", "a b", "-x", "new\nline", "ä", "*", "$HOME"]
+    let (_, printed) = try Children.run("printf", ["%s|"] + arguments)
+    #expect(printed == arguments.map { $0 + "|" }.joined())
+    let (_, own) = try Children.run("/usr/bin/env", [], environment: ["A=1", "B=x y"])
+    #expect(own == "A=1\nB=x y\n")
+    let (_, none) = try Children.run("/usr/bin/env", [], environment: [])
+    #expect(none == "")
+    let (_, inherited) = try Children.run("/usr/bin/env", [])
+    #expect(inherited.contains("PATH=\(Program.environment("PATH") ?? "")\n"))
+  }
+
+  @Test("that still runs at a deadline is not lost; the next wait tells its end, and only one does")
+  func deadline() throws {
+    let child = try ChildProcess("sleep", ["60"])
+    #expect(try child.wait(until: .now - .seconds(1)) == nil)
+    #expect(try child.wait(until: .now + .milliseconds(5)) == nil)
+    try child.send(.kill)
+    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(throws: Errno.noChild) { try child.wait(until: .now + .seconds(30)) }
+    // By number this could hit whoever has it now.
+    #expect(throws: Errno.noSuchProcess) { try child.send(.kill) }
+  }
+
+  @Test("that cannot be waited for is ended at once and leaves no zombie")
+  func withoutHandle() async {
+    await #expect(processExitsWith: .success) {
+      let plan = Faults.Plan { call, _ in
+        call == .pidfdOpen ? .fail(.tooManyOpenFiles) : .proceed
+      }
+      do {
+        try Faults.$plan.withValue(plan) { _ = try ChildProcess("sleep", ["60"]).processID }
+        Issue.record("there was no descriptor")
+      } catch {
+        #expect(error as? Errno == .tooManyOpenFiles, "\(error)")
+      }
+      #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD, "a child is left")
+    }
+  }
+
+  @Test("has the default action for signals that are ignored here, and none blocked")
+  func signals() async {
+    await #expect(processExitsWith: .success) {
+      ignoreFatalWriteSignals()
+      var all = sigset_t()
+      sigfillset(&all)
+      pthread_sigmask(SIG_SETMASK, &all, nil)
+      let (_, status) = try Children.run("cat", ["/proc/self/status"])
+      for name in ["SigBlk", "SigIgn"] {
+        let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+        let mask = UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? .max
+        // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by whoever started the tests.
+        let judged: UInt64 = name == "SigBlk" ? .max : 1 << 12 | 1 << 24
+        #expect(mask & judged == 0, "\(line)")
+      }
+    }
+  }
+
+  @Test("gets the three descriptors in any order, also when they are standard ones themselves")
+  func redirection() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try TemporaryDirectory()
+      let path = directory.path
+      // 0, 1, 2 and 3 become files of these names.
+      for number: Int32 in 0..<4 {
+        let file = try FileDescriptor.open("\(path)/\(number)", [.readWrite, .create])
+        let high = fcntl(file.rawValue, F_DUPFD_CLOEXEC, 100 + number)
+        try file.close()
+        dup2(high, number)
+      }
+      for choice in 0..<64 {
+        let (input, output, errors) = (Int32(choice % 4), Int32(choice / 4 % 4), Int32(choice / 16))
+        let child = try ChildProcess(
+          "sh",
+          ["-c", "readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2 > \"$0\"", "\(path)/told"],
+          input: input, output: output, errors: errors)
+        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+        let told = try FileDescriptor.open("\(path)/told", .readOnly)
+        let text = String(
+          decoding: try told.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
+        #expect(
+          text == "\(path)/\(input)\n\(path)/\(output)\n\(path)/\(errors)\n", "\(choice): \(text)")
+      }
+    }
+  }
+
+  @Test("can be started where few descriptors are allowed")
+  func fewDescriptors() async {
+    await #expect(processExitsWith: .success) {
+      var limit = rlimit(rlim_cur: 32, rlim_max: 32)
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+      let child = try ChildProcess("true", [], output: 2, errors: 1)
+      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    }
+  }
+
+  @Test("leaves no descriptor behind, a thousand times")
+  func noLeaks() async {
+    await #expect(processExitsWith: .success) {
+      _ = try Children.run("true", [])
+      let before = try Descriptors.open()
+      for _ in 0..<1_000 {
+        let child = try ChildProcess("true", [], output: 2, errors: 1)
+        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      }
+      for _ in 0..<10 {
+        do {
+          _ = try ChildProcess("wormhole-test-none", [], output: 2, errors: 1).processID
+          Issue.record("there is no such program")
+        } catch {
+          #expect(error as? Errno == .noSuchFile)
+        }
+      }
+      #expect(try Descriptors.open() == before, "descriptors leaked")
+    }
+  }
+}

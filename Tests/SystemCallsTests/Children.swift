@@ -1,0 +1,20 @@
+import SystemCalls
+
+/// Runs programs to their end.
+enum Children {
+  /// Runs a program, and returns how it ended and what it printed.
+  static func run(
+    _ program: String, _ arguments: [String], environment: [String]? = nil
+  ) throws -> (end: Termination?, output: String) {
+    let null = try FileDescriptor.open("/dev/null", .readOnly)
+    let pipe = try makePipe()
+    let child = try ChildProcess(
+      program, arguments, environment: environment, input: null.rawValue,
+      output: pipe.write.rawValue)
+    let reader = pipe.takeRead()
+    let output = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+    return (
+      try child.wait(until: .now + .seconds(30)), String(decoding: output, as: UTF8.self)
+    )
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A directory")
+struct DirectoryTests {
+  private static func touch(_ path: String, _ content: String = "") throws {
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(Array(content.utf8))
+  }
+
+  @Test("hands out names byte for byte, and files are removed by them")
+  func strangeNames() throws {
+    let directory = try TemporaryDirectory()
+    let names: [[UInt8]] = [
+      [0xff, 0xfe], [0xc3], Array("new\nline".utf8), [UInt8](repeating: 0x78, count: 255),
+      Array("...".utf8), [0x01], Array(" ".utf8), Array("-rf".utf8), Array("ä".utf8),
+      Array("a\u{308}".utf8),
+    ]
+    for name in names {
+      let path = FileName(bytes: Array(directory.path.utf8) + [0x2f] + name)
+      let file = path.withCString { creat($0, 0o600) }
+      try FileDescriptor(owning: file).close()
+    }
+    try makeDirectory("\(directory.path)/directory")
+    let open = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+    let entries = try open.entries()
+    #expect(Set(entries.map(\.name.bytes)) == Set(names + [Array("directory".utf8)]))
+    #expect(entries.count == names.count + 1)
+    for entry in entries {
+      #expect(entry.isDirectory == (entry.name.text == "directory"))
+      if entry.isDirectory == true {
+        try removeDirectory(entry.name, at: open.rawValue)
+      } else {
+        try removeFile(entry.name, at: open.rawValue)
+      }
+    }
+    #expect(try open.entries().isEmpty)
+  }
+
+  @Test("of a thousand files is read whole, in several calls, again and again")
+  func thousand() throws {
+    let directory = try TemporaryDirectory()
+    let names = Set((0..<1_000).map { "file number \($0)" })
+    for name in names { try Self.touch("\(directory.path)/\(name)") }
+    let open = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+    for _ in 0..<2 {
+      let bench = try CallBench(.getdents64, interruptions: 0)
+      let entries = try bench.act { try open.entries() }
+      #expect(entries.count == 1_000)
+      #expect(Set(entries.map(\.name.text)) == names)
+      // At least 19 bytes and the name each, 4 KiB a call (getdents(2)).
+      #expect(bench.attempts >= 8)
+    }
+  }
+
+  @Test("that is none, or is gone, says so")
+  func errors() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path
+    try Self.touch("\(path)/file")
+    #expect(throws: Errno.notDirectory) {
+      try FileDescriptor.open("\(path)/file", .readOnly).entries()
+    }
+    #expect(throws: Errno.alreadyExists) { try makeDirectory("\(path)/file") }
+    #expect(throws: Errno.isDirectory) { try removeFile(path) }
+    #expect(throws: Errno.notDirectory) { try removeDirectory("\(path)/file") }
+    #expect(throws: Errno.directoryNotEmpty) { try removeDirectory(path) }
+    #expect(throws: Errno.fileNameTooLong) {
+      try makeDirectory("\(path)/" + String(repeating: "x", count: 256))
+    }
+    #expect(throws: Errno.invalidArgument) { try linkTarget("\(path)/file") }
+  }
+
+  @Test("Renaming replaces, keeps or exchanges, and says why it does not")
+  func renameModes() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path
+    let open = try FileDescriptor.open(path, [.readOnly, .directory])
+    let at = open.rawValue
+    func content(_ name: String) throws -> String {
+      let file = try FileDescriptor.open("\(path)/\(name)", .readOnly)
+      return String(
+        decoding: try file.readToEnd(expectedBytes: 1, maximumBytes: 9), as: UTF8.self)
+    }
+    try Self.touch("\(path)/a", "A")
+    try Self.touch("\(path)/b", "B")
+    #expect(throws: Errno.alreadyExists) { try rename("a", at: at, to: "b", at: at, .keep) }
+    #expect(try content("a") + content("b") == "AB")
+    #expect(throws: Errno.noSuchFile) { try rename("a", at: at, to: "c", at: at, .exchange) }
+    #expect(throws: Errno.noSuchFile) { try rename("c", at: at, to: "a", at: at) }
+    try rename("a", at: at, to: "b", at: at, .exchange)
+    #expect(try content("a") + content("b") == "BA")
+    try rename("a", at: at, to: "c", at: at, .keep)
+    #expect(throws: Errno.noSuchFile) { try content("a") }
+    try rename("b", at: at, to: "c", at: at)
+    #expect(try content("c") == "A")
+    #expect(try open.entries().count == 1)
+    #expect(throws: Errno.alreadyExists) { try link("c", at: at, to: "c", at: at) }
+    let elsewhere = try FileDescriptor.open("/dev/shm", [.readOnly, .directory])
+    if try !elsewhere.status().isSameFile(as: open.status()),
+      try elsewhere.status().device != open.status().device
+    {
+      #expect(throws: Errno.crossesDevices) {
+        try rename("c", at: at, to: "wormhole-test-none", at: elsewhere.rawValue)
+      }
+    }
+  }
+
+  @Test("of a network's file system is told from a local one by statfs(2)'s numbers")
+  func fileSystems() throws {
+    // ext4, tmpfs, btrfs, xfs, overlayfs, proc: local. NFS, SMB 2, FUSE, 9p: not.
+    for local: UInt32 in [0xEF53, 0x0102_1994, 0x9123_683E, 0x5846_5342, 0x794C_7630, 0x9FA0] {
+      #expect(FileSystemKind(magic: local).networkName == nil)
+    }
+    let remote: [UInt32: String] = [
+      0x6969: "nfs", 0xFE53_4D42: "smb2", 0x6573_5546: "fuse", 0x0102_1997: "9p",
+    ]
+    for (magic, name) in remote { #expect(FileSystemKind(magic: magic).networkName == name) }
+    let shared = try FileDescriptor.open("/dev/shm", [.readOnly, .directory])
+    #expect(try shared.fileSystem().networkName == nil)
+  }
+
+  @Test("An error says in words what the C library says")
+  func errorWords() {
+    #expect(Errno.noSuchFile.description == "No such file or directory")
+    #expect(Errno.noSpace.description == "No space left on device")
+    #expect(Errno.interrupted.description == "Interrupted system call")
+    #expect(Errno(rawValue: 9_999).description.contains("9999"))
+    for number: Int32 in 1...133 {
+      #expect(Errno(rawValue: number).description == String(cString: strerror(number)))
+    }
+  }
+}

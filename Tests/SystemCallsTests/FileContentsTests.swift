@@ -1,0 +1,196 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("The content of a file")
+struct FileContentsTests {
+  private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 251) } }
+
+  private static func file(_ content: [UInt8]) throws -> SharedDescriptor {
+    let directory = try TemporaryDirectory()
+    let path = "\(directory.path)/file"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
+    return SharedDescriptor(try FileDescriptor.open(path, .readOnly))
+  }
+
+  @Test(
+    "is read whole, whatever length it was said to have",
+    arguments: [0, 1, 2, 4_095, 4_096, 4_097, 70_000])
+  func whole(_ length: Int) throws {
+    let content = Self.bytes(length)
+    for said in [-1, 0, 1, length / 2, max(length - 1, 0), length + 1, length * 2, 100_000] {
+      let file = try Self.file(content)
+      let read = try file.descriptor.readToEnd(expectedBytes: said, maximumBytes: 200_000)
+      #expect(read == content, "said to be \(said)")
+    }
+  }
+
+  @Test("is read to the limit and refused beyond it", arguments: [1, 4_095, 4_096, 10_000])
+  func limit(_ maximum: Int) throws {
+    for said in [0, 1, maximum - 1, maximum] {
+      let fits = try Self.file(Self.bytes(maximum))
+      #expect(
+        try fits.descriptor.readToEnd(expectedBytes: said, maximumBytes: maximum)
+          == Self.bytes(maximum))
+      // The read stops at the length that was said only when the file ends there.
+      let beyond = try Self.file(Self.bytes(maximum + 1))
+      #expect(throws: Errno.fileTooLarge, "said to be \(said)") {
+        try beyond.descriptor.readToEnd(expectedBytes: said, maximumBytes: maximum)
+      }
+    }
+    let empty = try Self.file([])
+    #expect(throws: Errno.fileTooLarge) {
+      try empty.descriptor.readToEnd(expectedBytes: maximum + 1, maximumBytes: maximum)
+    }
+    #expect(try empty.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 0) == [])
+    let one = try Self.file([1])
+    #expect(throws: Errno.fileTooLarge) {
+      try one.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 0)
+    }
+  }
+
+  @Test("that has the length it was said to have takes one read")
+  func oneRead() throws {
+    let file = try Self.file(Self.bytes(5_000))
+    let bench = try CallBench(.read, interruptions: 0)
+    _ = try bench.act { try file.descriptor.readToEnd(expectedBytes: 5_000, maximumBytes: 9_000) }
+    #expect(bench.attempts == 1)
+  }
+
+  @Test("grows while it is read: what is there at the last read is returned")
+  func growing() throws {
+    let directory = try TemporaryDirectory()
+    let path = "\(directory.path)/file"
+    let writer = SharedDescriptor(try FileDescriptor.open(path, [.writeOnly, .create]))
+    try writer.descriptor.writeAll([0])
+    let reader = try FileDescriptor.open(path, .readOnly)
+    // Before each of the first three reads the file grows beyond what was said.
+    let plan = Faults.Plan { call, index in
+      guard call == .read, index < 3 else { return .proceed }
+      do {
+        try Faults.$plan.withValue(nil) { try writer.descriptor.writeAll(Self.bytes(5_000)) }
+      } catch {
+        return .fail(.inputOutput)
+      }
+      return .proceed
+    }
+    let read = try Faults.$plan.withValue(plan) {
+      try reader.readToEnd(expectedBytes: 1, maximumBytes: 100_000)
+    }
+    #expect(read.count == 15_001)
+    #expect(read == [0] + Self.bytes(5_000) + Self.bytes(5_000) + Self.bytes(5_000))
+  }
+
+  @Test("of /proc, whose files say that they are empty, is read whole")
+  func proc() throws {
+    let file = try FileDescriptor.open("/proc/self/maps", .readOnly)
+    #expect(try file.status().size == 0)
+    let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 16 << 20)
+    #expect(String(decoding: text, as: UTF8.self).contains("[stack]"))
+  }
+
+  @Test("that comes in pieces is put together")
+  func shortReads() throws {
+    let pipe = try makePipe()
+    let number = pipe.write.rawValue
+    let content = Self.bytes(300_000)
+    let writer = SharedDescriptor(FileDescriptor(owning: fcntl(number, F_DUPFD_CLOEXEC, 3)))
+    let reader = pipe.takeRead()
+    // A pipe holds 64 KiB at first (pipe(7)), so this is at least five pieces.
+    try startThread(name: "writer") { [box = Box(writer)] in
+      do { try box.take()?.descriptor.writeAll(content) } catch { print("cannot write: \(error)") }
+    }
+    let read = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+    #expect(read == content)
+  }
+
+  @Test("that cannot be written in one piece is written in several")
+  func shortWrites() async {
+    await #expect(processExitsWith: .success) {
+      // A signal that interrupts a write in its middle makes its count short (write(2)).
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in }
+      sigaction(SIGUSR1, &action, nil)
+      let pipe = try makePipe()
+      let (input, output) = (pipe.read.rawValue, pipe.write.rawValue)
+      let content = (0..<300_000).map { UInt8($0 % 251) }
+      let main = Number(pthread_self())
+      try startThread(name: "reader") {
+        do {
+          var read: [UInt8] = []
+          // Lets the writer fill the pipe and block, thrice, and interrupts it there.
+          for _ in 0..<3 {
+            try eventually("the writer blocks") { waiting(input) >= 65_536 && isAsleep() }
+            pthread_kill(main.value, SIGUSR1)
+            read += try Program.read(from: input, maximumBytes: 65_536)
+          }
+          while read.count < content.count {
+            read += try Program.read(from: input, maximumBytes: 65_536)
+          }
+          Program.exit(read == content ? 0 : 3)
+        } catch {
+          Program.exit(4)
+        }
+      }
+      try Program.write(content, to: output)
+      while true { pauseThread(.seconds(1)) }
+    }
+  }
+
+  @Test("beyond the limit on the size of files is an error, not a death by signal")
+  func fileSizeLimit() async {
+    await #expect(processExitsWith: .success) {
+      ignoreFatalWriteSignals()
+      let directory = try TemporaryDirectory()
+      let path = "\(directory.path)/file"
+      let file = try FileDescriptor.open(path, [.writeOnly, .create])
+      var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      do throws(Errno) {
+        try file.writeAll([UInt8](repeating: 7, count: 20_000))
+        Issue.record("the limit did not hold")
+      } catch {
+        #expect(error == .fileTooLarge, "\(error)")
+      }
+      #expect(try fileStatus(path).size == 10_000)
+    }
+  }
+
+  @Test("goes nowhere when the reader is gone, which is an error too")
+  func brokenPipe() async {
+    await #expect(processExitsWith: .success) {
+      ignoreFatalWriteSignals()
+      let pipe = try makePipe()
+      let writer = pipe.takeWrite()
+      do throws(Errno) {
+        try writer.descriptor.writeAll([1])
+        Issue.record("nobody reads")
+      } catch {
+        #expect(error == .brokenPipe, "\(error)")
+      }
+    }
+  }
+}
+
+private struct Number: Sendable {
+  let value: pthread_t
+  init(_ value: pthread_t) { self.value = value }
+}
+
+private func waiting(_ descriptor: Int32) -> Int32 {
+  var count: Int32 = 0
+  _ = ioctl(descriptor, UInt(FIONREAD), &count)
+  return count
+}
+
+// The first thread sleeps in its write; its state is that of the process (proc_pid_stat(5)).
+private func isAsleep() -> Bool {
+  do throws(Errno) {
+    let file = try FileDescriptor.open("/proc/self/stat", .readOnly)
+    let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+    return String(decoding: text, as: UTF8.self).contains(") S ")
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SystemCalls
+
+@Suite("The table of processes")
+struct ProcessTableTests {
+  // The fields after the state are those of proc_pid_stat(5), 3 to 22 and one more.
+  private static func line(_ name: String, _ state: String, threads: Int = 1) -> [UInt8] {
+    let before = "1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 \(threads) 0"
+    return Array("4711 (\(name)) \(state) \(before) 123456 8192\n".utf8)
+  }
+
+  @Test(
+    "is read by its last parenthesis, whatever a program is called",
+    arguments: [
+      "sh", "", "a b", ") (", "((", "))", ") R 1 (", "new\nline", "tab\t", "ä", "15 bytes longxx",
+    ])
+  func names(_ name: String) {
+    let status = ProcessStatus.parse(Self.line(name, "S"), processID: 4711)
+    #expect(status?.program == name)
+    #expect(status?.startTicks == 123_456)
+    #expect(status?.isStopped == false)
+    #expect(status?.isDead == false)
+  }
+
+  @Test(
+    "says who is stopped and who is dead",
+    arguments: [
+      ("R", 1, false, false), ("S", 1, false, false), ("D", 1, false, false),
+      ("I", 1, false, false), ("T", 1, true, false), ("t", 1, true, false), ("Z", 1, false, true),
+      ("Z", 0, false, true), ("X", 0, false, true),
+      // Its first thread has ended, the others work on.
+      ("Z", 2, false, false),
+    ])
+  func states(_ state: String, _ threads: Int, _ stopped: Bool, _ dead: Bool) {
+    let status = ProcessStatus.parse(Self.line("x", state, threads: threads), processID: 1)
+    #expect(status?.isStopped == stopped)
+    #expect(status?.isDead == dead)
+  }
+
+  @Test("that is cut off or no such table tells nothing")
+  func broken() {
+    let whole = Self.line("x", "S")
+    // Up to the space before the start time there is not enough.
+    let needed = whole.count - " 123456 8192\n".utf8.count
+    for length in 0...needed {
+      #expect(ProcessStatus.parse(Array(whole[..<length]), processID: 1) == nil)
+    }
+    for text in ["", "(", ")", ")(", "1 (x)", "1 (x) ", "1 (x) S 1 2 3"] {
+      #expect(ProcessStatus.parse(Array(text.utf8), processID: 1) == nil)
+    }
+  }
+
+  @Test("follows a child that runs, is stopped, goes on, and dies")
+  func child() throws {
+    let child = try ChildProcess("sleep", ["60"])
+    let id = child.processID
+    #expect(ProcessStatus.of(id)?.isDead == false)
+    try child.send(.stop)
+    try eventually("it is stopped") { ProcessStatus.of(id)?.isStopped == true }
+    try child.send(.continue)
+    try eventually("it runs") { ProcessStatus.of(id)?.isStopped == false }
+    #expect(ProcessStatus.of(id)?.program == "sleep")
+    try child.send(.kill)
+    try eventually("it is dead, and not yet waited for") { ProcessStatus.of(id)?.isDead == true }
+    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(ProcessStatus.of(id) == nil)
+  }
+
+  @Test("knows a process by its number and start, so a number used again is another's")
+  func identity() throws {
+    let mine = ProcessIdentity.current
+    #expect(mine.processID == Program.processID)
+    #expect(mine.isVisible)
+    #expect(mine.status?.processID == mine.processID)
+    let earlier = ProcessIdentity(
+      processID: mine.processID, startTicks: mine.startTicks - 1, namespace: mine.namespace)
+    #expect(earlier.isVisible)
+    #expect(earlier.status == nil)
+    let elsewhere = ProcessIdentity(
+      processID: mine.processID, startTicks: mine.startTicks, namespace: mine.namespace + 1)
+    #expect(!elsewhere.isVisible)
+    #expect(elsewhere.status == nil)
+    let unknown = ProcessIdentity(processID: 1, startTicks: 0, namespace: 0)
+    #expect(!unknown.isVisible)
+    #expect(ProcessStatus.of(-1) == nil)
+    #expect(ProcessStatus.of(.max) == nil)
+  }
+}

@@ -1,0 +1,30 @@
+import SystemCalls
+
+/// The seed of a random test: printed, and replayed with the environment variable it names.
+package struct TestSeed: CustomStringConvertible, Sendable {
+  package let variable: String
+  package let value: UInt64
+
+  package static func next(_ variable: String) -> TestSeed {
+    let given = Program.environment(variable).flatMap { UInt64($0) }
+    let seed = TestSeed(variable: variable, value: given ?? .random(in: .min ... .max))
+    print("replay with \(seed)")
+    return seed
+  }
+
+  package var description: String { "\(variable)=\(value)" }
+  package var generator: SplitMix64 { SplitMix64(state: value) }
+}
+
+/// A small generator that gives the same numbers for the same seed (Steele, Lea, Flood 2014).
+package struct SplitMix64: RandomNumberGenerator, Sendable {
+  var state: UInt64
+
+  package mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
