@@ -140,9 +140,15 @@ extension FileDescriptor {
     return more
   }
 
+  /// Lets the next look at an open directory begin at its beginning. The corresponding C function
+  /// is `lseek`.
+  package func rewind() throws(Errno) {
+    _ = try perform(.lseek) { lseek(rawValue, 0, SEEK_SET) }
+  }
+
   /// All entries of an open directory, from its beginning.
   package func entries() throws(Errno) -> [Entry] {
-    _ = try perform(.lseek) { lseek(rawValue, 0, SEEK_SET) }
+    try rewind()
     var all: [Entry] = []
     while try nextEntries({ all.append($0) }) {}
     return all

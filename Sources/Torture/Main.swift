@@ -1,4 +1,23 @@
+import SystemCalls
+
 @main
 struct Main {
-  static func main() {}
+  static func main() {
+    ignoreFatalWriteSignals()
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      if arguments.first == "worker" {
+        try Worker(WorkerArguments(Array(arguments.dropFirst()))).run()
+        Program.exit(0)
+      }
+      guard let options = try TortureOptions(arguments) else {
+        print(TortureOptions.help)
+        return
+      }
+      Program.exit(try TortureRun(options).run() ? 0 : 1)
+    } catch {
+      Terminal.say("torture: \(error)")
+      Program.exit(error is UsageError ? 64 : 74)
+    }
+  }
 }

@@ -85,6 +85,7 @@ final class LeaseRequest {
   private func tryOnce() throws -> Lease? {
     if mode == .shared, try !gate.isOpen() { return nil }
     gateWatch = nil
+    let isFresh = self.held == nil
     let held = try self.held ?? site.openHeld()
     guard try held.descriptor.tryLock(mode) else {
       if try site.names(held) { self.held = held } else { forget() }
@@ -94,6 +95,8 @@ final class LeaseRequest {
       forget()
       return nil
     }
+    // While waiting we may have read it to its end.
+    if !isFresh { try held.descriptor.rewind() }
     try beginHolding(held)
     let lease = try Lease(site: site, held: held, mode: mode, term: term)
     // Closing our own waiting descriptor later must not end the lease: the lease owns it now.

@@ -1,0 +1,111 @@
+/// Checks of what workers wrote into their journals.
+struct JournalChecks {
+  let records: Records
+
+  var all: [Check] {
+    [nothingTorn, nothingLate, nothingFailed, postsHeard]
+  }
+
+  private var nothingTorn: Check {
+    check("no value is torn or mixed", extent: "every read") { entry in
+      if case .torn(let sentence) = entry { sentence } else { nil }
+    }
+  }
+
+  private var nothingLate: Check {
+    let count = records.count(.timedOut)
+    return check("no wait goes beyond its deadline", extent: "\(count) deadlines passed") { entry in
+      if case .late(let sentence) = entry { sentence } else { nil }
+    }
+  }
+
+  private var nothingFailed: Check {
+    check("no operation fails for another reason", extent: "every operation") { entry in
+      if case .failed(let sentence) = entry { sentence } else { nil }
+    }
+  }
+
+  private func check(
+    _ promise: String, extent: String, _ pick: (JournalEntry) -> String?
+  ) -> Check {
+    let found = records.entries(pick)
+    var evidence = found.prefix(3).map { "worker \($0.life): \($0.detail)" }
+    if found.count > 3 { evidence.append("and \(found.count - 3) more") }
+    return Check(promise: promise, extent: extent, evidence: evidence)
+  }
+
+  private var postsHeard: Check {
+    let posts = BellHistory.posts(in: records)
+    var checks = 0
+    var evidence: [String] = []
+    for (index, journal) in records.journals.enumerated() {
+      var last: [String: BellHistory.Look] = [:]
+      for case .checked(let bell, let from, let to, let heard) in journal {
+        checks += 1
+        defer { last[bell] = BellHistory.Look(from: from, to: to) }
+        guard let before = last[bell], let history = posts[bell] else { continue }
+        if let wrong = history.contradiction(
+          before, BellHistory.Look(from: from, to: to), heard: heard)
+        {
+          evidence.append("worker \(index + 1), \(bell): \(wrong)")
+        }
+      }
+    }
+    let count = posts.values.reduce(0) { $0 + $1.posts.count }
+    return Check(
+      promise: "a check tells whether there was a post since the last",
+      extent: "\(checks) checks, \(count) posts", evidence: Array(evidence.prefix(3)))
+  }
+}
+
+/// When a notification was posted.
+struct BellHistory {
+  struct Post {
+    let from: UInt64
+    /// Nil for the post of a process that was killed: it may have rung until then, or not at all.
+    let to: UInt64?
+  }
+
+  /// When one check was made.
+  struct Look {
+    let from: UInt64
+    let to: UInt64
+  }
+
+  var posts: [Post] = []
+
+  static func posts(in records: Records) -> [String: BellHistory] {
+    var histories: [String: BellHistory] = [:]
+    for journal in records.journals {
+      var open: (bell: String, from: UInt64)?
+      for entry in journal {
+        switch entry {
+        case .posting(let bell, let time): open = (bell, time)
+        case .posted(let time):
+          guard let begun = open else { continue }
+          histories[begun.bell, default: BellHistory()].posts.append(
+            Post(from: begun.from, to: time))
+          open = nil
+        default: continue
+        }
+      }
+      if let open {
+        histories[open.bell, default: BellHistory()].posts.append(Post(from: open.from, to: nil))
+      }
+    }
+    return histories
+  }
+
+  /// What is wrong with a check's answer, given the check before it.
+  func contradiction(_ before: Look, _ now: Look, heard: Bool) -> String? {
+    let isBetween = posts.contains { post in
+      post.from > before.to && (post.to.map { $0 < now.from } ?? false)
+    }
+    if isBetween, !heard { return "a post between two checks was not heard" }
+    let mayBe = posts.contains { post in
+      post.from <= now.to && (post.to.map { $0 >= before.from } ?? true)
+    }
+    if !mayBe, heard { return "a check heard a post that nobody made" }
+    return nil
+  }
+}

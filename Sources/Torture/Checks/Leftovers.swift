@@ -1,0 +1,56 @@
+import SystemCalls
+
+/// Whether the container holds nothing but what belongs there, after one more change of every value.
+struct Leftovers {
+  let container: String
+
+  /// What may be in the directory of a value or notification.
+  private static let belongs: Set<String> = [
+    "value.plist", "state.plist", "lease", "lease/held", "lease/held/clean", "lease/gate",
+    "lease/taken.plist",
+  ]
+
+  func check() throws -> Check {
+    var evidence: [String] = []
+    var directories = 0
+    for entry in try entries(container) {
+      guard ["container.plist", "values", "notifications"].contains(entry) else {
+        evidence.append(entry)
+        continue
+      }
+      guard entry != "container.plist" else { continue }
+      for name in try entries(container + "/" + entry) {
+        directories += 1
+        evidence += try strangers(entry + "/" + name)
+      }
+    }
+    return Check(
+      promise: "nothing is left over after the next change",
+      extent: "\(directories) directories",
+      evidence: evidence.prefix(5).map { "\(container)/\($0)" })
+  }
+
+  private func strangers(_ name: String) throws -> [String] {
+    var bells = 0
+    return try tree(container + "/" + name, "").filter { path in
+      if name.hasPrefix("notifications/"), path.hasPrefix("bell-") {
+        bells += 1
+        return bells > 1
+      }
+      return !Self.belongs.contains(path)
+    }.map { "\(name)/\($0)" }
+  }
+
+  private func tree(_ root: String, _ prefix: String) throws -> [String] {
+    try entries(root + "/" + prefix).flatMap { name in
+      let path = prefix.isEmpty ? name : prefix + "/" + name
+      let isDirectory = try fileStatus(root + "/" + path).kind == .directory
+      return [path] + (isDirectory ? try tree(root, path) : [])
+    }
+  }
+
+  private func entries(_ path: String) throws(Errno) -> [String] {
+    let directory = try FileDescriptor.open(path, [.readOnly, .directory])
+    return try directory.entries().map(\.name.text).sorted()
+  }
+}

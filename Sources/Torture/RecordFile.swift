@@ -1,0 +1,44 @@
+import SystemCalls
+
+/// What one process writes down while it lives, one write a piece, so that what it did before it
+/// was killed is there.
+final class RecordFile: Sendable {
+  private let file: SharedDescriptor
+
+  init(_ path: String) throws(Errno) {
+    file = SharedDescriptor(
+      try FileDescriptor.open(path, [.writeOnly, .create, .append, .noFollow]))
+  }
+
+  func append(_ text: String) throws(Errno) {
+    try file.descriptor.writeAll(Array(text.utf8))
+  }
+
+  static func text(_ path: String) throws(Errno) -> String {
+    let file = try FileDescriptor.open(path, .readOnly)
+    let size = Int(try file.status().size)
+    return String(
+      decoding: try file.readToEnd(expectedBytes: size, maximumBytes: 4 << 30), as: UTF8.self)
+  }
+}
+
+/// Where a run keeps what it makes.
+struct RunDirectory {
+  let path: String
+
+  var container: String { path + "/container" }
+  private var records: String { path + "/records" }
+
+  func history(life: Int) -> String { "\(records)/history-\(life)" }
+  func observations(life: Int) -> String { "\(records)/observations-\(life)" }
+  func journal(life: Int) -> String { "\(records)/journal-\(life)" }
+
+  func create() throws(Errno) {
+    for directory in [path, container, records] { try makeDirectory(directory) }
+  }
+
+  func remove() throws(Errno) {
+    let remove = try ChildProcess("rm", ["-rf", "--", path])
+    _ = try remove.wait(until: .now + .seconds(60))
+  }
+}

@@ -1,0 +1,35 @@
+import Histories
+
+/// The names that all workers use: few, so that they meet.
+enum Workload {
+  static let counters = ["counter/0", "counter/1", busy]
+  /// A counter whose lease is nearly always held: every update of it takes its time.
+  static let busy = "counter/busy"
+  static let registers = ["register/0", "register/1", "register/é \"2\""]
+  static let large = ["large"]
+  static let bells = ["bell/0", "bell/1"]
+  /// The 64-bit state of the first notification.
+  static let state = "state"
+
+  /// Written by the worker in one place only, in ascending order.
+  static func single(_ slot: Int) -> String { "single/\(slot)" }
+
+  static func isLarge(_ key: String) -> Bool { key == large[0] }
+  static func isCounter(_ key: String) -> Bool { key.hasPrefix("counter/") }
+
+  /// Whether the numbers that a key holds only ever grow.
+  static func isAscending(_ key: String) -> Bool { isCounter(key) || key.hasPrefix("single/") }
+
+  static func values(processes: Int) -> [String] {
+    counters + registers + large + (0..<processes).map(single)
+  }
+
+  /// What the state of a notification is before it is set (notify(3)).
+  static let initial: [String: Histories.Value] = [state: 0]
+
+  /// Numbers that no other process writes: `life` counts the processes of a run.
+  static func firstNumber(life: Int) -> UInt64 { UInt64(life) << 32 }
+
+  /// The process of a history: each observer of a worker acts on its own.
+  static func process(life: Int, observer: Int = 0) -> Int { life * 100 + observer }
+}
