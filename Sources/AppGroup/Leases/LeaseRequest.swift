@@ -147,7 +147,7 @@ final class LeaseRequest {
   private func armedAtGate() throws -> Bool {
     if gateWatch != nil { return true }
     let latch = latch
-    gateWatch = try gate.watchQueue { latch.raise() }
+    gateWatch = gate.watchQueue { latch.raise() }
     return false
   }
 
