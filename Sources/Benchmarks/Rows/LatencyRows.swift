@@ -10,11 +10,11 @@ import SystemCalls
 enum LatencyRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("latency")
-    _ = try Paddle(bench.path + "/latency-raw", hears: "ping", sends: "pong")
+    _ = try Paddle(bench.path + "/latency", hears: "raw-ping", sends: "raw-pong")
     let other = try Worker(.echo, [bench.path + "/latency"])
-    let rawOther = try Worker(.rawEcho, [bench.path + "/latency-raw"])
+    let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
     let game = try Game(container)
-    let paddle = try Paddle(bench.path + "/latency-raw", hears: "pong", sends: "ping")
+    let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
     let count = bench.scaled(300)
     var tails: [[Double]] = [[], []]
     let results = try alternate(
@@ -52,7 +52,7 @@ enum LatencyRows {
   }
 
   static func echoRaw(_ directory: String) throws {
-    let paddle = try Paddle(directory, hears: "ping", sends: "pong")
+    let paddle = try Paddle(directory, hears: "raw-ping", sends: "raw-pong")
     Output.line("ready")
     var last: UInt64 = 0
     // The main thread waits for pings only, so another one looks for the end of the game.

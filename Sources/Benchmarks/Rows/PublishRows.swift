@@ -5,8 +5,8 @@ import SystemCalls
 enum PublishRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("publish").value("value")
-    let raw = try RawValue(bench.path + "/publish-raw", "value")
-    let over = try RawValue(bench.path + "/publish-over", "value")
+    let raw = try RawValue(bench.path + "/publish", "raw")
+    let over = try RawValue(bench.path + "/publish", "raw-over")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
     let count = 8
@@ -35,7 +35,7 @@ enum PublishRows {
 
   static func measureDurable(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("durable").value("value")
-    let raw = try RawValue(bench.path + "/durable-raw", "value")
+    let raw = try RawValue(bench.path + "/durable", "raw")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
     let count = bench.scaled(30)

@@ -8,8 +8,8 @@ enum UpdateRows {
 
   static func measureAlone(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("update").value("count")
-    let raw = try RawValue(bench.path + "/update-raw", "count")
-    let over = try RawValue(bench.path + "/update-over", "count")
+    let raw = try RawValue(bench.path + "/update", "raw")
+    let over = try RawValue(bench.path + "/update", "raw-over")
     let count = 8
     let results = try alternate(
       rounds: bench.shortRounds,
@@ -40,14 +40,14 @@ enum UpdateRows {
 
   static func measureContended(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("update-8").value("count")
-    let raw = try RawValue(bench.path + "/update-8-raw", "count")
+    let raw = try RawValue(bench.path + "/update-8", "raw")
     try value.replace(with: SharedCount.content(0))
     try raw.publish(RawValue.content(0))
     let ours = try (0..<processes).map { _ in
       try Worker(.increment, [bench.path + "/update-8", "count"])
     }
     let floor = try (0..<processes).map { _ in
-      try Worker(.rawIncrement, [bench.path + "/update-8-raw", "count"])
+      try Worker(.rawIncrement, [bench.path + "/update-8", "raw"])
     }
     var counts = [[Double]](repeating: [Double](repeating: 0, count: processes), count: 2)
     func round(_ workers: [Worker], _ which: Int) throws -> Double {
