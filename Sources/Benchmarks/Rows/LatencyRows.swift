@@ -15,7 +15,7 @@ enum LatencyRows {
     let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
     let game = try Game(container)
     let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
-    let count = bench.scaled(300)
+    let count = bench.scaled(100)
     var tails: [[Double]] = [[], []]
     let results = try alternate(
       rounds: bench.rounds,

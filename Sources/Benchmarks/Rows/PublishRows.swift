@@ -9,7 +9,7 @@ enum PublishRows {
     let over = try RawValue(bench.path + "/publish", "raw-over")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
-    let count = 8
+    let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
@@ -17,7 +17,7 @@ enum PublishRows {
         { try nanosecondsPerRun(count) { try raw.publish(theirs) } },
       ])
     let slow = try alternate(
-      rounds: bench.rounds * 4,
+      rounds: bench.rounds * 2,
       [
         { try nanosecondsPerRun(count) { try value.replace(with: ours) } },
         { try nanosecondsPerRun(count) { try over.publishByRenamingOver(theirs) } },

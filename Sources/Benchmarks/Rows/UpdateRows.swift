@@ -10,14 +10,14 @@ enum UpdateRows {
     let value = try bench.container("update").value("count")
     let raw = try RawValue(bench.path + "/update", "raw")
     let over = try RawValue(bench.path + "/update", "raw-over")
-    let count = 8
+    let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
         { try nanosecondsPerRun(count) { try SharedCount.increment(value) } },
         { try nanosecondsPerRun(count) { try raw.increment() } },
       ])
-    let slowRounds = bench.rounds * 4
+    let slowRounds = bench.rounds * 2
     let slow = try alternate(
       rounds: slowRounds,
       [
