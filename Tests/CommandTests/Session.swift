@@ -50,28 +50,29 @@ struct Session {
       "T=\(directory.path)", "WORMHOLE_CONTAINER=\(container)", "HOME=\(directory.path)",
       "LC_ALL=C.UTF-8",
     ]
-    let words = wrapper + ["sh", "-c", Self.functions + script]
-    let ended = try run(words, variables, output, errors, until: .now + limit)
-    guard case .exited(let status) = ended else {
-      throw Failure(description: "\(script): \(ended.map { "\($0)" } ?? "no end within \(limit)")")
+    // timeout(1) ends all that a script has started, not only the shell.
+    let seconds = String(limit.components.seconds)
+    let words = ["timeout", "-s", "KILL", seconds] + wrapper
+    let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
+    guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
+      throw Failure(description: "\(script): \(ended), limit \(limit)\n\(try text(errors))")
     }
     return Outcome(status: status, output: try text(output), errors: try text(errors))
   }
 
   private func run(
-    _ words: [String], _ variables: [String], _ output: String, _ errors: String,
-    until deadline: ContinuousClock.Instant
-  ) throws -> Termination? {
+    _ words: [String], _ variables: [String], _ output: String, _ errors: String
+  ) throws -> Termination {
     let out = try Self.make(output)
     let err = try Self.make(errors)
     let input = try FileDescriptor.open("/dev/null", .readOnly)
     let child = try ChildProcess(
       words[0], Array(words.dropFirst()), environment: variables, input: input.rawValue,
       output: out.rawValue, errors: err.rawValue)
-    if let ended = try child.wait(until: deadline) { return ended }
-    try child.send(.kill)
-    _ = try child.wait(until: .now + .seconds(5))
-    return nil
+    guard let ended = try child.wait(until: .now + .seconds(120)) else {
+      throw Failure(description: "timeout(1) did not end \(words)")
+    }
+    return ended
   }
 
   private static func make(_ path: String) throws -> FileDescriptor {

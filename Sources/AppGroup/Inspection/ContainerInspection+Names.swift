@@ -29,7 +29,9 @@ extension ContainerInspection {
     checkOwnerAndMode(path)
     content.bytes = status.size
     content.modified = status.modified
-    guard mayRead(status.kind == .regular ? status.size : 0) else {
+    // What is no file, or too large, is refused without being read.
+    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumBytes)
+    guard mayRead(isRead ? status.size : 0) else {
       content.condition = .notRead
       return
     }

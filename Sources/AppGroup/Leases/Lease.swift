@@ -122,6 +122,11 @@ package final class Lease: Sendable {
     do throws(Errno) {
       try rename(name, at: site.directory.rawValue, to: declaration.name, at: held)
     } catch {
+      if error == .notDirectory || error == .isDirectory {
+        // Somebody planted a directory: not ours to delete.
+        try Quarantine.takeDirectory(name, at: site.directory.rawValue, root: site.root)
+        return true
+      }
       guard error == .noSuchFile else { throw error }
       // Either there is nothing to remove, or the lease is gone.
       if try self.held.isRemoved() { throw lost() }
