@@ -78,7 +78,7 @@ final class Worker {
     let terms = terms()
     let register = pick(Workload.registers)
     switch Int.random(in: 0..<100, using: &random) {
-    case 0..<28: try read()
+    case 0..<22: try read()
     case 28..<54:
       try operations.update("increment", pick(Workload.counters), terms) {
         ($0 ?? 0) + 1
@@ -113,10 +113,13 @@ final class Worker {
 
   private func increment(_ key: String, _ terms: Operations.Terms) throws {
     var terms = terms
-    // One that is overtaken before it declares itself does not dawdle: without rule 2 its change
-    // would collide with its successor's while that one still works.
-    if key == Workload.busy, terms.disturbance.interruption?.place != .beforeDeclaring {
-      terms.disturbance.pause = random.milliseconds(2...10)
+    if random.chance(10) {
+      // Without rule 2 its change would collide with that of whoever overtakes it, if it does not
+      // dawdle while that one still works.
+      terms.disturbance = Disturbance(
+        interruption: Interruption(place: .beforeDeclaring, isFatal: false))
+    } else {
+      terms.disturbance.pause = random.milliseconds(random.chance(50) ? 0...4 : 15...40)
     }
     try operations.update("increment", key, terms) { ($0 ?? 0) + 1 }
   }
