@@ -2,7 +2,6 @@ import Histories
 
 /// The names that all workers use: few, so that they meet.
 enum Workload {
-  /// Their leases are held most of the time: every increment takes a while.
   static let counters = ["counter/0", "counter/1"]
   static let registers = ["register/0", "register/1", "register/é \"2\""]
   static let large = ["large"]
