@@ -115,10 +115,11 @@ extension PropertyListValue {
     if String(describing: type(of: object)) == "__NSCFBoolean" {
       return (object as? Bool).map(Self.boolean)
     }
-    let text = String(describing: object)
-    // NSNumber(value: 1.0) also casts to Int and says "1.0" of itself.
-    if let integer = object as? Int64, text == String(integer) { return .integer(integer) }
-    if let integer = object as? UInt64, text == String(integer) {
+    // NSNumber(value: 1.0) also casts to Int64, and says "1.0" of itself.
+    if let integer = object as? Int64, String(describing: object) == String(integer) {
+      return .integer(integer)
+    }
+    if let integer = object as? UInt64, String(describing: object) == String(integer) {
       return PropertyListValue(integer)
     }
     return switch object {

@@ -54,10 +54,12 @@ extension FileDescriptor {
 
   /// Takes waiting events from an event queue; never blocks.
   ///
-  /// - Returns: false when there was none.
+  /// - Returns: whether more may be waiting: the kernel fills the buffer as long as the next event
+  ///   fits, so room for the longest means that there was none left.
   package func takeEvents(_ body: (Int32, WatchEvents) -> Void) throws(Errno) -> Bool {
     var failure: Errno?
-    let any = withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 8) { buffer in
+    let capacity = 16_384
+    let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
       do throws(Errno) {
         let count = try read(into: buffer)
         var offset = 0
@@ -69,14 +71,14 @@ extension FileDescriptor {
           body(number, WatchEvents(rawValue: mask))
           offset += 16 + Int(length)
         }
-        return count > 0
+        return count > capacity - (16 + 256)
       } catch {
         if error != .wouldBlock { failure = error }
         return false
       }
     }
     if let failure { throw failure }
-    return any
+    return more
   }
 
   /// Makes a counter that one thread raises to wake another. The corresponding C function is `eventfd`.

@@ -8,7 +8,8 @@ extension CommandEnvironment {
       readStandardInput: readToEnd,
       writeStandardOutput: { try Program.write($0, to: 1) },
       writeStandardError: writeToPeople,
-      columns: Program.terminalColumns(1) ?? 80)
+      columns: Program.terminalColumns(1) ?? 80,
+      isTerminal: Program.isTerminal(1))
   }
 
   @Sendable private static func readToEnd() throws -> [UInt8] {

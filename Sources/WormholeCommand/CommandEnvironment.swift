@@ -9,4 +9,6 @@ struct CommandEnvironment: Sendable {
   let writeStandardError: @Sendable ([UInt8]) -> Void
   /// The width of lines that people read.
   var columns = 80
+  /// Whether people read standard output.
+  var isTerminal = false
 }

@@ -1,19 +1,19 @@
 /*
  * The gate of a shared lease: overlapping shared holders must not starve an exclusive waiter.
  *
- * One writer (LOCK_EX) and READERS readers (LOCK_SH) share the lease `held`; no lock call blocks, who
- * fails tries again.  One `atomic` is one system call.  All claims are under weak fairness: a client
- * that can go on for ever does so at some time; nothing is assumed about how fast.
+ * One writer (LOCK_EX) and READERS readers (LOCK_SH) share the lease `held`; no lock call blocks,
+ * who fails tries again.  One `atomic` is one system call.  All claims are under weak fairness: a
+ * client that can go on for ever does so at some time; nothing is assumed about how fast.
  *
  * (no switch)      no gate.
- * -DGATE           the gate is one file.  A writer that found `held` busy tries LOCK_EX on it and keeps
- *                  it until it has the lease; a reader takes LOCK_SH on it, then on `held`, then
- *                  closes the gate.
- * -DOWN_GATE       each waiting writer puts up a gate file of its own, locked before it gets its name;
- *                  a reader only looks whether there is one that is locked.
- * -DSTOPS          the writer may stop for ever at every step, with its locks (suspended) or without
- *                  (killed); readers take away what a suspended one holds (-DDROP_TAKE_AWAY: they do
- *                  not take away the gate).
+ * -DGATE           the gate is one file.  A writer that found `held` busy tries LOCK_EX on it and
+ *                  keeps it until it has the lease; a reader takes LOCK_SH on it, then on `held`,
+ *                  then closes the gate.
+ * -DOWN_GATE       each waiting writer puts up a gate file of its own, locked before it gets its
+ *                  name; a reader only looks whether there is one that is locked.
+ * -DSTOPS          the writer may stop for ever at every step, with its locks (suspended) or
+ *                  without (killed); readers take away what a suspended one holds
+ *                  (-DDROP_TAKE_AWAY: they do not take away the gate).
  * -DIGNORE_GATE    (GATE) readers go through a closed gate.
  *
  * Claims (pan -N):
@@ -21,10 +21,12 @@
  *   servedAtGate     a writer that waits and has the gate gets the lease
  *   readersGoOn      once the writer has stopped, again and again a reader gets the lease
  *
- * With GATE the writer can miss every moment in which no reader is in the gate: what is left of the
- * starvation is as long as a passage of the gate, not as a lease.  With OWN_GATE nothing is left.
+ * With GATE the writer can miss every moment in which no reader is in the gate: what is left of
+ * the starvation is as long as a passage of the gate, not as a lease.  With OWN_GATE nothing
+ * is left.
  *
- * Abstracted: everything that lease.pml proves; stopped readers (their lease is taken away, lease.pml).
+ * Abstracted: everything that lease.pml proves; stopped readers (their lease is taken away,
+ * lease.pml).
  */
 
 #ifndef READERS

@@ -1,31 +1,34 @@
 /*
  * The lease of a value: exclusive change that cannot deadlock.
  *
- * One statement marked `atomic` is one system call (with the decision that follows from its result),
- * so every interleaving of system calls is explored.  A client that is suspended is one that does not
- * move while others do; a client may be killed at every step: the kernel closes its descriptors, and
- * the program is started again with new names for what it stages.
+ * One statement marked `atomic` is one system call (with the decision that follows from its
+ * result), so every interleaving of system calls is explored.  A client that is suspended is one
+ * that does not move while others do; a client may be killed at every step: the kernel closes its
+ * descriptors, and the program is started again with new names for what it stages.
  *
- * Proved for every run, however long (updates, removals, leases, take-aways and kills are unlimited;
- * CLIENTS programs, DIRECTORIES lease directories that have a name at one moment):
- *   no lost update   what an update replaces or removes is what it has read (`stale`).  By induction
- *                    the number of successful updates equals the counter they keep.
- *   one holder       two clients never act at once on leases that both still exist (`acting`).  This
- *                    is stronger: a holder whose lease was cleared away can publish nothing.
- *   whole, in order  what stands at value.plist is a file that was written to its end, was moved there
- *                    by a holder, and never one that had been replaced before (`value`).
- *   no deadlock      some client can always move.
- * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates, each
- *                    must leave the number of successes, and a reader that never locks must see
- *                    whole files with numbers that never fall.
- * -DSHARED           clients may also take the lease shared (LOCK_SH): nobody changes the value while
- *                    a shared lease exists, and no exclusive holder acts beside a shared one.
+ * Proved for every run, however long (updates, removals, leases, take-aways and kills are
+ * unlimited; CLIENTS programs, DIRECTORIES lease directories that have a name at one moment):
+ *   no lost update   what an update replaces or removes is what it has read (`stale`).  By
+ *                    induction the number of successful updates equals the counter they keep.
+ *   one holder       two clients never act at once on leases that both still exist (`acting`).
+ *                    This is stronger: a holder whose lease was cleared away can publish nothing.
+ *   whole, in order  what stands at value.plist is a file that was written to its end, was moved
+ *                    there by a holder, and never one that had been replaced before (`value`).
+ * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates,
+ *                    each must leave the number of successes, and a reader that never locks must
+ *                    see whole files with numbers that never fall.
+ * -DSHARED           clients may also take the lease shared (LOCK_SH): nobody changes the value
+ *                    while a shared lease exists, and no exclusive holder acts beside a shared
+ *                    one.  A shared holder may clear and mark, but it never sweeps `held` itself.
  * -DPROGRESS         all clients but the first may stop for ever at every step, with all they hold
  *                    (suspended) or without (killed).  Waiters take away only what is overdue, and
  *                    WRONG_BREAKS times what is not.  Under weak fairness there is always another
- *                    successful update; no claim is made about which client gets it.
+ *                    successful update, and no state in which nobody can move; no claim is made
+ *                    about which client gets through.  (Without this switch the second is empty:
+ *                    being killed is a move.)  Not together with SHARED: see gate.pml.
  *
- * Each of these drops one rule, to show that the model notices:
+ * Each of these drops one rule, to show that the model notices; -DONLY_UPDATES leaves out the claim
+ * of one holder, to show that it is an update that gets lost:
  * -DDROP_RULE_2        stages through the path `held` instead of through the lease's descriptor
  * -DDROP_RULE_5        acts as holder without clearing `broken-*`
  * -DDROP_UNTIL_GONE    clears without repeating: goes on although rmdir said ENOTEMPTY
@@ -36,10 +39,12 @@
  * -DDROP_INODE_CHECK   does not look whether `held` still names the locked directory.  Nothing is
  *                      found: the marker and the descriptor already refuse what this would let in.
  *
- * Abstracted: content (a file is empty, whole, or replaced), durability, time (a lease may be taken
- * away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how that is known,
- * names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor keeps its own), and
- * hostile or failing file systems.  A removed directory is one value, GONE, for all who have it open.
+ * Abstracted: content (a file is empty, whole, or replaced; nobody writes to it once it is
+ * published; a blind write is an update that ignores what it read), durability, time (a lease may
+ * be taken away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how
+ * that is known, names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor
+ * keeps its own), and hostile or failing file systems.  A removed directory is one value, GONE,
+ * for all who have it open.
  */
 
 #ifndef CLIENTS
@@ -68,7 +73,7 @@ byte lockedBy[DIRECTORIES] = NONE;  /* who has flock(LOCK_EX) on it */
 
 /* What each client has in its hands. */
 byte lease[CLIENTS] = NONE;         /* the slot its descriptor stands for, or GONE */
-byte todo[CLIENTS];                 /* the broken directories it will see gone: one bit for each slot */
+byte todo[CLIENTS];                 /* broken directories it waits for: one bit for each slot */
 byte draft[CLIENTS];                /* the file behind its staged entry */
 
 /* The file at value.plist. */
@@ -84,7 +89,7 @@ byte number;                        /* the counter in value.plist; a removal cou
 byte successes;
 byte counted[CLIENTS];              /* the counter that each client has read */
 #else
-byte stale;                         /* clients whose read value was replaced since: one bit for each */
+byte stale;                         /* clients that read what was since replaced: a bit for each */
 #endif
 #ifdef SHARED
 byte sharedBy[DIRECTORIES];         /* who has flock(LOCK_SH) on it: one bit for each client */
@@ -414,7 +419,7 @@ release:
   atomic { true -> closeLease(); goto idle }
 
 #ifdef PROGRESS
-overdue:                            /* it was seen a moment ago: another directory may be there now */
+overdue:                            /* seen a moment ago: `held` may be another directory now */
   if
 #ifndef DROP_TAKE_AWAY
   :: atomic { held != NONE -> takeAway(); goto clearing }

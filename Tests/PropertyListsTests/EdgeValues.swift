@@ -4,7 +4,7 @@ import PropertyLists
 /// Values at the edges of what the format holds.
 enum EdgeValues {
   static var all: [PropertyListValue] {
-    integers + reals + dates + contents + [everyPlane, wide, .dictionary([:]), .array([])]
+    integers + reals + dates + contents + sizes + [everyPlane, wide, .dictionary([:]), .array([])]
       + [.array([.array([]), .dictionary([:]), .dictionary(["": .array([])])])]
   }
 
@@ -40,8 +40,20 @@ enum EdgeValues {
     let ascii = lengths.map { PropertyListValue.string(String(repeating: "a", count: $0)) }
     let wide = lengths.map { PropertyListValue.string(String(repeating: "é", count: $0)) }
     let data = (lengths + [1 << 20]).map { PropertyListValue.data(Data(repeating: 7, count: $0)) }
-    let null: [PropertyListValue] = ["$null", ["$null": "$null"], "$nullable", ["CF$UIDs": 1]]
+    let null: [PropertyListValue] = [
+      "$null", ["$null": ["$null": ["a", "$null"], "b": ["$null": 1]]], "$nullable", ["CF$UIDs": 1],
+    ]
     return ascii + wide + data + null
+  }
+
+  /// Files in which the number of objects, or the place of the offset table, is around a power of
+  /// 256: a width that suffices for all of them must also hold the number after the last.
+  static var sizes: [PropertyListValue] {
+    let counts = (253...257).map { count in
+      PropertyListValue.array((0..<count).map { .integer($0) })
+    }
+    let lengths = Array(240...250) + Array(65_518...65_526)
+    return counts + lengths.map { .data(Data(repeating: 1, count: $0)) }
   }
 
   /// Scalars from every plane, and both sides of the surrogates.

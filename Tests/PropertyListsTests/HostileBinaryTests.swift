@@ -171,6 +171,24 @@ struct HostileBinaryTests {
     }
   }
 
+  @Test("References of one byte are for 255 objects at most, as Foundation wants it")
+  func narrowReferences() throws {
+    for (count, code) in [(255, nil), (256, PropertyListError.Code.malformed)] {
+      var file = HandMadeBinary()
+      file.referenceSize = 1
+      for _ in 1..<count { file.add([0x09]) }
+      file.top = file.container(0xA0, [0, 1])
+      #expect(refusal(file.bytes()) == code)
+      if code == nil {
+        try DecoderAgreement.check(file.bytes(), is: [true, true])
+      } else {
+        #expect(throws: DecodingError.self) {
+          try PropertyListDecoder().decode([Bool].self, from: Data(file.bytes()))
+        }
+      }
+    }
+  }
+
   @Test("Every beginning of a good file")
   func truncation() throws {
     let value: PropertyListValue = ["a": [1, "é", .data(Data([1, 2, 3]))], "b": ["c": 2.5]]

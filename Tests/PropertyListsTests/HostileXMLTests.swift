@@ -103,6 +103,7 @@ struct HostileXMLTests {
       ("<?xml version='1.0' encoding='utf-8'?>" + body, nil), ("<?xml version='1.0'?>" + body, nil),
       ("<!DOCTYPE plist PUBLIC \"a\" \"b\">" + body, nil), (expansion + body, .malformed),
       ("<!DOCTYPE plist SYSTEM \"/etc/passwd\"" + body, .malformed), ("<!DOCTYPE", .malformed),
+      ("<!DOCTYPE plist [ ]>" + body, .malformed), ("<!DOCTYPE plist <a>" + body, .malformed),
       ("<?xml version='1.0' encoding='UTF-16'?>" + body, .unsupportedEncoding),
       ("<?xml version='1.0' encoding = 'latin1'?>" + body, .unsupportedEncoding),
       ("<?xml version='1.0'", .malformed), ("\n<?xml version='1.0'?>" + body, .malformed),

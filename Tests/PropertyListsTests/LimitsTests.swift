@@ -58,6 +58,15 @@ struct LimitsTests {
     }
   }
 
+  @Test("A unit of UTF-16 counts three bytes, which it may take in UTF-8")
+  func wideStrings() throws {
+    let file = try PropertyListValue.string("日本").binaryBytes()
+    let cost = 2 * 3 + PropertyListLimits.bytesPerNode
+    #expect(refusal(file, limits: PropertyListLimits(maximumExpandedBytes: cost)) == nil)
+    let less = PropertyListLimits(maximumExpandedBytes: cost - 1)
+    #expect(refusal(file, limits: less) == .tooManyExpandedBytes)
+  }
+
   @Test("A shared object counts once for every reference to it")
   func sharing() {
     var file = HandMadeBinary()

@@ -56,6 +56,27 @@ struct PythonDifferentialTests {
     }
   }
 
+  @Test("Python's calendar and ours agree, above all around leap days and centuries")
+  func calendar() throws {
+    var generator = SeededGenerator(seed: printedSeed(for: "calendar"))
+    // From 0000-03-01, where the cycle of 400 years begins, to 2001-01-01.
+    let cycleStart = -730_791
+    var days = (0..<2_000).map { _ in Int.random(in: -730_485..<2_921_574, using: &generator) }
+    for cycle in 0..<24 {
+      for century in 0...4 {
+        let turn = cycleStart + cycle * 146_097 + century * 36_524
+        days += (turn - 2)...(turn + 2)
+      }
+    }
+    let dates = days.filter { $0 > -730_485 }.map {
+      PropertyListValue.date(Date(timeIntervalSinceReferenceDate: Double($0 * 86_400 - 1)))
+    }
+    let value = PropertyListValue.array(dates)
+    let answers = try Python.answers(to: [.read([UInt8](try value.xmlData())), .writeXML(value)])
+    #expect(answers[0] == textualDump(value))
+    #expect(try PropertyListValue(bytes: bytes(ofHex: answers[1])) == value)
+  }
+
   @Test("What Python refuses as XML, we refuse to write")
   func controlCharacters() throws {
     let values = (UInt32(0)..<0x20).compactMap(Unicode.Scalar.init).map {

@@ -2,27 +2,29 @@ import PropertyLists
 import Testing
 
 /// What the guard and the reader say of some bytes; they must say the same.
-///
-/// - Returns: The code of the refusal; `nil` if the bytes are accepted.
+func verdict(
+  _ bytes: [UInt8], limits: PropertyListLimits = .standard,
+  sourceLocation: SourceLocation = #_sourceLocation
+) -> Result<PropertyListValue, PropertyListError> {
+  let read = Result { () throws(PropertyListError) in
+    try PropertyListValue(bytes: bytes, limits: limits)
+  }
+  let guarded = Result { () throws(PropertyListError) in
+    try PropertyListGuard.check(bytes, limits: limits)
+  }
+  let isSame = code(of: read) == code(of: guarded)
+  #expect(isSame, "guard and reader disagree about \(hex(bytes))", sourceLocation: sourceLocation)
+  return read
+}
+
+/// The code with which some bytes are refused; `nil` if they are accepted.
 func refusal(
   _ bytes: [UInt8], limits: PropertyListLimits = .standard,
   sourceLocation: SourceLocation = #_sourceLocation
 ) -> PropertyListError.Code? {
-  let guarded = code { () throws(PropertyListError) in
-    try PropertyListGuard.check(bytes, limits: limits)
-  }
-  let read = code { () throws(PropertyListError) in
-    _ = try PropertyListValue(bytes: bytes, limits: limits)
-  }
-  #expect(guarded == read, "guard and reader disagree", sourceLocation: sourceLocation)
-  return guarded
+  code(of: verdict(bytes, limits: limits, sourceLocation: sourceLocation))
 }
 
-private func code(_ body: () throws(PropertyListError) -> Void) -> PropertyListError.Code? {
-  do throws(PropertyListError) {
-    try body()
-    return nil
-  } catch {
-    return error.code
-  }
+private func code<T>(of result: Result<T, PropertyListError>) -> PropertyListError.Code? {
+  if case .failure(let error) = result { error.code } else { nil }
 }

@@ -21,7 +21,7 @@ final class CallBench: Sendable {
   var attempts: Int { count.withLock { $0 } }
 
   /// Runs the part of the row that is interrupted; what a row does before and after is not.
-  func act<Result>(_ body: () throws -> Result) throws -> Result {
+  func act<Result>(_ body: () throws -> Result) rethrows -> Result {
     let plan = Faults.Plan { [self] name, _ in
       guard name == call else { return .proceed }
       let attempt = count.withLock { count in

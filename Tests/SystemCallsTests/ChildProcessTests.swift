@@ -105,7 +105,10 @@ struct ChildProcessTests {
         let (input, output, errors) = (Int32(choice % 4), Int32(choice / 4 % 4), Int32(choice / 16))
         let child = try ChildProcess(
           "sh",
-          ["-c", "readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2 > \"$0\"", "\(path)/told"],
+          [
+            "-c", "(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2) > \"$0\"; true",
+            "\(path)/told",
+          ],
           input: input, output: output, errors: errors)
         #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
         let told = try FileDescriptor.open("\(path)/told", .readOnly)

@@ -47,7 +47,7 @@ struct OpenBeneathTests {
   ) throws -> String {
     let root = try FileDescriptor.open("\(directory.path)/inside", [.readOnly, .directory])
     let file = try FileDescriptor.openBeneath(
-      name, at: root.rawValue, options.union(.nonBlocking))
+      name, at: root.rawValue, options.contains(.pathOnly) ? options : options.union(.nonBlocking))
     if options.contains(.pathOnly) || options.contains(.directory) { return "opened" }
     return String(
       decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 100), as: UTF8.self)

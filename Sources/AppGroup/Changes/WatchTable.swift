@@ -271,7 +271,7 @@ struct WatchTable {
     wakeUps += 1
     var signalled: Set<ID> = []
     var lost: Set<ID> = []
-    if ready.contains(true) { takeEvents(&signalled, &lost, now: now) }
+    if ready.contains(true) { takeEvents(ready, &signalled, &lost, now: now) }
     if let check = nextCheck, check <= now {
       nextCheck = nil
       lost.formUnion(replaced())
@@ -295,13 +295,14 @@ struct WatchTable {
   }
 
   private mutating func takeEvents(
-    _ signalled: inout Set<ID>, _ lost: inout Set<ID>, now: ContinuousClock.Instant
+    _ ready: [Bool], _ signalled: inout Set<ID>, _ lost: inout Set<ID>, now: ContinuousClock.Instant
   ) {
     var overflowed = false
     var raised: [(Int32, WatchEvents)] = []
     do throws(Errno) {
-      try descriptors?.wakeUp?.descriptor.lowerCounter()
-      if let queue = descriptors?.events {
+      // The event queue comes first in `whatToWaitFor`; reading what is not ready costs a call.
+      if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
+      if ready.first == true, let queue = descriptors?.events {
         while try queue.descriptor.takeEvents({ raised.append(($0, $1)) }) {}
       }
     } catch {

@@ -29,7 +29,9 @@ extension ContainerInspection {
     checkOwnerAndMode(path)
     content.bytes = status.size
     content.modified = status.modified
-    guard mayRead(status.kind == .regular ? status.size : 0) else {
+    // What is no file, or too large, is refused without being read.
+    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumBytes)
+    guard mayRead(isRead ? status.size : 0) else {
       content.condition = .notRead
       return
     }
@@ -52,10 +54,11 @@ extension ContainerInspection {
       let place = path + "/" + entry.name.text
       switch entry.name.text {
       case "held": lookAtHeld(value, owner, place)
-      case "gate", "taken.plist": continue
+      case "taken.plist": continue
       case let name where name.hasPrefix(LeaseSite.brokenPrefix):
         add(.brokenLease, place, owner)
-      case let name where name.hasPrefix(LeaseSite.preparedPrefix):
+      case let name
+      where name.hasPrefix(LeaseSite.preparedPrefix) || name.hasPrefix(LeaseSite.waitingPrefix):
         guard let status = status(place), status.kind == .regular else {
           addForeign(place)
           continue

@@ -157,6 +157,10 @@ extension ContainerInspection {
   /// - Returns: nil when there is nothing to list.
   mutating func list(_ path: String, limit: Int = maximumEntries) -> BoundedListing? {
     var listing: BoundedListing?
+    if let kind = status(path)?.kind, kind != .directory {
+      addForeign(path, isInTheWay: true)
+      return nil
+    }
     attempt("list the directory", path) { inspection in
       listing = try BoundedListing(path, at: inspection.directory, limit: limit)
     }
@@ -191,7 +195,7 @@ extension ContainerInspection {
   }
 
   mutating func addForeign(_ path: String, isInTheWay: Bool = false) {
-    guard report.foreignEntries.count < Self.maximumEntries else {
+    guard isInTheWay || report.foreignEntries.count < Self.maximumEntries else {
       report.isPartial = true
       return
     }

@@ -15,40 +15,26 @@ extension Value {
     let name = fileName
     let terms = Change<String?>.Terms(deadline: deadline ?? .now + Self.standardWait)
     return try Change<String?>(self, terms) { site in
-      { lease in
-        // Not the rename of a deletion alone (rule 2): a crash in the middle would leave the file
-        // in the lease, where the next holder removes it. With a second name it is never lost, and
-        // an overtaken process has then made a copy and nothing else.
-        guard let aside = try Self.secondName(of: name, at: site) else { return nil }
-        guard !aside.wasDirectory else { return site.root.path + "/" + aside.path }
-        return try lease.remove(name, durability: .standard)
-          ? site.root.path + "/" + aside.path : nil
-      }
+      { lease in try Self.putAside(name, lease, at: site).map { site.root.path + "/" + $0 } }
     }.run()
   }
 
-  private static func secondName(
-    of name: String, at site: LeaseSite
-  ) throws -> (path: String, wasDirectory: Bool)? {
-    let container = try site.root.handle()
-    let path = Quarantine.directory + "/" + name + "-" + Nonce.next()
-    try site.root.makeDirectoryIfMissing(
-      Quarantine.directory, at: container.descriptor.rawValue)
+  private static func putAside(
+    _ name: String, _ lease: Lease, at site: LeaseSite
+  ) throws -> String? {
+    let source = site.directory.rawValue
     do throws(Errno) {
-      let status = try fileStatus(name, at: site.directory.rawValue)
-      guard status.kind == .directory else {
-        try link(
-          name, at: site.directory.rawValue, to: path, at: container.descriptor.rawValue)
-        return (path, false)
+      guard try fileStatus(name, at: source).kind != .directory else {
+        return try Quarantine.takeDirectory(name, at: source, root: site.root)
       }
-      // A directory has no second name; the slash keeps an overtaken process from moving the file
-      // that was published meanwhile (rename(2), ENOTDIR).
-      try rename(
-        name + "/", at: site.directory.rawValue, to: path, at: container.descriptor.rawValue)
-      return (path, true)
     } catch {
       guard error == .noSuchFile else { throw error }
       return nil
     }
+    // Not the rename of a deletion alone (rule 2): a crash in the middle would leave the file in
+    // the lease, where the next holder removes it. With a second name it is never lost, and an
+    // overtaken process has then made a copy and nothing else.
+    let aside = try Quarantine.link(name, at: source, root: site.root)
+    return try lease.remove(name, durability: .standard) ? aside : nil
   }
 }

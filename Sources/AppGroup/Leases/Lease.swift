@@ -13,7 +13,7 @@ package final class Lease: Sendable {
   let held: HeldDirectory
   let declaration: LeaseDeclaration
   /// The entry that declares us, and in an exclusive lease takes what will be published.
-  private let staged: SharedDescriptor
+  private let staged: Mutex<SharedDescriptor?>
   /// Whether the entry that declares us is still there as far as we know.
   private let isDeclared = Atomic(true)
 
@@ -34,7 +34,7 @@ package final class Lease: Sendable {
       directory = held.descriptor.rawValue
       name = declaration.name
     }
-    staged = SharedDescriptor(try site.root.createFile(name, at: directory))
+    staged = Mutex(SharedDescriptor(try site.root.createFile(name, at: directory)))
   }
 
   deinit {
@@ -78,12 +78,22 @@ package final class Lease: Sendable {
     willPublish: (Version) -> Void = { _ in }
   ) throws -> Version {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
-    try staged.descriptor.writeAll(bytes)
-    let version = try Version.stamp(staged.descriptor)
-    if durability == .durable { try staged.descriptor.synchronize() }
+    let version = try stage(bytes, durability)
     willPublish(version)
     try moveOut(as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
+    return version
+  }
+
+  // Closes the file before it is moved out: closed afterwards it would be a second event, and a
+  // second look at the same content, for every observer.
+  private func stage(_ bytes: [UInt8], _ durability: Durability) throws(Errno) -> Version {
+    guard let file = staged.withLock({ $0.take() }) else {
+      preconditionFailure("a lease publishes once")
+    }
+    try file.descriptor.writeAll(bytes)
+    let version = try Version.stamp(file.descriptor)
+    if durability == .durable { try file.descriptor.synchronize() }
     return version
   }
 
@@ -112,6 +122,11 @@ package final class Lease: Sendable {
     do throws(Errno) {
       try rename(name, at: site.directory.rawValue, to: declaration.name, at: held)
     } catch {
+      if error == .notDirectory || error == .isDirectory {
+        // Somebody planted a directory: not ours to delete.
+        try Quarantine.takeDirectory(name, at: site.directory.rawValue, root: site.root)
+        return true
+      }
       guard error == .noSuchFile else { throw error }
       // Either there is nothing to remove, or the lease is gone.
       if try self.held.isRemoved() { throw lost() }

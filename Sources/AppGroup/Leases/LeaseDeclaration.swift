@@ -24,14 +24,22 @@ struct LeaseDeclaration: Hashable, Sendable {
     self.term = min(term, Self.longestTerm)
     let (seconds, attoseconds) = self.term.components
     let milliseconds = UInt64(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
-    name =
-      (mode == .exclusive ? "x-" : "s-") + Self.prefix + String(since, radix: 16) + "-"
-      + String(milliseconds, radix: 16) + "-" + Nonce.next()
+    var name = mode == .exclusive ? "x-" : "s-"
+    name.reserveCapacity(80)
+    name += identity == Self.own.identity ? Self.own.prefix : Self.prefix(identity)
+    name += String(since, radix: 16)
+    name += "-"
+    name += String(milliseconds, radix: 16)
+    name += "-"
+    name += Nonce.next()
+    self.name = name
   }
 
-  private static var prefix: String {
-    let identity = ProcessIdentity.current
-    return String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
+  /// The part that stays the same; a forked child finds that it is another process.
+  private static let own = (identity: ProcessIdentity.current, prefix: prefix(.current))
+
+  private static func prefix(_ identity: ProcessIdentity) -> String {
+    String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
       + "-" + String(identity.namespace, radix: 16) + "-"
   }
 

@@ -9,31 +9,33 @@ import SystemCalls
 /// <directory>/lease/held/x-…, s-…   a holder's declaration; x holds what it will publish (rule 2)
 /// <directory>/lease/broken-<nonce>/ a lease that was taken away, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
-/// <directory>/lease/gate            writers that wait lock it; new readers queue behind them
+/// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
 /// <directory>/lease/taken.plist     who was last to take the lease away, and from whom
 /// ```
 final class LeaseSite: Sendable {
   /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher.
   let directory: FileDescriptor
   let root: ContainerRoot
-  /// For sentences only.
-  let path: String
+  /// For sentences only, so it is put together only for one.
+  var path: String { describe() }
+  private let describe: @Sendable () -> String
   let fault: LeaseFault?
 
   static let lease = "lease"
   static let held = "lease/held"
-  static let gate = "lease/gate"
   static let taken = "lease/taken.plist"
   static let brokenPrefix = "broken-"
   static let preparedPrefix = "prepared-"
+  static let waitingPrefix = "waiting-"
   static let cleanMark = "clean"
 
   init(
-    directory: consuming FileDescriptor, root: ContainerRoot, path: String, fault: LeaseFault? = nil
+    directory: consuming FileDescriptor, root: ContainerRoot,
+    path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     self.directory = directory
     self.root = root
-    self.path = path
+    describe = path
     self.fault = fault
   }
 

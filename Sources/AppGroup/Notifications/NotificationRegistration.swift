@@ -119,6 +119,15 @@ public final class NotificationRegistration: Sendable {
   /// Whether the registration has not been cancelled.
   public var isValid: Bool { condition.withLock { !$0.isCancelled } }
 
+  /// How posts are noticed; nil after `Notification.register`, by which nobody is called.
+  public var detection: Observation.Detection? {
+    switch condition.withLock({ $0.watch?.detection }) {
+    case .events: .events
+    case .polling(let reason): .polling(reason: reason)
+    case nil: nil
+    }
+  }
+
   /// Ends the registration. May be called in its own handler; no call begins after this returns.
   public func cancel() {
     let (watch, delivery) = condition.withLock { condition in

@@ -56,6 +56,7 @@ final class Change<Result: Sendable> {
 
   private func current() throws -> LeaseRequest {
     if let request { return request }
+    let value = value
     let site = LeaseSite(
       directory: try value.directory.openOrMake(), root: value.container.root, path: value.path,
       fault: value.container.fault)

@@ -13,7 +13,8 @@ enum Findings {
       + report.notifications.compactMap { unreadableState($0, program) }
       + report.leases.compactMap(overdue)
       + leftovers(report, program)
-      + report.foreignEntries.prefix(maximumEach).map(foreign)
+      + report.foreignEntries.filter(\.isInTheWay).prefix(maximumEach).map(foreign)
+      + report.foreignEntries.filter { !$0.isInTheWay }.prefix(maximumEach).map(foreign)
       + report.looseEntries.prefix(maximumEach).map(loose)
       + watchLimits(report)
       + network(report)
@@ -22,10 +23,17 @@ enum Findings {
 
   /// A container that cannot even be opened.
   static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
-    Finding(
+    let command = error.remedy.flatMap { isCommand($0) ? $0 : nil }
+    let advice = error.remedy.map { $0.prefix(1).uppercased() + $0.dropFirst() + "." }
+    return Finding(
       kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
-      advice: error.remedy == nil ? "There is no remedy but to look there." : "To mend it:",
-      command: error.remedy)
+      advice: command != nil ? "To mend it:" : advice ?? "There is no remedy but to look there.",
+      command: command)
+  }
+
+  /// Whether a remedy is something to type; others are sentences.
+  private static func isCommand(_ remedy: String) -> Bool {
+    ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) }
   }
 
   private static func unreadable(

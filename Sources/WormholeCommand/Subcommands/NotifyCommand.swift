@@ -49,6 +49,9 @@ struct NotifyWaitCommand: Subcommand {
     let registrations = try names.enumerated().map { index, name in
       try container.notification(name).observe(on: queue) { _ in posts.put((), at: index) }
     }
+    for (registration, name) in zip(registrations, names) {
+      if let detection = registration.detection { environment.tellIfPolling(detection, name) }
+    }
     environment.tellListening()
     return try withExtendedLifetime(registrations) {
       var remaining = arguments.count("count") ?? .max

@@ -23,6 +23,6 @@ enum RootCommand {
   static let subcommands: [any Subcommand] = [
     SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
     NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
-    StatusCommand(), DoctorCommand(),
+    StatusCommand(), DoctorCommand(), DemoCommand(),
   ]
 }

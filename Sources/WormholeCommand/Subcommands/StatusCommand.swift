@@ -15,7 +15,7 @@ struct StatusCommand: Subcommand {
       try environment.print(
         line: arguments.has("json")
           ? JSONWriter.string(["container": .string(path)])
-          : "\(path)\n  an empty directory: the first message makes it a container")
+          : "\(path)\n  no container yet: the first message makes it one")
       return .done
     }
     let report = try container.report()

@@ -1,0 +1,211 @@
+import AppGroup
+import SystemCalls
+
+/// The demonstration: real processes of this program on a temporary container, one of them
+/// suspended and one killed in the middle of a change.
+final class Demo {
+  /// Bounds every wait, so that a fault shows as a failed check and not as a terminal that hangs.
+  private static let patience: Duration = .seconds(5)
+  private static let name = "tickets"
+  /// Reads how many are sold and prints one more; the first run does to its `wormhole` what SIGNAL
+  /// says, in the middle of the change.
+  private static let sell = """
+    read sold
+    if [ -n "$SIGNAL" ] && [ "$WORMHOLE_ATTEMPT" = 1 ]; then kill -"$SIGNAL" "$PPID"; fi
+    echo $((sold + 1))
+    """
+
+  private struct Check {
+    let claim: String
+    let holds: Bool
+    let duration: Duration?
+  }
+
+  private let stage: DemoStage
+  private let program: String
+  private let directory: String
+  private let listener: DemoProcess
+  private var started: [DemoProcess]
+  private var checks: [Check] = []
+  private var heard: [String] = []
+
+  init(_ environment: CommandEnvironment, directory: String) throws {
+    stage = DemoStage(environment)
+    program = try Program.executablePath()
+    self.directory = directory
+    listener = try DemoProcess(program, ["--container", directory, "listen", Self.name])
+    started = [listener]
+  }
+
+  /// - Returns: whether every step held.
+  func run() throws -> Bool {
+    defer { endAll() }
+    try stage.show("wormhole demo: processes that share a directory, and nothing else")
+    try message()
+    let suspended = try suspension()
+    try continuation(of: suspended)
+    try kill()
+    try end()
+    return checks.allSatisfy(\.holds)
+  }
+
+  private func endAll() {
+    for process in started {
+      do {
+        try process.end()
+      } catch {
+        stage.environment.tell("cannot end process \(process.processID): \(error)")
+      }
+    }
+  }
+
+  // MARK: Steps
+
+  private func message() throws {
+    try stage.title("1. A message goes from one process to another")
+    try stage.act("listener", "$ wormhole listen tickets")
+    guard try listener.line(until: deadline) == "listening" else {
+      throw DemoProcess.Failure(description: "the listener did not begin")
+    }
+    let (heard, duration) = try timed {
+      try stage.act("sender", "$ wormhole send tickets 0")
+      let sender = try start("send", Self.name, "0")
+      defer { finish(sender) }
+      return try hear()
+    }
+    try stage.act("listener", heard, took: duration)
+    try stage.explain(
+      "There is no server and no socket: a file in the directory was replaced in one step, and "
+        + "the kernel told the listener. The time is that from starting the sender.")
+    check("a message reaches another process without a server", heard == "0", duration)
+  }
+
+  private func suspension() throws -> DemoProcess {
+    try stage.title("2. A process is suspended in the middle of a change")
+    try stage.act("A", "$ wormhole update tickets -- sell     (reads 0, would write 1)")
+    let suspended = try startSelling(signal: "STOP")
+    try suspended.waitUntilStopped(until: deadline)
+    try stage.act("A", "is suspended by SIGSTOP, and has the lease of the message")
+
+    try stage.act("reader", "$ wormhole read tickets")
+    let (read, readDuration) = try timed { try output(of: start("read", Self.name)) }
+    try stage.act("reader", read, took: readDuration)
+    try stage.explain("Reading takes no lock: the last value is always there, whole.")
+    check("a reader never waits, not even for a suspended writer", read == "0", readDuration)
+
+    let (heard, duration) = try sellOne("B")
+    try stage.explain(
+      "B saw in /proc that A is stopped, gave it a grace of 50 ms and took its lease away. "
+        + "Behind a lock such as flock(2), B would have waited for ever.")
+    check("a suspended process blocks nobody", heard == "1", duration)
+    return suspended
+  }
+
+  private func continuation(of suspended: DemoProcess) throws {
+    try stage.title("3. The suspended process goes on")
+    try stage.act("A", "is continued by SIGCONT, with a change that is out of date")
+    let (heard, duration) = try timed {
+      try suspended.send(.continue)
+      return try hear()
+    }
+    try stage.act("listener", heard, took: duration)
+    try stage.explain(
+      "A could not publish: what it had prepared went away with its lease. So it ran its command "
+        + "again, on the latest value. Neither A's ticket nor B's is lost.")
+    let isDone = try suspended.wait(until: deadline) == .exited(0)
+    check(
+      "when it goes on, no change is lost: neither its own nor B's", heard == "2" && isDone,
+      duration)
+  }
+
+  private func kill() throws {
+    try stage.title("4. A process is killed in the middle of a change")
+    try stage.act("C", "$ wormhole update tickets -- sell     (reads 2, would write 3)")
+    let termination = try startSelling(signal: "KILL").wait(until: deadline)
+    try stage.act("C", "is killed by SIGKILL, and had the lease of the message")
+    let (heard, duration) = try sellOne("B")
+    try stage.explain(
+      "The lease of a dead process is free at once, and nothing of its change was visible: "
+        + "three tickets are sold, two by B and one by A.")
+    check(
+      "a killed process blocks nobody, and leaves nothing half done",
+      termination == .killed(signal: Signal.kill.rawValue) && heard == "3", duration)
+  }
+
+  private func end() throws {
+    try stage.title("What held")
+    let isTidy = try SharedContainer(path: directory).report().isTidy
+    check(
+      "the listener heard every value, none twice, none late", heard == ["0", "1", "2", "3"], nil)
+    check("nothing is left behind in the directory", isTidy, nil)
+    for check in checks { try stage.check(check.claim, check.holds, took: check.duration) }
+  }
+
+  // MARK: Their parts
+
+  private var deadline: ContinuousClock.Instant { .now + Self.patience }
+
+  private func start(
+    _ arguments: String..., tail: [String] = [], variables: [String] = []
+  ) throws -> DemoProcess {
+    let process = try DemoProcess(
+      program, ["--container", directory] + arguments + tail, variables: variables)
+    started.append(process)
+    return process
+  }
+
+  private func startSelling(signal: String = "") throws -> DemoProcess {
+    try start(
+      "update", Self.name, tail: ["--", "sh", "-c", Self.sell], variables: ["SIGNAL=\(signal)"])
+  }
+
+  private func sellOne(_ actor: String) throws -> (heard: String, duration: Duration) {
+    try stage.act(actor, "$ wormhole update tickets -- sell")
+    let (heard, duration) = try timed {
+      let seller = try startSelling()
+      defer { finish(seller) }
+      return try hear()
+    }
+    try stage.act("listener", heard, took: duration)
+    return (heard, duration)
+  }
+
+  private func hear() throws -> String {
+    let line = try listener.line(until: deadline)
+    heard.append(line)
+    return line
+  }
+
+  private func output(of process: DemoProcess) throws -> String {
+    defer { finish(process) }
+    return try process.line(until: deadline)
+  }
+
+  private func finish(_ process: DemoProcess) {
+    do {
+      let termination = try process.wait(until: deadline)
+      if termination != .exited(0) {
+        stage.environment.tell("process \(process.processID) ended so: \(termination)")
+      }
+    } catch {
+      stage.environment.tell("\(error)")
+    }
+  }
+
+  private func timed<Result>(_ body: () throws -> Result) rethrows -> (Result, Duration) {
+    let start = ContinuousClock.now
+    let result = try body()
+    return (result, ContinuousClock.now - start)
+  }
+
+  private func check(_ claim: String, _ holds: Bool, _ duration: Duration?) {
+    checks.append(Check(claim: claim, holds: holds, duration: duration))
+  }
+}
+
+extension ContainerReport {
+  /// Whether nobody holds anything and nothing is left over.
+  fileprivate var isTidy: Bool {
+    leases.isEmpty && leftovers.isEmpty && foreignEntries.isEmpty && failures.isEmpty
+  }
+}

@@ -1,0 +1,233 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Bad input gets a clear error and a status, and changes nothing")
+struct BadInputTests {
+  /// A container with two messages, `seats` and the one that nothing may happen to.
+  private func session() throws -> Session {
+    let session = try Session()
+    let outcome = try session.shell("wormhole send seats 1 && wormhole send other '\"intact\"'")
+    #expect(outcome.status == 0, "\(outcome)")
+    return session
+  }
+
+  private func expectIntact(_ session: Session, _ names: [String: String] = ["other": "\"intact\""])
+    throws
+  {
+    for (name, value) in names {
+      let outcome = try session.shell("wormhole read \(name)")
+      #expect(outcome.output == value + "\n" && outcome.status == 0, "\(outcome)")
+    }
+  }
+
+  /// One line that begins with the program's name and holds each of the parts.
+  private func expectError(
+    _ outcome: Session.Outcome, _ status: Int32, _ parts: String...,
+    at location: SourceLocation = #_sourceLocation
+  ) {
+    #expect(outcome.status == status, "\(outcome)", sourceLocation: location)
+    #expect(outcome.errors.hasPrefix("wormhole: "), "\(outcome)", sourceLocation: location)
+    for part in parts {
+      #expect(outcome.errors.contains(part), "\(outcome)", sourceLocation: location)
+    }
+  }
+
+  // MARK: Identifiers and values
+
+  @Test("An empty identifier and one that is not UTF-8 are usage errors")
+  func identifiers() throws {
+    let session = try session()
+    expectError(try session.shell("wormhole send '' 2"), 64, "must not be empty", "Usage:")
+    expectError(
+      try session.shell(#"wormhole send "$(printf 'a\377')" 2"#), 64,
+      "argument 2 is not valid UTF-8")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  @Test("A long identifier works, and one that points elsewhere stays inside the container")
+  func odd() throws {
+    let session = try session()
+    let before = try session.shell("ls -A \"$T\" | grep -v -e out- -e err-").output
+    let script = """
+      long=$(printf 'x%.0s' $(seq 10000))
+      wormhole send "$long" 2 && wormhole read "$long"
+      wormhole send ../../x 3 && wormhole read ../../x
+      wormhole send /etc/wormhole-test 4 && wormhole read /etc/wormhole-test
+      ls -A "$C"
+      """
+    let outcome = try session.shell(script)
+    #expect(outcome.output == "2\n3\n4\ncontainer.plist\nvalues\n", "\(outcome)")
+    #expect(try session.shell("ls -A \"$T\" | grep -v -e out- -e err-").output == before)
+    #expect(try session.shell("test -e /etc/wormhole-test").status == 1)
+    try expectIntact(session)
+  }
+
+  @Test("A value that is not JSON is told with its position")
+  func value() throws {
+    let session = try session()
+    expectError(
+      try session.shell("printf '{\\n  \"a\": tru }' | wormhole send seats"), 65,
+      "line 2, column 8", "the message on standard input")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  // MARK: The container
+
+  @Test("A container that is missing, loose, a file or a link is refused with the remedy")
+  func refused() throws {
+    let session = try session()
+    let container = session.container
+    expectError(
+      try session.shell("chmod 777 \"$C\"; wormhole send seats 2"), 77, container, "mode is 777",
+      "chmod 0700 '\(container)'")
+    expectError(
+      try session.shell(
+        "chmod 700 \"$C\"; ln -s \"$C\" \"$T/link\"; wormhole --container \"$T/link\" read seats"),
+      77, "/link", "symbolic link")
+    expectError(
+      try session.shell("touch \"$T/file\"; wormhole --container \"$T/file\" read seats"), 77,
+      "/file", "not a directory")
+    expectError(
+      try session.shell("wormhole --container \"$T/missing\" read seats"), 74, "/missing",
+      "mkdir -m 0700")
+    expectError(
+      try session.shell("unset WORMHOLE_CONTAINER; wormhole read seats"), 64, "--group ID",
+      "WORMHOLE_CONTAINER")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  @Test(
+    "A container of another user is refused", .enabled(if: Program.effectiveUser == 0, "needs root")
+  )
+  func foreign() throws {
+    let session = try session()
+    expectError(
+      try session.shell("chown 12345 \"$C\"; wormhole send seats 2"), 77, session.container,
+      "belongs to user 12345", "chown")
+    let owner = Program.effectiveUser
+    #expect(try session.shell("chown \(owner) \"$C\"").status == 0)
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  @Test(
+    "A read-only container can be read and says why it cannot be written",
+    .enabled(if: Mounting.isPossible, "needs the right to mount"))
+  func readOnly() throws {
+    let session = try session()
+    let outcome = try session.shell(
+      """
+      mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" || exit 99
+      wormhole read seats && wormhole doctor && wormhole send seats 2
+      """, with: Mounting.wrapper)
+    #expect(outcome.output == "1\nnothing wrong\n")
+    expectError(outcome, 77, session.container, "read-only")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  @Test(
+    "On a full disk, and without inodes, the old values stay and can be read",
+    .enabled(if: Mounting.isPossible, "needs the right to mount"),
+    arguments: [
+      ("size=64k", "cat /dev/zero >\"$C/filling\"", "df"),
+      ("nr_inodes=24", "i=0; while touch \"$C/filling-$i\"; do i=$((i + 1)); done", "df -i"),
+    ])
+  func full(_ options: String, _ fill: String, _ remedy: String) throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      mount -t tmpfs -o mode=0700,\(options) tmpfs "$C" || exit 99
+      wormhole send seats 1 && wormhole send other 2 || exit 98
+      { \(fill); } 2>"$T/full"
+      wormhole send seats "\\"$(printf 'x%.0s' $(seq 5000))\\""; echo $?
+      wormhole read seats && wormhole read other && wormhole notify get doors
+      rm "$C"/filling* && wormhole send seats 3 && wormhole read seats
+      wormhole doctor >"$T/doctor" || cat "$T/doctor" >&2
+      """, with: Mounting.wrapper)
+    #expect(outcome.output == "74\n1\n2\n0\n3\n", "\(outcome)")
+    expectError(outcome, 0, session.container, "No space left on device".lowercased(), remedy)
+  }
+
+  @Test("Sixteen descriptors are enough, and too few are told")
+  func descriptors() throws {
+    let session = try session()
+    let outcome = try session.shell(
+      """
+      ulimit -n 16
+      wormhole send seats 2 && wormhole read seats && wormhole update seats -- echo 3
+      wormhole listen seats --current --count 1 2>"$T/said" && wormhole notify post doors
+      wormhole status >"$T/status" && wormhole doctor
+      """)
+    #expect(outcome.output == "2\n3\nnothing wrong\n" && outcome.status == 0, "\(outcome)")
+    expectError(
+      try session.shell("ulimit -n 4; wormhole send seats 4"), 74, session.container, "ulimit -n")
+    try expectIntact(session, ["seats": "3", "other": "\"intact\""])
+  }
+
+  // MARK: Files that are no values
+
+  @Test(
+    "A FIFO, a link or a directory at the place of a value is told, waited for by nobody, and mended",
+    arguments: [
+      ("mkfifo \"$V\"", "not a regular file"), ("ln -s /etc/passwd \"$V\"", "symbolic link"),
+      ("mkdir \"$V\" && touch \"$V/inside\"", "not a regular file"),
+    ])
+  func planted(_ plant: String, _ reason: String) throws {
+    let session = try session()
+    let place = "V=\"$C/values/seats/value.plist\"; "
+    #expect(try session.shell("\(place) rm \"$V\"; \(plant)").status == 0)
+    let path = session.container + "/values/seats/value.plist"
+    expectError(try session.shell("wormhole read seats"), 65, path, reason, "remove it")
+    expectError(
+      try session.shell("wormhole update seats -- echo 5"), 65, path, reason, "remove it")
+    let doctor = try session.shell("wormhole doctor")
+    #expect(doctor.status == 1 && doctor.output.contains("doctor --quarantine seats"), "\(doctor)")
+    let mended = try session.shell(
+      "wormhole doctor --quarantine seats; wormhole read seats; wormhole send seats 6")
+    #expect(mended.output.hasSuffix("nothing wrong\n") && mended.status == 0, "\(mended)")
+    #expect(try session.shell("ls -A \"$C/quarantine\" | wc -l").output == "1\n")
+    try expectIntact(session, ["seats": "6", "other": "\"intact\""])
+    // Sending, too, puts the message where the other thing was.
+    let sent = try session.shell("\(place) rm \"$V\"; \(plant) && wormhole send seats 7")
+    #expect(sent.status == 0, "\(sent)")
+    try expectIntact(session, ["seats": "7", "other": "\"intact\""])
+  }
+
+  @Test("A damaged or hostile value is an error for its name alone", arguments: HostileFiles.all)
+  func damaged(_ name: String, _ bytes: [UInt8]) throws {
+    let session = try session()
+    try session.plant(bytes, at: "values/seats/value.plist")
+    let path = session.container + "/values/seats/value.plist"
+    let limit: Duration = .seconds(20)
+    // 1 GiB of address space: what inflates would not fit.
+    let read = try session.shell("ulimit -v 1048576; wormhole read seats", within: limit)
+    expectError(read, 65, path, "quarantine")
+    expectError(try session.shell("wormhole update seats -- cat", within: limit), 65, path)
+    let doctor = try session.shell("wormhole doctor", within: limit)
+    #expect(doctor.status == 1 && doctor.output.contains(path), "\(doctor)")
+    try expectIntact(session)
+    #expect(try session.shell("wormhole doctor --quarantine seats").status == 0)
+    #expect(try session.shell("wormhole read seats").status == 1)
+    #expect(
+      try session.shell("wc -c <\"$(echo \"$C\"/quarantine/*)\"").output == "\(bytes.count)\n")
+  }
+}
+
+/// Whether file systems can be mounted where nobody else sees them, and how.
+enum Mounting {
+  /// A mount namespace of the script's own; without root in a user namespace of its own, too.
+  static let wrapper =
+    Program.effectiveUser == 0 ? ["unshare", "-m"] : ["unshare", "--map-root-user", "-m"]
+
+  static let isPossible: Bool = {
+    do {
+      let session = try Session()
+      let trial = try session.shell("mount -t tmpfs tmpfs \"$C\"", with: wrapper)
+      if trial.status != 0 { print("skipped: no mounts here: \(trial.errors)") }
+      return trial.status == 0
+    } catch {
+      print("skipped: no mounts here: \(error)")
+      return false
+    }
+  }()
+}

@@ -1,0 +1,57 @@
+import AppGroup
+import PropertyLists
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import WormholeCommand
+
+/// Swift Testing has a type of this name too.
+private typealias ExitStatus = WormholeCommand.ExitStatus
+
+@Suite("An error of the container decides the exit status")
+struct ExitStatusTests {
+  @Test("A deadline that passes while somebody holds the lease is status 124, and names the holder")
+  func deadline() throws {
+    let directory = try TemporaryDirectory()
+    let value = try directory.container().value("seats")
+    // Given: this process has the lease. When: it wants it again, without waiting.
+    let error = try value.update { _ in
+      #expect(throws: AppGroupError.self) { try value.replace(with: 1, until: .now) }
+    }
+    // Then:
+    #expect(error?.exitStatus == .deadline)
+    #expect(error?.holder?.state == .running)
+    #expect(error?.description.contains("holds its lease") == true)
+  }
+
+  @Test("Words for a shell survive the shell")
+  func quoting() throws {
+    for text in ["plain", "", "a b", "it's", "$(x)", "*", "ä", "-x", "a\nb"] {
+      let echoed = try ForeignProgram.run("sh", ["-c", "printf %s \(text.quotedForShell)"])
+      #expect(echoed?.output == text)
+    }
+  }
+
+  @Test("Colour is for terminals whose users did not say NO_COLOR")
+  func colour() throws {
+    #expect(try shown(isTerminal: true, [:]).contains("\u{1B}[1m"))
+    #expect(try !shown(isTerminal: true, ["NO_COLOR": "1"]).contains("\u{1B}"))
+    #expect(try !shown(isTerminal: true, ["TERM": "dumb"]).contains("\u{1B}"))
+    #expect(try !shown(isTerminal: false, [:]).contains("\u{1B}"))
+  }
+
+  private func shown(isTerminal: Bool, _ variables: [String: String]) throws -> String {
+    let output = Output()
+    let environment = CommandEnvironment(
+      variable: { variables[$0] }, readStandardInput: { [] },
+      writeStandardOutput: { bytes in output.bytes.withLock { $0 += bytes } },
+      writeStandardError: { _ in }, isTerminal: isTerminal)
+    try DemoStage(environment).title("Title")
+    return String(decoding: output.bytes.withLock { $0 }, as: UTF8.self)
+  }
+
+  private final class Output: Sendable {
+    let bytes = Mutex<[UInt8]>([])
+  }
+}

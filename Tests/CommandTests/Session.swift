@@ -1,0 +1,94 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+/// A shell, a container and the built program: what a user has.
+struct Session {
+  struct Outcome {
+    let status: Int32
+    let output: String
+    let errors: String
+  }
+
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private let directory: TemporaryDirectory
+  var container: String { directory.path + "/container" }
+  var listing: String { directory.listing }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try makeDirectory(directory.path + "/container")
+  }
+
+  /// Functions for scripts: `start` begins a listening command and returns when it says that it
+  /// listens, `finish` waits for its end and has its status.
+  private static let functions = """
+    start() {
+      mkfifo "$T/gate" && { wormhole "$@" 2>"$T/gate" & } && pid=$!
+      exec 3<"$T/gate"
+      read word <&3 && test "$word" = listening
+    }
+    finish() {
+      wait "$pid"; ended=$?; cat <&3 >&2; rm "$T/gate"; return $ended
+    }
+
+    """
+
+  /// Runs a script with `wormhole` in its PATH, the container in `$C` and a place of its own in `$T`.
+  func shell(
+    _ script: String, within limit: Duration = .seconds(30), with wrapper: [String] = []
+  ) throws -> Outcome {
+    let number = UInt64.random(in: .min ... .max)
+    let (output, errors) = ("\(directory.path)/out-\(number)", "\(directory.path)/err-\(number)")
+    let program = try BuiltProgram.path("wormhole")
+    let folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
+    let variables = [
+      "PATH=\(folder):\(Program.environment("PATH") ?? "/usr/bin:/bin")", "C=\(container)",
+      "T=\(directory.path)", "WORMHOLE_CONTAINER=\(container)", "HOME=\(directory.path)",
+      "LC_ALL=C.UTF-8",
+    ]
+    // timeout(1) ends all that a script has started, not only the shell.
+    let seconds = String(limit.components.seconds)
+    let words = ["timeout", "-s", "KILL", seconds] + wrapper
+    let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
+    guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
+      throw Failure(description: "\(script): \(ended), limit \(limit)\n\(try text(errors))")
+    }
+    return Outcome(status: status, output: try text(output), errors: try text(errors))
+  }
+
+  private func run(
+    _ words: [String], _ variables: [String], _ output: String, _ errors: String
+  ) throws -> Termination {
+    let out = try Self.make(output)
+    let err = try Self.make(errors)
+    let input = try FileDescriptor.open("/dev/null", .readOnly)
+    let child = try ChildProcess(
+      words[0], Array(words.dropFirst()), environment: variables, input: input.rawValue,
+      output: out.rawValue, errors: err.rawValue)
+    guard let ended = try child.wait(until: .now + .seconds(120)) else {
+      throw Failure(description: "timeout(1) did not end \(words)")
+    }
+    return ended
+  }
+
+  private static func make(_ path: String) throws -> FileDescriptor {
+    try FileDescriptor.open(path, [.writeOnly, .create, .truncate])
+  }
+
+  private func text(_ path: String) throws -> String {
+    let file = try FileDescriptor.open(path, .readOnly)
+    return String(
+      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 16 << 20), as: UTF8.self)
+  }
+
+  /// Puts bytes where a value is, as a program would that knows nothing of us.
+  func plant(_ bytes: [UInt8], at path: String) throws {
+    let file = try FileDescriptor.open(
+      container + "/" + path, [.writeOnly, .create, .truncate, .nonBlocking])
+    try file.writeAll(bytes)
+  }
+}
