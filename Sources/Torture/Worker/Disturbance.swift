@@ -25,15 +25,9 @@ struct Disturbance: Sendable {
   }
 
   /// Runs an operation, and interrupts it if this disturbance says so.
-  ///
-  /// - Parameter renames: whether the operation uses a plain rename even if it takes nothing away.
-  func during<Result>(
-    renames: Bool = false, _ operation: () throws -> Result
-  ) throws -> Result {
+  func during<Result>(_ operation: () throws -> Result) throws -> Result {
     #if DEBUG
-      if let interruption, !renames || interruption.place != .afterTakingAway {
-        return try interruption.during(operation)
-      }
+      if let interruption { return try interruption.during(operation) }
     #endif
     return try operation()
   }
@@ -49,8 +43,7 @@ struct Interruption: Sendable {
     case beforePublishing
     /// Just after a rename.
     case afterRename
-    /// The same in an operation that itself renames in another way, so that it can only be the taking
-    /// away of a lease: it is moved aside and not yet removed (rule 4).
+    /// A lease that was taken away is moved aside, and not yet removed (rule 4).
     case afterTakingAway
     /// Before the system call of that number.
     case call(Int)
@@ -108,7 +101,9 @@ struct Interruption: Sendable {
       case .beforeDeclaring:
         call == .openat && last == .getdents64 && secondToLast != .getdents64
       case .beforePublishing: call == .renameat2
-      case .afterRename, .afterTakingAway: last == .renameat
+      case .afterRename: last == .renameat
+      // A breaker looks once more whether the name is still that lease's.
+      case .afterTakingAway: last == .renameat && secondToLast == .fstatat
       case .call(let number): index == number
       }
     }
