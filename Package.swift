@@ -29,9 +29,11 @@ let package = Package(
     // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
     .target(name: "PropertyLists", swiftSettings: settings),
     // The container and its primitives: values, notifications; leases and the change monitor beneath them.
-    .target(name: "AppGroup", dependencies: ["SystemCalls", "PropertyLists"], swiftSettings: settings),
+    .target(
+      name: "AppGroup", dependencies: ["SystemCalls", "PropertyLists"], swiftSettings: settings),
     // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
-    .target(name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
+    .target(
+      name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
 
     // The programs.
 
@@ -72,7 +74,11 @@ let package = Package(
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
       swiftSettings: settings),
     .testTarget(
-      name: "WormholeTests", dependencies: ["Wormhole", "TestSupport"], swiftSettings: settings),
+      name: "WormholeTests",
+      dependencies: [
+        "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
+      ],
+      swiftSettings: settings),
     .testTarget(
       name: "CommandTests", dependencies: ["WormholeCommand", "TestSupport"],
       swiftSettings: settings),

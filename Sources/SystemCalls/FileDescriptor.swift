@@ -122,9 +122,13 @@ extension FileDescriptor {
     guard path.utf8.first != UInt8(ascii: "/") else { throw .crossesDevices }
     // Hardly any path has two dots in a row; the others need no array.
     let dot = UInt8(ascii: ".")
-    guard zip(path.utf8, path.utf8.dropFirst()).contains(where: { $0 == dot && $1 == dot }) else {
-      return
+    var previous: UInt8 = 0
+    var hasTwoDots = false
+    for byte in path.utf8 {
+      if byte == dot, previous == dot { hasTwoDots = true }
+      previous = byte
     }
+    guard hasTwoDots else { return }
     let components = path.utf8.split(separator: UInt8(ascii: "/"))
     guard !components.contains(where: { $0.elementsEqual([dot, dot]) }) else {
       throw .crossesDevices

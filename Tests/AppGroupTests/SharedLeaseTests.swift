@@ -57,16 +57,11 @@ struct SharedLeaseTests {
     #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
   }
 
-  private var gateIsLocked: Bool {
+  private var isAnnounced: Bool {
     get throws {
-      do throws(Errno) {
-        return try !FileDescriptor.open(
-          directory.path + "/values/k/lease/gate", .readOnly
-        ).tryLock(.shared)
-      } catch {
-        guard error == .noSuchFile else { throw error }
-        return false
-      }
+      let lease = directory.path + "/values/k/lease"
+      let entries = try FileDescriptor.open(lease, [.readOnly, .directory]).entries()
+      return entries.contains { $0.name.hasPrefix("waiting-") }
     }
   }
 
@@ -82,7 +77,7 @@ struct SharedLeaseTests {
     let reader = Held(try acquire(.shared))
     let writer = try Participant(directory.path)
     try writer.tell("add k 1")
-    try eventually("the writer has announced itself") { try gateIsLocked }
+    try eventually("the writer has announced itself") { try isAnnounced }
     #expect(throws: AppGroupError.self, "the lease is shared, yet the gate is closed") {
       try acquire(.shared, within: .milliseconds(1))
     }
@@ -102,7 +97,7 @@ struct SharedLeaseTests {
     let reader = Held(try acquire(.shared, term: .seconds(600)))
     let writer = try Participant(directory.path)
     try writer.tell("add k 1")
-    try eventually("the writer has announced itself") { try gateIsLocked }
+    try eventually("the writer has announced itself") { try isAnnounced }
     try writer.send(signal)
     if signal == .stop { try writer.waitUntilStopped() }
     let second = Held(try acquire(.shared))
@@ -111,6 +106,8 @@ struct SharedLeaseTests {
     try writer.send(.continue)
     if signal == .stop { #expect(try writer.answer() == "done") }
     #expect(try container.value("k").read() == (signal == .stop ? 1 : 0))
+    Held(try acquire(.shared)).end()
+    #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
   }
 
   @Test("tell their late holder that they were taken away")

@@ -206,8 +206,8 @@ enum Litter {
     do {
       let outer = try FileDescriptor.open(lease, [.readOnly, .directory]).entries()
       let inner = try FileDescriptor.open(lease + "/held", [.readOnly, .directory]).entries()
-      // A gate and a note of the last taking away are part of a lease that was contended.
-      return outer.map(\.name.text).filter { $0 != "gate" && $0 != "taken.plist" }.sorted()
+      // The note of the last taking away is part of a lease that was contended.
+      return outer.map(\.name.text).filter { $0 != "taken.plist" }.sorted()
         + inner.map(\.name.text).filter { $0 != "clean" }.sorted()
     } catch {
       return ["\(error)"]

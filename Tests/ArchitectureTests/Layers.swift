@@ -21,6 +21,8 @@ enum Layers {
       "Synchronization",
     ],
     "Histories": ["Synchronization"],
+    // The other process of many tests.
+    "participant": ["AppGroup", "PropertyLists", "SystemCalls"],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

@@ -40,7 +40,9 @@ enum EdgeValues {
     let ascii = lengths.map { PropertyListValue.string(String(repeating: "a", count: $0)) }
     let wide = lengths.map { PropertyListValue.string(String(repeating: "é", count: $0)) }
     let data = (lengths + [1 << 20]).map { PropertyListValue.data(Data(repeating: 7, count: $0)) }
-    let null: [PropertyListValue] = ["$null", ["$null": "$null"], "$nullable", ["CF$UIDs": 1]]
+    let null: [PropertyListValue] = [
+      "$null", ["$null": ["$null": ["a", "$null"], "b": ["$null": 1]]], "$nullable", ["CF$UIDs": 1],
+    ]
     return ascii + wide + data + null
   }
 

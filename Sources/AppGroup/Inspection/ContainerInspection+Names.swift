@@ -54,10 +54,11 @@ extension ContainerInspection {
       let place = path + "/" + entry.name.text
       switch entry.name.text {
       case "held": lookAtHeld(value, owner, place)
-      case "gate", "taken.plist": continue
+      case "taken.plist": continue
       case let name where name.hasPrefix(LeaseSite.brokenPrefix):
         add(.brokenLease, place, owner)
-      case let name where name.hasPrefix(LeaseSite.preparedPrefix):
+      case let name
+      where name.hasPrefix(LeaseSite.preparedPrefix) || name.hasPrefix(LeaseSite.waitingPrefix):
         guard let status = status(place), status.kind == .regular else {
           addForeign(place)
           continue

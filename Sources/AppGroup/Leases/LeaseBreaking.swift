@@ -30,7 +30,9 @@ extension LeaseSite {
     for entry in try lease.entries() {
       if entry.name.hasPrefix(Self.brokenPrefix) {
         try clear(entry.name.text)
-      } else if entry.name.hasPrefix(Self.preparedPrefix) {
+      } else if entry.name.hasPrefix(Self.preparedPrefix)
+        || entry.name.hasPrefix(Self.waitingPrefix)
+      {
         try removeIfAbandoned(entry, at: lease.rawValue)
       }
     }

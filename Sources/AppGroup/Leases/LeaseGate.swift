@@ -1,90 +1,142 @@
 import SystemCalls
 
-/// Keeps overlapping readers from starving a writer: a writer that must wait locks the gate, and a
-/// new reader that finds it locked queues behind. Only a matter of fairness: nothing breaks when a
-/// gate is taken away, so a stopped writer's gate simply is, by removing its file.
+/// Keeps overlapping readers from starving a writer: a writer that must wait puts up a gate, and new
+/// readers queue behind it.
+///
+/// Each waiting writer has a file of its own, `lease/waiting-<nonce>`, which it locked before the
+/// file got that name, so announcing itself cannot fail however busy the readers are. (With one
+/// file for all, the writer could miss every moment in which no reader is passing; see
+/// Tests/Models/gate.pml.) A gate is only a matter of fairness: nothing breaks when it is taken
+/// away, so that of a stopped writer is, and that of a dead one, whose lock the kernel has freed.
 struct LeaseGate {
   private let site: LeaseSite
-  private var announced: FileDescriptorBox?
-  private var blocking: FileDescriptorBox?
+  private var announced: Gate?
+  private var blocking: Gate?
 
   init(site: LeaseSite) {
     self.site = site
   }
 
-  /// A descriptor that a copyable struct can hold.
-  private final class FileDescriptorBox: Sendable {
+  private final class Gate: Sendable {
+    let name: String
     let descriptor: FileDescriptor
     let status: FileStatus
+    /// Set for this process's own gate: goes when its request goes, however that ends.
+    private let site: LeaseSite?
 
-    init(_ descriptor: consuming FileDescriptor) throws(Errno) {
+    init(
+      _ name: String, _ descriptor: consuming FileDescriptor, ownAt site: LeaseSite? = nil
+    ) throws(Errno) {
+      self.name = name
       status = try descriptor.status()
       self.descriptor = descriptor
+      self.site = site
+    }
+
+    deinit {
+      guard let site else { return }
+      do throws(Errno) {
+        try removeFile(name, at: site.directory.rawValue)
+      } catch {
+        // Taken away already, or swept as soon as the lock is gone, which is now.
+        return
+      }
     }
   }
 
-  /// For a writer: locks the gate if no other writer has.
+  // MARK: For writers
+
+  /// Puts up this writer's gate, unless it is up.
   mutating func announce() throws(Errno) {
-    guard announced == nil else { return }
-    let gate = try FileDescriptorBox(
-      try FileDescriptor.openBeneath(
-        LeaseSite.gate, at: site.directory.rawValue, [.readOnly, .create, .nonBlocking],
-        mode: site.root.access.fileMode))
-    if try gate.descriptor.tryLock(.exclusive) { announced = gate }
+    if let announced, try announced.descriptor.status().links > 0 { return }
+    let nonce = Nonce.next()
+    let staged = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + nonce
+    let name = LeaseSite.lease + "/" + LeaseSite.waitingPrefix + nonce
+    let file = try site.root.createFile(staged, at: site.directory.rawValue)
+    // Free: nobody but a sweeper opens it, and that one removes it, so that the rename fails and
+    // the next look announces us.
+    _ = try file.tryLock(.exclusive)
+    try rename(staged, at: site.directory.rawValue, to: name, at: site.directory.rawValue)
+    announced = try Gate(name, file, ownAt: site)
   }
 
-  /// For a reader: whether no writer waits.
-  ///
-  /// The descriptor is kept from try to try: closing it wakes everybody else in the queue.
-  mutating func isOpen() throws(Errno) -> Bool {
-    guard let gate = try reopened() else { return true }
-    guard try gate.descriptor.tryLock(.shared) else {
-      blocking = gate
-      return false
-    }
+  /// Has the lease, or has given up: others may pass.
+  mutating func leave() {
     blocking = nil
+    announced = nil
+  }
+
+  // MARK: For readers
+
+  /// Whether no writer waits.
+  ///
+  /// The gate that was found closed is kept open from try to try: closing it would wake everybody
+  /// else in the queue.
+  mutating func isOpen() throws(Errno) -> Bool {
+    if let blocking {
+      guard try isAbandoned(blocking) else { return false }
+      self.blocking = nil
+    }
+    while let gate = try next() {
+      guard try isAbandoned(gate) else {
+        blocking = gate
+        return false
+      }
+    }
     return true
   }
 
-  private func reopened() throws(Errno) -> FileDescriptorBox? {
+  // Its writer has left, or died.
+  private func isAbandoned(_ gate: Gate) throws(Errno) -> Bool {
+    if try gate.descriptor.status().links == 0 { return true }
+    guard try gate.descriptor.tryLock(.shared) else { return false }
+    try remove(gate)
+    return true
+  }
+
+  private func next() throws(Errno) -> Gate? {
     do throws(Errno) {
-      let named = try fileStatus(LeaseSite.gate, at: site.directory.rawValue)
-      if let blocking, blocking.status.isSameFile(as: named) { return blocking }
-      return try FileDescriptorBox(
-        try FileDescriptor.openBeneath(
-          LeaseSite.gate, at: site.directory.rawValue, [.readOnly, .nonBlocking]))
+      let lease = try site.openLeaseDirectory()
+      for entry in try lease.entries() where entry.name.hasPrefix(LeaseSite.waitingPrefix) {
+        let name = LeaseSite.lease + "/" + entry.name.text
+        return try Gate(
+          name,
+          try FileDescriptor.openBeneath(
+            name, at: site.directory.rawValue, [.readOnly, .nonBlocking]))
+      }
+      return nil
     } catch {
+      // Left this moment; another look finds what else there is.
       guard error == .noSuchFile else { throw error }
       return nil
     }
   }
 
-  /// For a reader that found the gate locked: tells when the writer leaves it.
-  func watchQueue(_ signal: @escaping @Sendable () -> Void) throws(Errno) -> Watch? {
-    guard let blocking else { return nil }
-    return ChangeMonitor.shared.watchOpen(
-      blocking.descriptor, [.closedWithoutWriting, .attributes, .selfDeleted], signal)
-  }
-
-  /// For a reader: removes the gate of a writer that is stopped or has waited beyond any term.
-  mutating func takeAwayIfOverdue(
-    observed: inout Observed, now: ContinuousClock.Instant
-  ) throws(Errno) -> Bool {
-    guard let gate = blocking, try observed.undeclaredIsOverdue(gate.status, now: now) else {
-      return false
-    }
-    blocking = nil
+  private func remove(_ gate: Gate) throws(Errno) {
     do throws(Errno) {
-      try removeFile(LeaseSite.gate, at: site.directory.rawValue)
+      try removeFile(gate.name, at: site.directory.rawValue)
     } catch {
       guard error == .noSuchFile else { throw error }
     }
-    return true
   }
 
-  /// Has the lease, or has given up: others may pass.
-  mutating func leave() {
-    announced = nil
+  /// Tells when the writer leaves the gate that was found closed.
+  func watchQueue(_ signal: @escaping @Sendable () -> Void) -> Watch? {
+    guard let blocking else { return nil }
+    return ChangeMonitor.shared.watchOpen(
+      blocking.descriptor, [.closedWithoutWriting, .closedAfterWriting, .attributes], signal)
+  }
+
+  /// Removes the gate of a writer that is stopped, or that cannot be seen from here and has waited
+  /// beyond the standard term. One that runs leaves by itself, at its own deadline at the latest.
+  mutating func takeAwayIfOverdue(
+    observed: inout Observed, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    guard let gate = blocking, try observed.gateIsOverdue(gate.status, now: now) else {
+      return false
+    }
     blocking = nil
+    try remove(gate)
+    return true
   }
 }

@@ -9,7 +9,7 @@ import SystemCalls
 /// <directory>/lease/held/x-…, s-…   a holder's declaration; x holds what it will publish (rule 2)
 /// <directory>/lease/broken-<nonce>/ a lease that was taken away, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
-/// <directory>/lease/gate            writers that wait lock it; new readers queue behind them
+/// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
 /// <directory>/lease/taken.plist     who was last to take the lease away, and from whom
 /// ```
 final class LeaseSite: Sendable {
@@ -23,10 +23,10 @@ final class LeaseSite: Sendable {
 
   static let lease = "lease"
   static let held = "lease/held"
-  static let gate = "lease/gate"
   static let taken = "lease/taken.plist"
   static let brokenPrefix = "broken-"
   static let preparedPrefix = "prepared-"
+  static let waitingPrefix = "waiting-"
   static let cleanMark = "clean"
 
   init(

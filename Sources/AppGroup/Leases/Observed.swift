@@ -35,18 +35,31 @@ struct Observed {
     return nil
   }
 
-  /// The same for a lock that nobody declares: a gate, or a lease in its first moment.
-  mutating func undeclaredIsOverdue(
+  /// The same for a lock that nobody declares: a lease in its first moment, or a stranger's.
+  private mutating func undeclaredIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    guard let since = undeclaredSince else {
-      undeclaredSince = now
-      return false
-    }
-    let seen = since.duration(to: now)
+    let seen = undeclared(now: now)
     if seen >= LeaseTerm.standard { return true }
     guard seen >= LeaseRequest.grace else { return false }
     return try lockHolders(of: file).contains { ProcessStatus.of($0)?.isStopped == true }
+  }
+
+  /// The same for a gate, whose writer may wait as long as it likes if it is seen to run.
+  mutating func gateIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
+    if holders.isEmpty { return seen >= LeaseTerm.standard }
+    return holders.contains(where: \.isStopped)
+  }
+
+  private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {
+    let since = undeclaredSince ?? now
+    undeclaredSince = since
+    return since.duration(to: now)
   }
 
   /// The process that should be named to those who wait.

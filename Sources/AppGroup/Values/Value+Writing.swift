@@ -143,7 +143,10 @@ extension Value {
 extension Value {
   private func encode(_ value: PropertyListValue) throws -> [UInt8] {
     do throws(PropertyListError) {
-      return try value.binaryBytes()
+      let bytes = try value.binaryBytes()
+      // What no reader would accept within its limits is not published.
+      try PropertyListGuard.check(bytes)
+      return bytes
     } catch {
       throw AppGroupError(
         .unsupportedValue, "write the value", path: path, reason: error.description)

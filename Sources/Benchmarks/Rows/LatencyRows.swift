@@ -10,12 +10,12 @@ import SystemCalls
 enum LatencyRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("latency")
-    _ = try Paddle(bench.path + "/latency-raw", hears: "ping", sends: "pong")
+    _ = try Paddle(bench.path + "/latency", hears: "raw-ping", sends: "raw-pong")
     let other = try Worker(.echo, [bench.path + "/latency"])
-    let rawOther = try Worker(.rawEcho, [bench.path + "/latency-raw"])
+    let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
     let game = try Game(container)
-    let paddle = try Paddle(bench.path + "/latency-raw", hears: "pong", sends: "ping")
-    let count = bench.scaled(300)
+    let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
+    let count = bench.scaled(100)
     var tails: [[Double]] = [[], []]
     let results = try alternate(
       rounds: bench.rounds,
@@ -52,7 +52,7 @@ enum LatencyRows {
   }
 
   static func echoRaw(_ directory: String) throws {
-    let paddle = try Paddle(directory, hears: "ping", sends: "pong")
+    let paddle = try Paddle(directory, hears: "raw-ping", sends: "raw-pong")
     Output.line("ready")
     var last: UInt64 = 0
     // The main thread waits for pings only, so another one looks for the end of the game.

@@ -31,7 +31,7 @@ enum NamesRows {
     _ few: SharedContainer, _ many: SharedContainer, _ bench: Bench
   ) throws -> [[Double]] {
     let content = SharedCount.content(2)
-    let count = 8
+    let count = 4
     let values = [few.value("name-0"), many.value("name-0")]
     return try alternate(
       rounds: bench.shortRounds,

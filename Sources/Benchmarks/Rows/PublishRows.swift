@@ -5,11 +5,11 @@ import SystemCalls
 enum PublishRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("publish").value("value")
-    let raw = try RawValue(bench.path + "/publish-raw", "value")
-    let over = try RawValue(bench.path + "/publish-over", "value")
+    let raw = try RawValue(bench.path + "/publish", "raw")
+    let over = try RawValue(bench.path + "/publish", "raw-over")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
-    let count = 8
+    let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
@@ -17,7 +17,7 @@ enum PublishRows {
         { try nanosecondsPerRun(count) { try raw.publish(theirs) } },
       ])
     let slow = try alternate(
-      rounds: bench.rounds * 4,
+      rounds: bench.rounds * 2,
       [
         { try nanosecondsPerRun(count) { try value.replace(with: ours) } },
         { try nanosecondsPerRun(count) { try over.publishByRenamingOver(theirs) } },
@@ -35,7 +35,7 @@ enum PublishRows {
 
   static func measureDurable(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("durable").value("value")
-    let raw = try RawValue(bench.path + "/durable-raw", "value")
+    let raw = try RawValue(bench.path + "/durable", "raw")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
     let count = bench.scaled(30)

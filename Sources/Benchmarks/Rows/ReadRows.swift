@@ -5,7 +5,7 @@ import SystemCalls
 enum ReadRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("read").value("value")
-    let raw = try RawValue(bench.path + "/read-raw", "value")
+    let raw = try RawValue(bench.path + "/read", "raw")
     try value.replace(with: SharedCount.content(7))
     try raw.publish(RawValue.content(7))
     let count = 60

@@ -8,16 +8,16 @@ enum UpdateRows {
 
   static func measureAlone(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("update").value("count")
-    let raw = try RawValue(bench.path + "/update-raw", "count")
-    let over = try RawValue(bench.path + "/update-over", "count")
-    let count = 8
+    let raw = try RawValue(bench.path + "/update", "raw")
+    let over = try RawValue(bench.path + "/update", "raw-over")
+    let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
         { try nanosecondsPerRun(count) { try SharedCount.increment(value) } },
         { try nanosecondsPerRun(count) { try raw.increment() } },
       ])
-    let slowRounds = bench.rounds * 4
+    let slowRounds = bench.rounds * 2
     let slow = try alternate(
       rounds: slowRounds,
       [
@@ -40,14 +40,14 @@ enum UpdateRows {
 
   static func measureContended(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("update-8").value("count")
-    let raw = try RawValue(bench.path + "/update-8-raw", "count")
+    let raw = try RawValue(bench.path + "/update-8", "raw")
     try value.replace(with: SharedCount.content(0))
     try raw.publish(RawValue.content(0))
     let ours = try (0..<processes).map { _ in
       try Worker(.increment, [bench.path + "/update-8", "count"])
     }
     let floor = try (0..<processes).map { _ in
-      try Worker(.rawIncrement, [bench.path + "/update-8-raw", "count"])
+      try Worker(.rawIncrement, [bench.path + "/update-8", "raw"])
     }
     var counts = [[Double]](repeating: [Double](repeating: 0, count: processes), count: 2)
     func round(_ workers: [Worker], _ which: Int) throws -> Double {

@@ -6,7 +6,7 @@ struct Leftovers {
 
   /// What may be in the directory of a value or notification.
   private static let belongs: Set<String> = [
-    "value.plist", "state.plist", "lease", "lease/held", "lease/held/clean", "lease/gate",
+    "value.plist", "state.plist", "lease", "lease/held", "lease/held/clean",
     "lease/taken.plist",
   ]
 

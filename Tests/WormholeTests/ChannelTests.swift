@@ -1,0 +1,125 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+import Wormhole
+
+@Suite("A channel")
+struct ChannelTests {
+  struct Ticket: Codable, Sendable, Equatable {
+    var film: String
+    var seats: [Int]
+  }
+
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  @Test("keeps the latest message, of any Codable type, as exactly its property list")
+  func latest() async throws {
+    let tickets = Channel<Ticket>("tickets", in: container)
+    #expect(try await tickets.latest() == nil)
+    try await tickets.send(Ticket(film: "Metropolis", seats: [7, 8]))
+    #expect(try await tickets.latest() == Ticket(film: "Metropolis", seats: [7, 8]))
+    #expect(
+      try await container.value("tickets").read() == ["film": "Metropolis", "seats": [7, 8]])
+    let number = Channel<Int>("number", in: container)
+    try await number.send(5, durability: .durable)
+    #expect(try await container.value("number").read() == 5)
+    try await tickets.clear()
+    #expect(try await tickets.latest() == nil)
+  }
+
+  @Test("refuses what is no such message with an error, and goes on with the next")
+  func wrongShape() async throws {
+    let tickets = Channel<Ticket>("tickets", in: container)
+    let messages = try tickets.messages()
+    try await container.value("tickets").replace(with: "not a ticket")
+    await #expect(throws: AppGroupError.self) { try await tickets.latest() }
+    var iterator = messages.makeAsyncIterator()
+    let first = await iterator.next()
+    #expect(throws: AppGroupError.self) { try first?.message }
+    try await tickets.send(Ticket(film: "M", seats: []))
+    let second = await iterator.next()
+    #expect(try second?.message.film == "M")
+  }
+
+  @Test("tells a listener its own echo from what others send")
+  func provenance() async throws {
+    let mine = Channel<Int>("n", in: container)
+    let others = Channel<Int>("n", in: container)
+    var iterator = try mine.messages().makeAsyncIterator()
+    try await mine.send(1)
+    let echo = await iterator.next()
+    #expect(try echo?.message == 1)
+    #expect(echo?.isOwn == true)
+    try await others.send(2)
+    let theirs = await iterator.next()
+    #expect(try theirs?.message == 2)
+    #expect(theirs?.isOwn == false)
+    try await mine.update { $0 = ($0 ?? 0) + 1 }
+    let updated = await iterator.next()
+    #expect(try updated?.message == 3)
+    #expect(updated?.isOwn == true)
+    let process = try Participant(directory.path)
+    #expect(try process.ask("set n 9") == "done")
+    let foreign = await iterator.next()
+    #expect(try foreign?.message == 9)
+    #expect(foreign?.isOwn == false)
+  }
+
+  @Test("has any number of listeners, each of which may begin with the current message")
+  func severalListeners() async throws {
+    let channel = Channel<Int>("n", in: container)
+    try await channel.send(1)
+    var current = try channel.messages(startsWithCurrent: true).makeAsyncIterator()
+    var later = try channel.messages().makeAsyncIterator()
+    #expect(try await current.next()?.message == 1)
+    try await channel.send(2)
+    #expect(try await current.next()?.message == 2)
+    #expect(try await later.next()?.message == 2)
+    try await channel.clear()
+    try await channel.send(3)
+    #expect(try await later.next()?.message == 3, "a cleared message is no message")
+  }
+
+  @Test("loses no update, of tasks or of processes")
+  func updates() async throws {
+    let channel = Channel<Int>("n", in: container)
+    let process = try Participant(directory.path)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<20 { try await channel.update { $0 = ($0 ?? 0) + 1 } }
+        }
+      }
+      for _ in 0..<40 {
+        let answer = try process.ask("add n 1")
+        #expect(answer == "done")
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await channel.latest() == 200)
+    let before = try await container.value("n").snapshot().version
+    try await channel.update { _ in }
+    #expect(try await container.value("n").snapshot().version == before, "nothing was changed")
+    try await channel.update { $0 = nil }
+    #expect(try await channel.latest() == nil)
+  }
+
+  @Test("ends a listener with its task")
+  func cancellation() async throws {
+    let messages = try Channel<Int>("n", in: container).messages()
+    let task = Task {
+      for await _ in messages {}
+      return true
+    }
+    task.cancel()
+    #expect(await task.value)
+  }
+}

@@ -1,0 +1,207 @@
+import AppGroup
+import Dispatch
+import Foundation
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+import Wormhole
+
+/// What a listener was told, in a form that can be compared.
+final class Told: Sendable {
+  private let messages = Mutex<[String]>([])
+  @MainActor func add(_ message: Any?) {
+    dispatchPrecondition(condition: .onQueue(.main))
+    let text = message.map { "\($0)" } ?? "nil"
+    messages.withLock { $0.append(text) }
+  }
+  var all: [String] { messages.withLock { $0 } }
+}
+
+final class Errors: Sendable {
+  private let errors = Mutex<[String]>([])
+  func add(_ error: any Error) { errors.withLock { $0.append("\(error)") } }
+  var all: [String] { errors.withLock { $0 } }
+}
+
+/// The rules are those of MMWormhole 2.0's source and of its own tests, but for its bugs.
+@Suite("MMWormhole")
+struct MMWormholeTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let wormhole: MMWormhole
+  let told = Told()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    wormhole = MMWormhole(container: container, optionalDirectory: "wormhole")
+  }
+
+  @Test("keeps the latest message of an identifier, which reading does not remove")
+  func latest() {
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    wormhole.passMessageObject(["number": 1], identifier: "a")
+    wormhole.passMessageObject(["number": 2, "text": "é", "list": [1.5, true]], identifier: "a")
+    for _ in 0..<2 {
+      let message = wormhole.message(withIdentifier: "a") as? [String: Any]
+      #expect(message?["number"] as? Int == 2)
+      #expect(message?["text"] as? String == "é")
+      #expect((message?["list"] as? [Any])?.first as? Double == 1.5)
+    }
+    wormhole.passMessageObject(nil, identifier: nil)
+    wormhole.passMessageObject("x", identifier: nil)
+    #expect(wormhole.message(withIdentifier: nil) == nil)
+  }
+
+  @Test("calls the listener on the main queue, in the passing process, too")
+  func selfDelivery() throws {
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.passMessageObject("one", identifier: "a")
+    try eventually("it is heard") { told.all == ["one"] }
+    wormhole.passMessageObject("one", identifier: "a")
+    try eventually("the same message is heard again") { told.all == ["one", "one"] }
+  }
+
+  @Test("hears another process: one that only knows the container")
+  func otherProcess() throws {
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    let other = try Participant(directory.path)
+    #expect(try other.ask("set wormhole/a 7") == "done")
+    try eventually("it is heard") { told.all == ["7"] }
+    #expect(wormhole.message(withIdentifier: "a") as? Int == 7)
+  }
+
+  @Test("hears nil for a nil message, not the one before")
+  func nilMessage() throws {
+    wormhole.passMessageObject("old", identifier: "a")
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.passMessageObject(nil, identifier: "a")
+    try eventually("nil is heard") { told.all == ["nil"] }
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+  }
+
+  @Test("hears the last of a burst, and nothing older after it")
+  func burst() throws {
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    for number in 1...100 { wormhole.passMessageObject(number, identifier: "a") }
+    try eventually("the last one is heard") { told.all.last == "100" }
+    let numbers = told.all.compactMap { Int($0) }
+    #expect(numbers == numbers.sorted() && numbers.count <= 100)
+  }
+
+  @Test("has one listener an identifier: a second replaces it, nil and stop remove it")
+  func oneListener() throws {
+    let second = Told()
+    let witness = Told()
+    let other = MMWormhole(container: container, optionalDirectory: "wormhole")
+    other.listenForMessage(withIdentifier: "a") { witness.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { second.add($0) }
+    wormhole.passMessageObject(1, identifier: "a")
+    try eventually("the second hears") { second.all == ["1"] && witness.all == ["1"] }
+    #expect(told.all == [])
+    wormhole.stopListeningForMessage(withIdentifier: "a")
+    wormhole.passMessageObject(2, identifier: "a")
+    try eventually("another wormhole's goes on") { witness.all == ["1", "2"] }
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a", listener: nil)
+    wormhole.passMessageObject(3, identifier: "a")
+    try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
+    #expect(second.all == ["1"] && told.all == [])
+  }
+
+  @Test("ends its listeners when it goes away")
+  func deallocation() throws {
+    let witness = Told()
+    wormhole.listenForMessage(withIdentifier: "a") { witness.add($0) }
+    var other: MMWormhole? = MMWormhole(container: container, optionalDirectory: "wormhole")
+    other?.listenForMessage(withIdentifier: "a") { told.add($0) }
+    other = nil
+    wormhole.passMessageObject(1, identifier: "a")
+    try eventually("the one that is left hears") { witness.all == ["1"] }
+    #expect(told.all == [])
+  }
+
+  @Test("removes messages without telling listeners, all of them only within its directory")
+  func clears() throws {
+    let whole = MMWormhole(container: container)
+    wormhole.passMessageObject(1, identifier: "a")
+    wormhole.passMessageObject(2, identifier: "b/c")
+    whole.passMessageObject(3, identifier: "a")
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.clearMessageContents(forIdentifier: "a")
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    whole.clearAllMessageContents()
+    #expect(whole.message(withIdentifier: "a") as? Int == 3, "no directory was given")
+    #expect(wormhole.message(withIdentifier: "b/c") as? Int == 2, "a slash is just a character")
+    wormhole.clearAllMessageContents()
+    #expect(wormhole.message(withIdentifier: "b/c") == nil)
+    #expect(whole.message(withIdentifier: "a") as? Int == 3)
+    wormhole.passMessageObject(4, identifier: "a")
+    try eventually("only the message is heard") { told.all == ["4"] }
+  }
+
+  @Test("of another group or directory is never heard")
+  func namespaces() throws {
+    let elsewhere = try TemporaryDirectory()
+    let otherGroup = MMWormhole(
+      container: try elsewhere.container(), optionalDirectory: "wormhole")
+    let otherDirectory = MMWormhole(container: container, optionalDirectory: "other")
+    let others = Told()
+    otherGroup.listenForMessage(withIdentifier: "a") { others.add($0) }
+    otherDirectory.listenForMessage(withIdentifier: "a") { others.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    for message in [1, nil, 2] as [Int?] { wormhole.passMessageObject(message, identifier: "a") }
+    try eventually("it is heard") { told.all.last == "2" }
+    #expect(others.all == [])
+  }
+
+  @Test("reports what fails to its error handler instead of dropping it")
+  func failures() throws {
+    let errors = Errors()
+    wormhole.errorHandler = { errors.add($0) }
+    wormhole.passMessageObject(NSObject(), identifier: "a")
+    #expect(errors.all.count == 1, "not a property list")
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    #expect(errors.all.count == 2 && errors.all[1].contains("value.plist"), "\(errors.all)")
+    let nowhere = MMWormhole(applicationGroupIdentifier: nil, optionalDirectory: nil)
+    nowhere.errorHandler = { errors.add($0) }
+    nowhere.passMessageObject(1, identifier: "a")
+    nowhere.listenForMessage(withIdentifier: "a") { told.add($0) }
+    #expect(errors.all.count == 4)
+  }
+
+  @Test("stores messages wherever its messenger does, and announces what it is told to")
+  func customMessenger() throws {
+    let messenger = Memory()
+    wormhole.wormholeMessenger = messenger
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.passMessageObject("one", identifier: "a")
+    try eventually("it is heard") { told.all == ["one"] }
+    #expect(wormhole.message(withIdentifier: "a") as? String == "one")
+    #expect(try container.value("wormhole/a").read() == nil, "nothing is stored in the container")
+    wormhole.passMessageObject("quiet", identifier: "quiet")
+    wormhole.clearMessageContents(forIdentifier: "a")
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    wormhole.clearAllMessageContents()
+    #expect(wormhole.message(withIdentifier: "quiet") == nil)
+  }
+
+  private final class Memory: MMWormholeTransiting {
+    private let messages = Mutex<[String: String]>([:])
+    func writeMessageObject(_ messageObject: Any?, forIdentifier identifier: String?) -> Bool {
+      messages.withLock { $0[identifier ?? ""] = messageObject as? String }
+      return identifier != "quiet"
+    }
+    func messageObject(forIdentifier identifier: String?) -> Any? {
+      messages.withLock { $0[identifier ?? ""] }
+    }
+    func deleteContent(forIdentifier identifier: String?) {
+      messages.withLock { $0[identifier ?? ""] = nil }
+    }
+    func deleteContentForAllMessages() { messages.withLock { $0 = [:] } }
+  }
+}
