@@ -19,7 +19,7 @@ struct InspectionTests {
     mkdir -p held/lease/held/in-the-way
     mkfifo held/lease/prepared-1 held/lease/broken-1 held/lease/held/x-1
     (cd held && touch $(seq 3000))
-    ln -s / "$C/quarantine"
+    mkdir "$T/elsewhere" && ln -s "$T/elsewhere" "$C/quarantine"
     mkfifo "$C/notifications"
     printf 'name with a\\nline' | xargs -0 touch
 
@@ -67,6 +67,7 @@ struct InspectionTests {
     let outcome = try session.shell(script)
     #expect(outcome.output == "mended\n", "\(outcome)\n\(session.listing)")
     #expect(try session.shell("wormhole send held 2 && wormhole read held").output == "2\n")
+    #expect(try session.shell("ls -A \"$T/elsewhere\"").output == "")
   }
 
   @Test("The sweep leaves alone what somebody is still at")
@@ -85,4 +86,45 @@ struct InspectionTests {
     #expect(outcome.output.contains(".new-1"), "\(outcome)")
     #expect(outcome.output.hasSuffix("1\n"), "\(outcome)")
   }
+
+  @Test(
+    "Without watches listeners poll and say so, and doctor tells which limit to raise",
+    .enabled(if: UserNamespaces.arePossible, "needs user namespaces"))
+  func polling() throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      echo 0 >/proc/sys/user/max_inotify_instances
+      wormhole send seats 1
+      start listen seats --count 1 --timeout 20 || echo "$word"
+      wormhole send seats 2
+      finish
+      start notify wait doors --count 1 --timeout 20 || echo "$word"
+      wormhole notify post doors
+      finish
+      wormhole doctor
+      """, with: UserNamespaces.wrapper)
+    let lines = outcome.output.split(separator: "\n")
+    #expect(lines.contains("2") && lines.contains("doors"), "\(outcome)")
+    #expect(outcome.output.contains("\"seats\" is looked at five times a second"), "\(outcome)")
+    #expect(outcome.output.contains("sysctl fs.inotify.max_user_instances="), "\(outcome)")
+    #expect(outcome.status == 1, "\(outcome)")
+  }
+}
+
+/// Whether a limit of the kernel can be lowered for a script alone, and how.
+enum UserNamespaces {
+  static let wrapper = ["unshare", "--map-root-user"]
+
+  static let arePossible: Bool = {
+    do {
+      let trial = try Session().shell(
+        "echo 0 >/proc/sys/user/max_inotify_instances", with: wrapper)
+      if trial.status != 0 { print("skipped: no user namespaces here: \(trial.errors)") }
+      return trial.status == 0
+    } catch {
+      print("skipped: no user namespaces here: \(error)")
+      return false
+    }
+  }()
 }

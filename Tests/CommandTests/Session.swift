@@ -29,7 +29,7 @@ struct Session {
     start() {
       mkfifo "$T/gate" && { wormhole "$@" 2>"$T/gate" & } && pid=$!
       exec 3<"$T/gate"
-      read word <&3 && test "$word" = listening
+      read -r word <&3 && test "$word" = listening
     }
     finish() {
       wait "$pid"; ended=$?; cat <&3 >&2; rm "$T/gate"; return $ended

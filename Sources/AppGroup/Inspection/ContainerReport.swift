@@ -91,7 +91,7 @@ extension ContainerReport {
 
   /// Something that nobody needs any more.
   public struct Leftover: Sendable {
-    /// What it is.
+    /// How it came about.
     public enum Kind: String, Sendable {
       /// A lease that was taken away and not removed to the end.
       case brokenLease
@@ -103,7 +103,9 @@ extension ContainerReport {
       case abandonedCreation
     }
 
+    /// What it is.
     public let kind: Kind
+    /// Where it is.
     public let path: String
     /// Whose lease to take before it is removed.
     let owner: (kind: NameKind, identifier: String)?
@@ -111,13 +113,17 @@ extension ContainerReport {
 
   /// Something that was put aside.
   public struct QuarantinedFile: Sendable {
+    /// Where it is now.
     public let path: String
+    /// Its size.
     public let bytes: Int64
+    /// When it was published.
     public let modified: Date
   }
 
   /// Something that is none of the container's.
   public struct ForeignEntry: Sendable {
+    /// Where it is.
     public let path: String
     /// Whether a value cannot be written as long as it is there.
     public let isInTheWay: Bool
@@ -125,6 +131,7 @@ extension ContainerReport {
 
   /// Something that somebody else owns, or could change.
   public struct LooseEntry: Sendable {
+    /// Where it is.
     public let path: String
     /// The owner's number.
     public let owner: UInt32

@@ -20,11 +20,12 @@ final class DemoProcess {
   init(
     _ program: String, _ arguments: [String], variables: [String] = []
   ) throws {
-    let ours = Program.environment.filter { !$0.hasPrefix("WORMHOLE_") }
+    let environment = Program.environment(with: variables)
+      .filter { !$0.hasPrefix("WORMHOLE_") }
     let pipe = try makePipe()
     process = ChildBox(
       try ChildProcess(
-        program, arguments, environment: variables + ours, output: pipe.write.rawValue,
+        program, arguments, environment: environment, output: pipe.write.rawValue,
         errors: pipe.write.rawValue))
     output = pipe.takeRead()
   }

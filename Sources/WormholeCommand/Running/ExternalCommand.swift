@@ -23,7 +23,7 @@ struct ExternalCommand: Sendable {
   ) throws -> Outcome {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
-      let environment = variables + Program.environment
+      let environment = Program.environment(with: variables)
       guard collectsOutput else {
         let child = try ChildProcess(
           words[0], Array(words.dropFirst()), environment: environment,
@@ -62,5 +62,14 @@ extension ChildProcess {
     while true {
       if let termination = try wait(until: .now + .seconds(3_600)) { return termination }
     }
+  }
+}
+
+extension Program {
+  /// The whole environment with variables, given as "NAME=value", added or replaced: of two with
+  /// one name some programs see the first and others the last.
+  static func environment(with variables: [String]) -> [String] {
+    let names = variables.map { $0.prefix { $0 != "=" } + "=" }
+    return environment.filter { entry in !names.contains { entry.hasPrefix($0) } } + variables
   }
 }

@@ -1,0 +1,71 @@
+import Testing
+
+@testable import AppGroup
+@testable import WormholeCommand
+
+/// What a test cannot bring about with files alone: limits nearly used up, other users and machines.
+@Suite("A report's figures become findings with a command")
+struct FindingsTests {
+  private func report(_ change: (inout ContainerReport) -> Void) -> ContainerReport {
+    var report = ContainerReport(path: "/c")
+    report.watches.maximumWatches = 1_000
+    report.watches.maximumInstances = 128
+    change(&report)
+    return report
+  }
+
+  private func findings(_ change: (inout ContainerReport) -> Void) -> [Finding] {
+    Findings.of(report(change), options: "--container /c")
+  }
+
+  @Test("Limits are told from nine tenths on, with twice as much to set")
+  func limits() {
+    #expect(findings { _ in }.isEmpty)
+    #expect(findings { $0.watches.watches = 899 }.isEmpty)
+    #expect(
+      findings { $0.watches.watches = 900 }.map(\.command)
+        == ["sysctl fs.inotify.max_user_watches=2000"])
+    #expect(
+      findings { $0.watches.instances = 128 }.map(\.command)
+        == ["sysctl fs.inotify.max_user_instances=256"])
+    let names = findings { report in
+      report.values = (0..<950).map { .init(identifier: "\($0)", path: "/c/values/\($0)") }
+    }
+    #expect(names.map(\.command) == ["sysctl fs.inotify.max_user_watches=2000"])
+    #expect(names.first?.what.contains("950 names") == true)
+  }
+
+  @Test("A network file system is told")
+  func network() {
+    let found = findings { $0.networkFileSystem = "nfs" }
+    #expect(found.map(\.kind) == [.networkFileSystem])
+    #expect(found.first?.what.contains("nfs") == true)
+  }
+
+  @Test("Another user's file is told with the command that gives it back")
+  func owner() {
+    let found = findings { report in
+      report.looseEntries = [
+        .init(path: "/c/it's", owner: 4711, permissions: 0o600, isForeign: true)
+      ]
+    }
+    #expect(found.map(\.kind) == [.foreignOwner])
+    #expect(found.first?.command?.hasSuffix(#"'/c/it'\''s'"#) == true)
+  }
+
+  @Test("A holder that takes too long is told, and nothing need be done")
+  func overdue() {
+    let holder = LeaseHolder(
+      processID: 4711, program: "daemon", state: .running, held: .seconds(3))
+    let found = findings { report in
+      report.leases = [
+        .init(
+          identifier: "seats", path: "/c/values/seats/value.plist", holder: holder,
+          term: .seconds(2), overdue: .termPassed)
+      ]
+    }
+    #expect(found.map(\.kind) == [.overdueLease])
+    #expect(found.first?.what.contains("process 4711 (daemon), running, since 3.0 s") == true)
+    #expect(found.first?.command == nil)
+  }
+}
