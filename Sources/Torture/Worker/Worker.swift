@@ -127,6 +127,7 @@ final class Worker {
     } else {
       terms.disturbance = .random(using: &random)
       terms.disturbance.pause = random.milliseconds(5...25)
+      terms.disturbance.stopsInClosure = random.chance(8)
     }
     try increment(Workload.counters[0], terms)
   }
