@@ -10,11 +10,17 @@ struct Run {
     bench = try Bench(under: options.directory, isQuick: options.isQuick)
   }
 
+  private static var hint: String {
+    "; --directory /dev/shm shows the same on tmpfs, where there is one"
+  }
+
   func all() throws {
     let groups = RowGroup.all.filter {
       options.only.isEmpty || options.only.contains($0.name)
     }
-    if !options.asJSON { Output.line("in \(bench.path) (\(try bench.fileSystemName()))") }
+    if !options.asJSON {
+      Output.line("in \(bench.path) (\(try bench.fileSystemName())\(Self.hint))")
+    }
     var rows: [Row] = []
     for group in groups {
       Output.progress("measuring \(group.name) …")

@@ -60,13 +60,13 @@ struct TortureRun {
       Check(
         promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
         evidence: chaos.failures + restless))
-    checks.append(try Leftovers(container: directory.container).check())
+    checks.append(try Leftovers(path: directory.container).check(after: container.sweep()))
     return Report(records: records, counts: chaos.counts, checks: checks)
   }
 }
 
-/// One more change of every value, when no worker works any more: what observers must be told in
-/// the end, and by which the leases' next holder removes what dead ones left.
+/// One more change of every value, when no worker works any more: what observers must be told in the
+/// end.
 struct FinalChanges {
   private(set) var operations: [Operation] = []
   private(set) var last: [String: Histories.Value] = [:]
@@ -89,8 +89,6 @@ struct FinalChanges {
           process: process, key: key, call: .update(from: from, to: to), invocation: beginning,
           outcome: .completed(.done, at: bootTimeNanoseconds())))
       last[key] = to
-      // The same again: a durable replacement also removes what others prepared and abandoned.
-      try container.value(key).replace(with: Content.make(to, for: key), durability: .durable)
     }
     try end(container, next + 1, process)
   }

@@ -53,8 +53,8 @@ final class Chaos {
       for worker in workers { try attend(worker, now: now) }
       if now >= nextAction {
         try act(now: now)
-        // About a quarter of the workers is stopped at any time.
-        nextAction = now + random.milliseconds(30...150) * 6 / options.processes
+        // About an eighth of the workers is stopped at any time.
+        nextAction = now + random.milliseconds(40...250) * 6 / options.processes
       }
       showProgress()
       pauseThread(.milliseconds(5))
@@ -71,7 +71,7 @@ final class Chaos {
       if status?.isStopped == true {
         // In the middle of something: long enough to be overtaken (a stopped process keeps its
         // lease for 50 ms), or just too short for that.
-        let pause = random.milliseconds(random.chance(25) ? 0...60 : 80...200)
+        let pause = random.milliseconds(random.chance(25) ? 0...60 : 100...300)
         noteStop(worker, "stopped itself", until: now + pause)
       }
       return

@@ -1,8 +1,9 @@
+import AppGroup
 import SystemCalls
 
-/// Whether the container holds nothing but what belongs there, after one more change of every value.
+/// Whether a swept container holds nothing but what belongs there.
 struct Leftovers {
-  let container: String
+  let path: String
 
   /// What may be in the directory of a value or notification.
   private static let belongs: Set<String> = [
@@ -10,29 +11,29 @@ struct Leftovers {
     "lease/taken.plist",
   ]
 
-  func check() throws -> Check {
-    var evidence: [String] = []
+  func check(after sweep: SharedContainer.SweepReport) throws -> Check {
+    var evidence = sweep.failures.map { "the sweep: \($0)" }
     var directories = 0
-    for entry in try entries(container) {
+    for entry in try entries(path) {
       guard ["container.plist", "values", "notifications"].contains(entry) else {
         evidence.append(entry)
         continue
       }
       guard entry != "container.plist" else { continue }
-      for name in try entries(container + "/" + entry) {
+      for name in try entries(path + "/" + entry) {
         directories += 1
         evidence += try strangers(entry + "/" + name)
       }
     }
     return Check(
-      promise: "nothing is left over after the next change",
-      extent: "\(directories) directories",
-      evidence: evidence.prefix(5).map { "\(container)/\($0)" })
+      promise: "nothing is left over after a sweep",
+      extent: "\(directories) directories, \(sweep.removed.count) leftovers removed",
+      evidence: Array(evidence.prefix(5)))
   }
 
   private func strangers(_ name: String) throws -> [String] {
     var bells = 0
-    return try tree(container + "/" + name, "").filter { path in
+    return try tree(path + "/" + name, "").filter { path in
       if name.hasPrefix("notifications/"), path.hasPrefix("bell-") {
         bells += 1
         return bells > 1

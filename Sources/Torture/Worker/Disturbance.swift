@@ -25,15 +25,9 @@ struct Disturbance: Sendable {
   }
 
   /// Runs an operation, and interrupts it if this disturbance says so.
-  ///
-  /// - Parameter renames: whether the operation uses a plain rename even if it takes nothing away.
-  func during<Result>(
-    renames: Bool = false, _ operation: () throws -> Result
-  ) throws -> Result {
+  func during<Result>(_ operation: () throws -> Result) throws -> Result {
     #if DEBUG
-      if let interruption, !renames || interruption.place != .afterTakingAway {
-        return try interruption.during(operation)
-      }
+      if let interruption { return try interruption.during(operation) }
     #endif
     return try operation()
   }
@@ -49,8 +43,7 @@ struct Interruption: Sendable {
     case beforePublishing
     /// Just after a rename.
     case afterRename
-    /// The same in an operation that itself renames in another way, so that it can only be the taking
-    /// away of a lease: it is moved aside and not yet removed (rule 4).
+    /// A lease that was taken away is moved aside, and not yet removed (rule 4).
     case afterTakingAway
     /// Before the system call of that number.
     case call(Int)
@@ -62,12 +55,12 @@ struct Interruption: Sendable {
   static func random(using random: inout SeededGenerator) -> Interruption? {
     let place: Place
     switch Int.random(in: 0..<1_000, using: &random) {
-    case 0..<25: place = .beforeDeclaring
-    case 25..<35: place = .beforePublishing
-    case 35..<40: place = .afterRename
-    case 40..<60: place = .call(Int.random(in: 0..<40, using: &random))
+    case 0..<10: place = .beforeDeclaring
+    case 10..<20: place = .beforePublishing
+    case 20..<25: place = .afterRename
+    case 25..<45: place = .call(Int.random(in: 0..<40, using: &random))
     // Few operations take a lease away, so most of these come to nothing.
-    case 60..<360: place = .afterTakingAway
+    case 45..<345: place = .afterTakingAway
     default: return nil
     }
     return Interruption(place: place, isFatal: random.chance(10))
@@ -75,16 +68,12 @@ struct Interruption: Sendable {
 
   #if DEBUG
     func during<Result>(_ operation: () throws -> Result) throws -> Result {
-      // Nil once it has happened.
-      let isArmed = Mutex<Bool?>(false)
+      let trail = Mutex(Trail())
       let plan = Faults.Plan { call, index in
-        isArmed.withLock { armed in
-          guard let wasArmed = armed else { return .proceed }
-          guard place.isHere(call, index, isArmed: wasArmed) else {
-            armed = wasArmed || place.arms(call)
-            return .proceed
-          }
-          armed = nil
+        trail.withLock { trail in
+          defer { trail.append(call) }
+          guard !trail.isOver, trail.isAt(place, call, index) else { return .proceed }
+          trail.isOver = true
           return isFatal ? .die : .stop
         }
       }
@@ -94,20 +83,27 @@ struct Interruption: Sendable {
 }
 
 #if DEBUG
-  extension Interruption.Place {
-    fileprivate func arms(_ call: SystemCall) -> Bool {
-      switch self {
-      case .beforeDeclaring: call == .flock
-      case .afterRename, .afterTakingAway: call == .renameat
-      case .beforePublishing, .call: false
-      }
+  /// The calls of an operation so far: by them a place is recognised.
+  private struct Trail {
+    private var last: SystemCall?
+    private var secondToLast: SystemCall?
+    /// One interruption is enough.
+    var isOver = false
+
+    mutating func append(_ call: SystemCall) {
+      secondToLast = last
+      last = call
     }
 
-    fileprivate func isHere(_ call: SystemCall, _ index: Int, isArmed: Bool) -> Bool {
-      switch self {
-      case .beforeDeclaring: isArmed && call == .openat
+    func isAt(_ place: Interruption.Place, _ call: SystemCall, _ index: Int) -> Bool {
+      switch place {
+      // Whoever has got the lock takes one look into the lease's directory; who waits, takes two.
+      case .beforeDeclaring:
+        call == .openat && last == .getdents64 && secondToLast != .getdents64
       case .beforePublishing: call == .renameat2
-      case .afterRename, .afterTakingAway: isArmed
+      case .afterRename: last == .renameat
+      // A breaker looks once more whether the name is still that lease's.
+      case .afterTakingAway: last == .renameat && secondToLast == .fstatat
       case .call(let number): index == number
       }
     }

@@ -33,7 +33,7 @@ struct Operations {
       Workload.isLarge(key) ? "large " + kind : kind, key, .write(number),
       patience: terms.patience
     ) {
-      _ = try terms.disturbance.during(renames: true) {
+      _ = try terms.disturbance.during {
         try container.value(key).replace(
           with: Content.make(number, for: key), durability: terms.durability,
           until: terms.deadline)
@@ -44,7 +44,7 @@ struct Operations {
 
   func remove(_ key: String, _ terms: Terms) throws {
     _ = try recorder.perform("remove", key, .remove, patience: terms.patience) {
-      _ = try terms.disturbance.during(renames: true) {
+      _ = try terms.disturbance.during {
         try container.value(key).remove(until: terms.deadline)
       }
       return .done

@@ -33,7 +33,7 @@ final class Worker {
   func run() throws {
     try beginObserving()
     while bootTimeNanoseconds() < arguments.end {
-      try step()
+      if isRush { try rush() } else { try step() }
       pauseThread(.microseconds(Int.random(in: 0..<2_000, using: &random)))
     }
     try finish()
@@ -112,13 +112,24 @@ final class Worker {
   }
 
   private func increment(_ key: String, _ terms: Operations.Terms) throws {
-    var terms = terms
-    // One that is overtaken before it declares itself does not dawdle: without rule 2 its change
-    // would collide with its successor's while that one still works.
-    if key == Workload.busy, terms.disturbance.interruption?.place != .beforeDeclaring {
-      terms.disturbance.pause = random.milliseconds(2...10)
-    }
     try operations.update("increment", key, terms) { ($0 ?? 0) + 1 }
+  }
+
+  /// For a part of each second all workers want the same lease, and hold it for a while: whoever is
+  /// stopped is overtaken, and comes back while a successor is in the middle of its work.
+  private var isRush: Bool { bootTimeNanoseconds() % 1_000_000_000 < 400_000_000 }
+
+  private func rush() throws {
+    var terms = Operations.Terms()
+    if random.chance(14) {
+      // Without rule 2 its change collides with its successor's, if it does not dawdle.
+      terms.disturbance.interruption = Interruption(place: .beforeDeclaring, isFatal: false)
+    } else {
+      terms.disturbance = .random(using: &random)
+      terms.disturbance.pause = random.milliseconds(5...25)
+      terms.disturbance.stopsInClosure = random.chance(8)
+    }
+    try increment(Workload.counters[0], terms)
   }
 
   private func update(

@@ -1,0 +1,78 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("The torture program")
+struct TortureProgramTests {
+  private struct Outcome {
+    let status: Termination?
+    let output: String
+  }
+
+  /// Runs it for some seconds; TORTURE_SEED repeats the choices of an earlier run.
+  private func run(_ seconds: Int, _ more: [String] = []) throws -> Outcome {
+    let directory = try TemporaryDirectory()
+    let seed = Program.environment("TORTURE_SEED") ?? "\(UInt64.random(in: 0...999_999))"
+    let arguments = ["--seconds", "\(seconds)", "--seed", seed, "--directory", directory.path]
+    let pipe = try makePipe()
+    let child = try ChildProcess(
+      BuiltProgram.path("torture"), arguments + more, output: pipe.write.rawValue)
+    let output = pipe.takeRead()
+    var bytes: [UInt8] = []
+    let deadline = ContinuousClock.now + .seconds(90)
+    while try waitReadable([output.descriptor.rawValue], until: deadline)[0] {
+      let some = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+      if some.isEmpty { break }
+      bytes += some
+    }
+    return Outcome(
+      status: try child.wait(until: deadline), output: String(decoding: bytes, as: UTF8.self))
+  }
+
+  @Test("finds nothing against the leases as they are")
+  func intact() throws {
+    let outcome = try run(3)
+    #expect(outcome.status == .exited(0), "\(outcome.output)")
+    #expect(outcome.output.contains("checks hold"))
+    #expect(!outcome.output.contains("FAILED"))
+  }
+
+  // Staged by path, a change may land in a successor's lease.
+  @Test("finds a lost update within seconds where rule 2 is left out")
+  func withoutRule2() throws {
+    try expectFound("rule2")
+  }
+
+  // A new holder works while the old one can still publish.
+  @Test("finds a lost update within seconds where rule 5 is left out")
+  func withoutRule5() throws {
+    try expectFound("rule5")
+  }
+
+  /// What happens when is up to the kernel: a longer run follows where a short one finds nothing.
+  private func expectFound(_ rule: String) throws {
+    for seconds in [6, 12] {
+      let outcome = try run(seconds, ["--break", rule])
+      guard outcome.status != .exited(0) else { continue }
+      #expect(outcome.status == .exited(1), "\(outcome.output)")
+      #expect(
+        outcome.output.contains("FAILED  reads, writes, updates and compare-and-sets"),
+        "\(outcome.output)")
+      #expect(outcome.output.contains("kept: "))
+      return
+    }
+    Issue.record("a container without \(rule) passed both runs")
+  }
+
+  @Test(
+    "refuses what it does not understand, with status 64",
+    arguments: [
+      ["--seconds"], ["--seconds", "-1"], ["--break", "rule9"], ["--what"], ["--seed", "x"],
+    ])
+  func usage(arguments: [String]) throws {
+    let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)
+    let child = try ChildProcess(
+      BuiltProgram.path("torture"), arguments, errors: nowhere.rawValue)
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(64))
+  }
+}
