@@ -75,8 +75,15 @@ final class LeaseRequest {
       }
       tries = 0
       triesBeforeSleep = Self.triesAfterClose
-      guard try armed() else { continue }
-      if try takenAway(now: now) { continue }
+      do {
+        guard try armed() else { continue }
+        if try takenAway(now: now) { continue }
+      } catch let error as Errno where error == .noSuchFile {
+        // The same between our looks at its holder: a removed directory has no entries to read
+        // (getdents(2), ENOENT). Or our gate was swept before it was up.
+        forget()
+        continue
+      }
       return .wait(until: min(deadline, now.advanced(by: Self.grace)))
     }
   }
@@ -170,7 +177,14 @@ final class LeaseRequest {
 
   private func timedOut() throws -> AppGroupError {
     var holder: LeaseHolder?
-    if let held { holder = try observed.holder(held) }
+    if let held {
+      do throws(Errno) {
+        holder = try observed.holder(held)
+      } catch {
+        // Taken away from its holder this moment: then nobody can be named.
+        guard error == .noSuchFile else { throw error }
+      }
+    }
     let who = holder.map { "\($0) holds its lease" } ?? "it is in use"
     return AppGroupError(
       .timedOut, mode == .exclusive ? "change it" : "share it", path: site.path,

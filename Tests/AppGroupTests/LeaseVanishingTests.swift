@@ -1,0 +1,62 @@
+#if DEBUG
+  import AppGroup
+  import PropertyLists
+  import Synchronization
+  import SystemCalls
+  import TestSupport
+  import Testing
+
+  /// Found by the torture program: whoever waited and looked up the holder in the very moment in
+  /// which another waiter took the lease away got "no such file or directory" for an answer.
+  ///
+  /// ```
+  /// holder            this process                 another waiter
+  /// locks, is stopped
+  ///                   flock: busy, opens held/
+  ///                                                renames held/ away, removes it
+  ///                   getdents64: ENOENT
+  /// ```
+  @Suite("A lease that is taken away while a waiter looks at it")
+  struct LeaseVanishingTests {
+    /// The first look into the lease's directory finds it removed.
+    private func removedAtFirstLook() -> Faults.Plan {
+      let hasLooked = Atomic(false)
+      return Faults.Plan { call, _ in
+        guard call == .getdents64, !hasLooked.exchange(true, ordering: .relaxed) else {
+          return .proceed
+        }
+        return .fail(.noSuchFile)
+      }
+    }
+
+    private func heldByStoppedProcess(
+      _ body: (Value) throws -> Void
+    ) throws {
+      let directory = try TemporaryDirectory()
+      let value = try directory.container().value("v")
+      let holder = try Participant(directory.path)
+      #expect(try holder.ask("hold v 1") == "holding")
+      try holder.send(.stop)
+      try holder.waitUntilStopped()
+      try Faults.$plan.withValue(removedAtFirstLook()) { try body(value) }
+    }
+
+    @Test("is waited for again")
+    func waits() throws {
+      try heldByStoppedProcess { value in
+        try value.replace(with: 2, until: .now + .seconds(30))
+        #expect(try value.read() == 2)
+      }
+    }
+
+    @Test("is no other error when the deadline has passed")
+    func timesOut() throws {
+      try heldByStoppedProcess { value in
+        let error = #expect(throws: AppGroupError.self) {
+          try value.replace(with: 2, until: .now - .seconds(1))
+        }
+        #expect(error?.code == .timedOut)
+      }
+    }
+  }
+#endif
