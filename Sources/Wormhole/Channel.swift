@@ -14,7 +14,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   public var identifier: String { value.identifier }
 
   private let value: Value
-  private let own = OwnVersions()
+  private let own = OwnStamps()
 
   /// A channel in a container; nothing is touched before it is used.
   public init(_ identifier: String, in container: SharedContainer) {
@@ -158,7 +158,7 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 /// The messages of a channel as they come.
 public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
   let snapshots: Snapshots
-  let own: OwnVersions
+  let own: OwnStamps
 
   /// Begins to iterate; one task at a time.
   public func makeAsyncIterator() -> Iterator {
@@ -168,9 +168,9 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
   /// Waits for the next message.
   public struct Iterator: AsyncIteratorProtocol {
     private var snapshots: Snapshots.Iterator
-    private let own: OwnVersions
+    private let own: OwnStamps
 
-    init(snapshots: Snapshots.Iterator, own: OwnVersions) {
+    init(snapshots: Snapshots.Iterator, own: OwnStamps) {
       self.snapshots = snapshots
       self.own = own
     }
@@ -179,7 +179,7 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
     public mutating func next() async -> Received<Message>? {
       while let snapshot = await snapshots.next() {
         guard !isAbsence(snapshot) else { continue }
-        let isOwn = snapshot.version.map(own.contains) ?? false
+        let isOwn = snapshot.version.map { own.contains($0.stamp) } ?? false
         return Received(snapshot: snapshot, isOwn: isOwn)
       }
       return nil

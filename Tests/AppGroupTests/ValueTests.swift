@@ -80,7 +80,8 @@ struct ValueTests {
     let value = container.value("x")
     var seen: Set<Version> = []
     for _ in 0..<500 {
-      let version = try value.replace(with: 1)
+      try value.replace(with: 1)
+      let version = try #require(try value.snapshot().version)
       #expect(seen.insert(version).inserted)
     }
     let latest = try #require(try value.snapshot().version)

@@ -69,38 +69,35 @@ package final class Lease: Sendable {
   ///   - exists: whether there probably is such a file; only decides what is tried first.
   ///   - durability: with `.durable` the content is on the disk when this returns.
   ///   - willPublish: gets the version just before anybody can see it.
-  /// - Returns: the version that was published.
   /// - Throws: `leaseLost`; nothing has changed then. After an error of the last fsync the new
   ///   content is visible, and may be lost with the power.
   /// - Complexity: write, rename and unlink; with `.durable` three fsyncs more.
   func publish(
     _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability,
-    willPublish: (Version) -> Void = { _ in }
-  ) throws -> Version {
+    willPublish: (Stamp) -> Void = { _ in }
+  ) throws {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
-    let version = try stage(bytes, durability)
-    willPublish(version)
+    willPublish(try stage(bytes, durability))
     try moveOut(as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
-    return version
   }
 
   // Closes the file before it is moved out: closed afterwards it would be a second event, and a
   // second look at the same content, for every observer.
-  private func stage(_ bytes: [UInt8], _ durability: Durability) throws(Errno) -> Version {
+  private func stage(_ bytes: [UInt8], _ durability: Durability) throws(Errno) -> Stamp {
     guard let file = staged.withLock({ $0.take() }) else {
       preconditionFailure("a lease publishes once")
     }
     try file.descriptor.writeAll(bytes)
-    let version = try Version.stamp(file.descriptor)
+    let stamp = try Stamp.put(on: file.descriptor)
     if durability == .durable { try file.descriptor.synchronize() }
-    return version
+    return stamp
   }
 
   /// Publishes a file that was written elsewhere in the site's lease directory.
   func publish(
     prepared: Preparation, as name: String, exists: Bool, durability: Durability
-  ) throws -> Version {
+  ) throws {
     do throws(Errno) {
       // Over the empty entry that declares us.
       try rename(
@@ -111,7 +108,6 @@ package final class Lease: Sendable {
     }
     try moveOut(as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
-    return prepared.version
   }
 
   /// Removes a published file by moving it into the lease.

@@ -103,9 +103,13 @@ final class LeaseRequest {
       if try site.names(held) { self.held = held } else { forget() }
       return nil
     }
-    guard try site.names(held) else {
-      forget()
-      return nil
+    // A fresh one was at the path a moment ago; an old one may be long removed. Sharers publish
+    // nothing that could fail, so they look in any case.
+    if !isFresh || mode == .shared {
+      guard try site.names(held) else {
+        forget()
+        return nil
+      }
     }
     // While waiting we may have read it to its end.
     if !isFresh { try held.descriptor.rewind() }

@@ -20,7 +20,7 @@ struct Observed {
     let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
     firstSeen = firstSeen.filter { living.contains($0.key) }
     guard !living.isEmpty else {
-      return try undeclaredIsOverdue(held.status, now: now) ? Overdue(declaration: nil) : nil
+      return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
     }
     undeclaredSince = nil
     for declaration in living {
@@ -67,7 +67,7 @@ struct Observed {
     for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
       return LeaseHolder(identity: declaration.identity, held: declaration.age)
     }
-    guard let visible = try lockHolders(of: held.status).first else { return nil }
+    guard let visible = try lockHolders(of: held.status()).first else { return nil }
     return LeaseHolder(visible: visible, held: nil)
   }
 

@@ -7,7 +7,7 @@ import SystemCalls
 /// was left by a dead process, and is removed by whoever prepares next.
 final class Preparation: Sendable {
   let path: String
-  let version: Version
+  let stamp: Stamp
   private let site: LeaseSite
   private let file: FileDescriptor
 
@@ -24,7 +24,7 @@ final class Preparation: Sendable {
       // Free: nobody but a sweeper opens it, and that one removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
       try file.writeAll(bytes)
-      version = try Version.stamp(file)
+      stamp = try Stamp.put(on: file)
       if durability == .durable { try file.synchronize() }
     } catch {
       try removeFile(path, at: site.directory.rawValue)

@@ -13,12 +13,12 @@ package struct ModificationTerms: Sendable {
   package var term: Duration
   package var repeatsAfterLoss: Bool
   /// Gets the new version just before anybody can see it; again after a lost lease.
-  package var willPublish: @Sendable (Version) -> Void
+  package var willPublish: @Sendable (Stamp) -> Void
 
   package init(
     _ durability: Durability = .standard, _ deadline: ContinuousClock.Instant? = nil,
     _ term: Duration = LeaseTerm.standard, _ repeatsAfterLoss: Bool = true,
-    willPublish: @escaping @Sendable (Version) -> Void = { _ in }
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) {
     self.durability = durability
     self.deadline = deadline

@@ -9,29 +9,26 @@ extension Value {
   ///   - durability: what the write survives.
   ///   - deadline: until when to wait for the lease; already past means "only if it is free now".
   ///     By default `standardWait` from now.
-  /// - Returns: the version that was published.
   /// - Throws: `AppGroupError`: `timedOut`, naming the holder; `unsupportedValue`; `noSpace` and
   ///   what else the file system refuses. The old value is intact then.
   /// - Complexity: create, write, rename and unlink, and eight cheap calls for the lease;
   ///   `.durable` adds three fsyncs. Content of 64 KiB and more, and durable content, is written
   ///   before the lease is taken.
-  @discardableResult
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
-  ) throws -> Version {
+  ) throws {
     try replace(withBytes: encode(value), durability: durability, until: deadline)
   }
 
   /// Puts new bytes, which the caller vouches are a property list, where the old ones are.
   ///
   /// - Parameter willPublish: gets the version just before anybody can see it.
-  @discardableResult
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil,
-    willPublish: @escaping @Sendable (Version) -> Void = { _ in }
-  ) throws -> Version {
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) throws {
     try replacement(bytes, durability, deadline, willPublish).run()
   }
 
@@ -90,22 +87,20 @@ extension Value {
 
   /// Puts a new value where the old one is; see the form without `async`. Cancelling the task ends
   /// the wait for the lease with `CancellationError`.
-  @discardableResult
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
-  ) async throws -> Version {
+  ) async throws {
     let bytes = try encode(value)
     return try await replace(withBytes: bytes, durability: durability, until: deadline)
   }
 
   /// Puts new bytes where the old ones are; see the form without `async`.
-  @discardableResult
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil,
-    willPublish: @escaping @Sendable (Version) -> Void = { _ in }
-  ) async throws -> Version {
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) async throws {
     try await runSuspending { replacement(bytes, durability, deadline, willPublish) }
   }
 
@@ -159,8 +154,8 @@ extension Value {
 
   private func replacement(
     _ bytes: [UInt8], _ durability: Durability, _ given: ContinuousClock.Instant?,
-    _ willPublish: @escaping @Sendable (Version) -> Void = { _ in }
-  ) -> sending Change<Version> {
+    _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) -> sending Change<Void> {
     let name = fileName
     let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
     let firstTime = directoryDurability(durability)
@@ -173,7 +168,7 @@ extension Value {
         }
       }
       let prepared = try Preparation(bytes, at: site, durability: durability)
-      willPublish(prepared.version)
+      willPublish(prepared.stamp)
       return { lease in
         try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
       }
