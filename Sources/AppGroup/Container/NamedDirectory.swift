@@ -12,6 +12,8 @@ struct NamedDirectory: Sendable {
   let kind: NameKind
   let identifier: String
   let name: EncodedName
+  /// Relative to the container.
+  let relativePath: String
 
   static let identifierFile = "identifier"
 
@@ -20,10 +22,9 @@ struct NamedDirectory: Sendable {
     self.kind = kind
     self.identifier = identifier
     name = EncodedName(identifier)
+    relativePath = kind.rawValue + "/" + name.component
   }
 
-  /// Relative to the container.
-  var relativePath: String { kind.rawValue + "/" + name.component }
   var path: String { root.path + "/" + relativePath }
 
   /// Opens the directory.

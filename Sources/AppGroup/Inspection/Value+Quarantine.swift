@@ -19,7 +19,7 @@ extension Value {
     }.run()
   }
 
-  private static func putAside(
+  static func putAside(
     _ name: String, _ lease: Lease, at site: LeaseSite
   ) throws -> String? {
     let source = site.directory.rawValue

@@ -15,6 +15,8 @@ public struct Value: Sendable {
 
   let directory: NamedDirectory
   let fileName: String
+  /// The file, relative to the container.
+  private let relativePath: String
 
   /// How long a write waits for the lease if its caller does not say: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
@@ -27,6 +29,7 @@ public struct Value: Sendable {
     self.identifier = identifier
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     fileName = kind == .value ? "value.plist" : "state.plist"
+    relativePath = directory.relativePath + "/" + fileName
   }
 
   /// Where the value's file is, or would be.
@@ -51,8 +54,7 @@ public struct Value: Sendable {
       let handle = try container.root.handle()
       do {
         return try snapshot(
-          at: handle.descriptor.rawValue, directory.relativePath + "/" + fileName, handle.status,
-          limits)
+          at: handle.descriptor.rawValue, relativePath, handle.status, limits)
       } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
         let fresh = try container.root.refreshed(handle)
         guard fresh !== handle else { return Snapshot(bytes: nil, version: nil, path: path) }

@@ -49,12 +49,20 @@ extension ContainerSelection {
   /// Opens the container without making anything.
   ///
   /// - Returns: nil for a directory that is no container yet.
-  /// - Throws: `AppGroupError` with its remedy; for a group whose container nobody has made, too.
+  /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group whose container nobody
+  ///   has made.
   func openExisting() throws -> SharedContainer? {
     switch self {
     case .group(let group):
-      try SharedContainer.existing(path: SharedContainer.path(ofGroup: group), group: group)
-    case .directory(let directory): try SharedContainer.existing(path: directory)
+      let path = try SharedContainer.path(ofGroup: group)
+      do {
+        return try SharedContainer.existing(path: path, group: group)
+      } catch let error as AppGroupError where error.code == .containerMissing {
+        throw CommandError(
+          verb: "open", object: "the container of group \(group.quoted) (\(path))",
+          reason: "there is none yet; the first message makes it", status: .inputOutput)
+      }
+    case .directory(let directory): return try SharedContainer.existing(path: directory)
     }
   }
 }

@@ -52,12 +52,15 @@ final class DemoProcess {
 
   /// Waits until it is suspended, as /proc tells.
   func waitUntilStopped(until deadline: ContinuousClock.Instant) throws {
-    while ProcessStatus.of(processID)?.isStopped != true {
+    while let status = ProcessStatus.of(processID), !status.isDead {
+      if status.isStopped { return }
       guard ContinuousClock.now < deadline else {
         throw Failure(description: "process \(processID) was not suspended in time")
       }
       pauseThread(.milliseconds(1))
     }
+    let said = try line(until: deadline)
+    throw Failure(description: "process \(processID) ended instead of being suspended: \(said)")
   }
 
   func wait(until deadline: ContinuousClock.Instant) throws -> Termination {

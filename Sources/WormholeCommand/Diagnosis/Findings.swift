@@ -31,6 +31,14 @@ enum Findings {
       command: command)
   }
 
+  /// A group that nobody has sent a message in, or whose identifier has a slip.
+  static func notMade(path: String, options: String) -> Finding {
+    Finding(
+      kind: .containerRefused, what: "The group has no container yet.", path: path,
+      advice: "If the group is the right one, the first message makes it:",
+      command: "wormhole \(options) send IDENTIFIER VALUE")
+  }
+
   /// Whether a remedy is something to type; others are sentences.
   private static func isCommand(_ remedy: String) -> Bool {
     ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) }

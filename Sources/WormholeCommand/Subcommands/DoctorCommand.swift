@@ -36,6 +36,9 @@ struct DoctorCommand: Subcommand {
       }
     } catch let error as AppGroupError {
       findings = [Findings.refused(error)]
+    } catch is CommandError {
+      let container = arguments.container
+      findings = [Findings.notMade(path: try container.path(), options: container.options)]
     }
     findings += deeds.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {

@@ -1,0 +1,49 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("What is put into quarantine is never a newer value")
+struct QuarantineTests {
+  @Test("A process that was overtaken leaves the new value where it is")
+  func overtaken() throws {
+    let directory = try TemporaryDirectory()
+    let value = try directory.container().value("seats")
+    try value.replace(with: 1)
+    // Given: a process is about to put the value aside, is suspended, and loses its lease to
+    // another, which publishes 2.
+    try Change<Void>(value, .init(deadline: .now + .seconds(10))) { site in
+      { lease in
+        try site.breakLease(lease.held, from: nil)
+        try value.replace(with: 2)
+        // When it goes on, then it learns so.
+        let error = #expect(throws: AppGroupError.self) {
+          try Value.putAside(value.fileName, lease, at: site)
+        }
+        #expect(error?.code == .leaseLost)
+        // The same for one that had seen a directory there.
+        #expect(throws: Errno.notDirectory) {
+          try Quarantine.takeDirectory(
+            value.fileName, at: site.directory.rawValue, root: site.root)
+        }
+      }
+    }.run()
+    #expect(try value.read() == 2)
+  }
+
+  @Test("The value is absent afterwards, and its bytes are kept")
+  func kept() throws {
+    let directory = try TemporaryDirectory()
+    let value = try directory.container().value("seats")
+    #expect(try value.quarantine() == nil)
+    try value.replace(with: "kept")
+    let path = try #require(try value.quarantine())
+    #expect(try value.read() == nil)
+    let bytes = try FileDescriptor.open(path, .readOnly)
+      .readToEnd(expectedBytes: 0, maximumBytes: 1_000)
+    #expect(try PropertyListValue(bytes: bytes) == "kept")
+    #expect(path.hasPrefix(directory.path + "/quarantine/"))
+  }
+}
