@@ -83,7 +83,10 @@ let package = Package(
       name: "CommandTests", dependencies: ["WormholeCommand", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "TortureTests", dependencies: ["Torture", "Histories", "TestSupport"],
+      name: "TortureTests",
+      dependencies: [
+        "Torture", "Histories", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+      ],
       swiftSettings: settings),
   ]
 )

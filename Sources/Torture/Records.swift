@@ -10,6 +10,8 @@ struct Records {
   /// The journal of each worker.
   var journals: [[JournalEntry]] = []
 
+  init() {}
+
   init(_ directory: RunDirectory, lives: Int) throws {
     for life in 1...max(lives, 1) {
       operations += try parseHistory(Self.text(directory.history(life: life)))

@@ -43,7 +43,8 @@ struct JournalChecks {
       for case .checked(let bell, let from, let to, let heard) in journal {
         checks += 1
         defer { last[bell] = BellHistory.Look(from: from, to: to) }
-        guard let before = last[bell], let history = posts[bell] else { continue }
+        guard let before = last[bell] else { continue }
+        let history = posts[bell] ?? BellHistory()
         if let wrong = history.contradiction(
           before, BellHistory.Look(from: from, to: to), heard: heard)
         {

@@ -89,7 +89,9 @@ final class Observers: Sendable {
     do throws(Errno) {
       try recorder.note(entry)
     } catch {
-      preconditionFailure("the journal cannot be written: \(error)")
+      // A full disk: without its records this worker is of no use.
+      Terminal.say("torture: cannot write the journal: \(error)")
+      Program.exit(74)
     }
   }
 

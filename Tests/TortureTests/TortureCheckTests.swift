@@ -1,0 +1,160 @@
+import AppGroup
+import Histories
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import Torture
+
+@Suite("The checks of the torture program find")
+struct TortureCheckTests {
+  private func failed(_ checks: [Check]) -> [String] {
+    checks.filter { !$0.holds }.map(\.promise)
+  }
+
+  // MARK: Histories
+
+  private func increment(_ from: UInt64?, at time: UInt64, finished: Bool = true) -> Operation {
+    Operation(
+      process: 1, key: Workload.counters[0], call: .update(from: from, to: (from ?? 0) + 1),
+      invocation: time, outcome: finished ? .completed(.done, at: time + 5) : .unknown)
+  }
+
+  private func checks(
+    _ operations: [Operation], observed: [Operation] = [], last: UInt64
+  ) -> [Check] {
+    var records = Records()
+    records.operations = operations
+    records.observations = observed
+    return HistoryChecks(
+      records: records, final: [], last: [Workload.counters[0]: last]
+    ).all
+  }
+
+  private func read(_ value: UInt64, _ from: UInt64, _ to: UInt64) -> Operation {
+    Operation(
+      process: 2, key: Workload.counters[0], call: .read, invocation: from,
+      outcome: .completed(.value(value), at: to))
+  }
+
+  @Test("a lost update")
+  func lostUpdate() {
+    let sound = [increment(nil, at: 10), increment(1, at: 20)]
+    #expect(failed(checks(sound, last: 2)) == [])
+    #expect(failed(checks(sound, last: 1)) == ["no update is lost"])
+    // Two that began with the same value.
+    let lost = failed(checks([increment(nil, at: 10), increment(nil, at: 20)], last: 1))
+    #expect(lost.contains("no update is lost"))
+    #expect(lost.contains("reads, writes, updates and compare-and-sets are linearizable"))
+  }
+
+  @Test("no loss in an increment that was cut short, whichever way it went")
+  func cutShort() {
+    let operations = [increment(nil, at: 10), increment(1, at: 20, finished: false)]
+    #expect(failed(checks(operations, last: 1)) == [])
+    #expect(failed(checks(operations, last: 2)) == [])
+    #expect(failed(checks(operations, last: 3)) == ["no update is lost"])
+  }
+
+  @Test("an observer that is told the older value last")
+  func backwards() {
+    let operations = [increment(nil, at: 10), increment(1, at: 20)]
+    let told = [read(2, 30, 40), read(1, 40, 50)]
+    #expect(
+      failed(checks(operations, observed: told, last: 2)) == [
+        "observers are told what was there, in its order", "no reader goes backwards",
+      ])
+  }
+
+  @Test("a value that nobody published")
+  func unpublished() {
+    let failures = failed(
+      checks([increment(nil, at: 10)], observed: [read(7, 30, 40)], last: 1))
+    #expect(failures.contains("nothing is read that was not published"))
+  }
+
+  // MARK: Contents
+
+  @Test("a value that is torn, mixed or another's", arguments: [Workload.counters[0], "large"])
+  func torn(key: String) throws {
+    let whole = Content.make(7, for: key)
+    #expect(try Content.number(whole, in: key) == 7)
+    #expect(throws: Content.Torn.self) { try Content.number(whole, in: "register/0") }
+    for part in ["number", "sum", "key"] {
+      var torn = whole
+      torn[part] = Content.make(8, for: "single/1")[part]
+      #expect(throws: Content.Torn.self) { try Content.number(torn, in: key) }
+    }
+    guard Workload.isLarge(key) else { return }
+    var mixed = whole
+    mixed["filler"] = Content.make(8, for: key)["filler"]
+    #expect(throws: Content.Torn.self) { try Content.number(mixed, in: key) }
+    mixed["filler"] = nil
+    #expect(throws: Content.Torn.self) { try Content.number(mixed, in: key) }
+  }
+
+  // MARK: Notifications
+
+  @Test("a post that a check did not tell, and one that it made up")
+  func posts() {
+    func failures(_ heard: Bool, _ posts: [JournalEntry]) -> [String] {
+      var records = Records()
+      records.journals = [
+        posts,
+        [
+          .checked(bell: "b", from: 10, to: 20, heard: true),
+          .checked(bell: "b", from: 50, to: 60, heard: heard),
+        ],
+      ]
+      return failed(JournalChecks(records: records).all)
+    }
+    let promise = ["a check tells whether there was a post since the last"]
+    let between: [JournalEntry] = [.posting(bell: "b", at: 30), .posted(at: 40)]
+    #expect(failures(true, between) == [])
+    #expect(failures(false, between) == promise)
+    #expect(failures(false, []) == [])
+    #expect(failures(true, []) == promise)
+    // One that was cut short may have been heard at any time after, or never.
+    let cut: [JournalEntry] = [.posting(bell: "b", at: 5)]
+    #expect(failures(true, cut) == [])
+    #expect(failures(false, cut) == [])
+  }
+
+  @Test("what a worker complains of in its journal, as far as it was written")
+  func journal() {
+    let entries: [JournalEntry] = [
+      .did("large replace"), .retried, .lost, .timedOut, .late("it took\n9 s"), .torn("half"),
+      .failed("no"), .posting(bell: "b", at: 1), .posted(at: 2),
+      .checked(bell: "b", from: 3, to: 4, heard: false),
+    ]
+    let text = entries.map(\.line).joined()
+    var expected = entries
+    expected[4] = .late("it took 9 s")
+    #expect(JournalEntry.parse(text) == expected)
+    #expect(JournalEntry.parse(text + "torn it was ki") == expected)
+
+    var records = Records()
+    records.journals = [JournalEntry.parse(text)]
+    #expect(
+      failed(JournalChecks(records: records).all) == [
+        "no value is torn or mixed", "no wait goes beyond its deadline",
+        "no operation fails for another reason",
+      ])
+  }
+
+  // MARK: Leftovers
+
+  @Test("what is left over in a value's directory, and what the sweep could not remove")
+  func leftovers() throws {
+    let directory = try TemporaryDirectory()
+    let container = try directory.container()
+    try container.value("v").replace(with: 1)
+    try container.notification("n").post()
+    let clean = try Leftovers(path: directory.path).check(after: container.sweep())
+    #expect(clean.holds, "\(clean.evidence)")
+    try makeDirectory(directory.path + "/values/v/lease/strange")
+    let littered = try Leftovers(path: directory.path).check(after: container.sweep())
+    #expect(littered.evidence == ["values/v/lease/strange"])
+  }
+}
