@@ -220,6 +220,33 @@ struct LeaseTests {
     #expect(place > 30)
   }
 
+  @Test(
+    "goes on whatever somebody plants in its directory; what is not ours is put aside, not deleted",
+    arguments: [
+      "mkdir held/d && echo precious > held/d/file", "mkfifo held/fifo prepared-f waiting-f",
+      "ln -s /etc/passwd held/link; ln -s /etc/passwd prepared-l; ln -s /etc/passwd waiting-l",
+      "mkdir prepared-d waiting-d broken-d && echo precious > broken-d/file",
+      "mkdir -p broken-d/sub && echo precious > broken-d/sub/file", "echo x > broken-file",
+      "ln -s /tmp broken-link", "mv held away && touch held",
+    ])
+  func planted(script: String) throws {
+    let plant = try ChildProcess(
+      "sh", ["-c", "cd '\(directory.path)/values/k/lease' && \(script); rm -f held/clean"])
+    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    if script.hasSuffix("touch held") {
+      let error = #expect(throws: AppGroupError.self) { try value.replace(with: 1) }
+      #expect(error?.path == value.path, "an error, neither a hang nor a crash")
+      #expect(try value.read() == 0)
+    } else {
+      try value.replace(with: 1)
+      try value.replace(with: 2, durability: .durable)
+      #expect(try value.read() == 2)
+    }
+    if script.contains("sub/file") || script.contains("d/file") && script.contains("held/d") {
+      #expect(directory.listing.contains("quarantine/"), "\(directory.listing)")
+    }
+  }
+
   @Test("held by a program that does not know us is respected, and taken away when it is stopped")
   func foreignLock() throws {
     let pipe = try makePipe()

@@ -284,7 +284,7 @@ struct WatchTable {
         entries[id]?.nextLook = now + ChangeMonitor.pollInterval
       }
     }
-    for id in lost { reestablish(id, now: now) }
+    for id in lost { reestablish(id, now: now, isFirstLook: !timed.contains(id)) }
     signalled.formUnion(lost)
     return signalled.compactMap { entries[$0]?.signal }
   }
@@ -353,10 +353,31 @@ struct WatchTable {
     }
   }
 
-  private mutating func reestablish(_ id: ID, now: ContinuousClock.Instant) {
-    guard let number = entries[id]?.number else { return establish(id, now: now) }
-    entries[id]?.number = nil
-    release(id, number)
+  private mutating func reestablish(
+    _ id: ID, now: ContinuousClock.Instant, isFirstLook: Bool
+  ) {
+    if let number = entries[id]?.number {
+      entries[id]?.number = nil
+      release(id, number)
+    }
+    // Whoever removes a directory may be about to remove the one above it: made again at once, it
+    // would be in the way (`rm -r` fails).
+    if isFirstLook, case .path(let path, _, _) = entries[id]?.target, !exists(path) {
+      entries[id]?.watched = nil
+      entries[id]?.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+      timed.insert(id)
+      return
+    }
     establish(id, now: now)
+  }
+
+  private func exists(_ path: String) -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(path)
+      return true
+    } catch {
+      // Whatever else is wrong with it, establishing the watch will say.
+      return error != .noSuchFile
+    }
   }
 }

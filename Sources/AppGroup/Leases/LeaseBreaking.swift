@@ -70,7 +70,8 @@ extension LeaseSite {
     } catch {
       switch error {
       case .noSuchFile: return
-      case .isDirectory: try removeDirectory(entry.name, at: directory)
+      // No process of ours makes one here: not ours to delete.
+      case .isDirectory: try Quarantine.take(entry.name.text, at: directory, root: root)
       default: throw error
       }
     }
@@ -92,8 +93,13 @@ extension LeaseSite {
         entry.name.text, at: lease, [.readOnly, .noFollow, .nonBlocking])
       if try file.tryLock(.exclusive) { try remove(entry, at: lease) }
     } catch {
+      switch error {
       // Its writer was quicker, and renamed it into the lease.
-      guard error == .noSuchFile else { throw error }
+      case .noSuchFile: return
+      // A link or a socket: no process of ours made it, and nobody can have it locked.
+      case .tooManyLinks, .noSuchDevice: try remove(entry, at: lease)
+      default: throw error
+      }
     }
   }
 }

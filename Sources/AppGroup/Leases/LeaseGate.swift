@@ -95,21 +95,26 @@ struct LeaseGate {
   }
 
   private func next() throws(Errno) -> Gate? {
+    let lease: FileDescriptor
     do throws(Errno) {
-      let lease = try site.openLeaseDirectory()
-      for entry in try lease.entries() where entry.name.hasPrefix(LeaseSite.waitingPrefix) {
-        let name = LeaseSite.lease + "/" + entry.name.text
+      lease = try site.openLeaseDirectory()
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+    for entry in try lease.entries() where entry.name.hasPrefix(LeaseSite.waitingPrefix) {
+      let name = LeaseSite.lease + "/" + entry.name.text
+      do throws(Errno) {
         return try Gate(
           name,
           try FileDescriptor.openBeneath(
             name, at: site.directory.rawValue, [.readOnly, .nonBlocking]))
+      } catch {
+        // Left this moment; or a link or a socket, which nobody can have locked.
+        guard [.noSuchFile, .tooManyLinks, .noSuchDevice].contains(error) else { throw error }
       }
-      return nil
-    } catch {
-      // Left this moment; another look finds what else there is.
-      guard error == .noSuchFile else { throw error }
-      return nil
     }
+    return nil
   }
 
   private func remove(_ gate: Gate) throws(Errno) {

@@ -191,7 +191,7 @@ final class LeaseRequest {
     }
     let who = holder.map { "\($0) holds its lease" } ?? "it is in use"
     return AppGroupError(
-      .timedOut, mode == .exclusive ? "change it" : "share it", path: site.path,
+      .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
       reason: "the deadline passed while \(who)",
       remedy: "try again, or with a later deadline", holder: holder)
   }
