@@ -29,9 +29,13 @@ struct RunDirectory {
   var container: String { path + "/container" }
   private var records: String { path + "/records" }
 
-  func history(life: Int) -> String { "\(records)/history-\(life)" }
+  func history(life: Int, _ strand: Strand) -> String {
+    "\(records)/history-\(life)-\(strand.rawValue)"
+  }
   func observations(life: Int) -> String { "\(records)/observations-\(life)" }
-  func journal(life: Int) -> String { "\(records)/journal-\(life)" }
+  func journal(life: Int, _ strand: Strand) -> String {
+    "\(records)/journal-\(life)-\(strand.rawValue)"
+  }
 
   func create() throws(Errno) {
     for directory in [path, container, records] { try makeDirectory(directory) }

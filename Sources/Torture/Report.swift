@@ -36,7 +36,7 @@ struct Report {
 
   private func row(_ name: String, _ count: Int) -> String {
     let number = String(count)
-    let gap = String(repeating: " ", count: max(1, 30 - name.count - number.count))
+    let gap = String(repeating: " ", count: max(1, 36 - name.count - number.count))
     return "  " + name + gap + number
   }
 }

@@ -31,7 +31,8 @@ struct TortureOptions {
       --directory <dir>   Where the temporary container is made. (default: TMPDIR or /tmp)
       --break <rule>      Leave a rule of the leases out, to see that this is found: rule2 (stage
                           through the lease's own descriptor) or rule5 (remove what was taken away
-                          before acting).
+                          before acting). In debug builds only are processes stopped
+                          between two system calls, where it shows.
       --verbose           Tell what happens to the workers.
       -h, --help          Show help information.
     """

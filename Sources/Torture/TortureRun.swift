@@ -73,7 +73,7 @@ struct FinalChanges {
 
   init(_ container: SharedContainer, _ options: TortureOptions, life: Int) throws {
     var next = Workload.firstNumber(life: life)
-    let process = Workload.process(life: life)
+    let process = Workload.process(life: life, .thread)
     for key in Workload.values(processes: options.processes) {
       next += 1
       let (number, isCounter) = (next, Workload.isCounter(key))

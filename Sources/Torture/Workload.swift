@@ -2,7 +2,7 @@ import Histories
 
 /// The names that all workers use: few, so that they meet.
 enum Workload {
-  static let counters = ["counter/0", "counter/1"]
+  static let counters = ["counter/0", "counter/1", "counter/2"]
   static let registers = ["register/0", "register/1", "register/é \"2\""]
   static let large = ["large"]
   static let bells = ["bell/0", "bell/1"]
@@ -28,6 +28,15 @@ enum Workload {
   /// Numbers that no other process writes: `life` counts the processes of a run.
   static func firstNumber(life: Int) -> UInt64 { UInt64(life) << 32 }
 
-  /// The process of a history: each observer of a worker acts on its own.
-  static func process(life: Int, observer: Int = 0) -> Int { life * 100 + observer }
+  /// The process of a history: the strands and observers of a worker act on their own.
+  static func process(life: Int, _ strand: Strand) -> Int { life * 100 + strand.rawValue }
+  static func process(life: Int, observer: Int) -> Int { life * 100 + 10 + observer }
+}
+
+/// What works side by side in one worker.
+enum Strand: Int, CaseIterable {
+  /// Calls that block.
+  case thread
+  /// The same calls with `await`.
+  case task
 }

@@ -100,13 +100,11 @@ struct TortureCheckTests {
   func posts() {
     func failures(_ heard: Bool, _ posts: [JournalEntry]) -> [String] {
       var records = Records()
-      records.journals = [
-        posts,
-        [
-          .checked(bell: "b", from: 10, to: 20, heard: true),
-          .checked(bell: "b", from: 50, to: 60, heard: heard),
-        ],
+      let checks: [JournalEntry] = [
+        .checked(bell: "b", from: 10, to: 20, heard: true),
+        .checked(bell: "b", from: 50, to: 60, heard: heard),
       ]
+      records.journals = [Journal(life: 1, entries: posts), Journal(life: 2, entries: checks)]
       return failed(JournalChecks(records: records).all)
     }
     let promise = ["a check tells whether there was a post since the last"]
@@ -135,7 +133,7 @@ struct TortureCheckTests {
     #expect(JournalEntry.parse(text + "torn it was ki") == expected)
 
     var records = Records()
-    records.journals = [JournalEntry.parse(text)]
+    records.journals = [Journal(life: 1, entries: JournalEntry.parse(text))]
     #expect(
       failed(JournalChecks(records: records).all) == [
         "no value is torn or mixed", "no wait goes beyond its deadline",

@@ -38,9 +38,9 @@ struct JournalChecks {
     let posts = BellHistory.posts(in: records)
     var checks = 0
     var evidence: [String] = []
-    for (index, journal) in records.journals.enumerated() {
+    for journal in records.journals {
       var last: [String: BellHistory.Look] = [:]
-      for case .checked(let bell, let from, let to, let heard) in journal {
+      for case .checked(let bell, let from, let to, let heard) in journal.entries {
         checks += 1
         defer { last[bell] = BellHistory.Look(from: from, to: to) }
         guard let before = last[bell] else { continue }
@@ -48,7 +48,7 @@ struct JournalChecks {
         if let wrong = history.contradiction(
           before, BellHistory.Look(from: from, to: to), heard: heard)
         {
-          evidence.append("worker \(index + 1), \(bell): \(wrong)")
+          evidence.append("worker \(journal.life), \(bell): \(wrong)")
         }
       }
     }
@@ -79,7 +79,7 @@ struct BellHistory {
     var histories: [String: BellHistory] = [:]
     for journal in records.journals {
       var open: (bell: String, from: UInt64)?
-      for entry in journal {
+      for entry in journal.entries {
         switch entry {
         case .posting(let bell, let time): open = (bell, time)
         case .posted(let time):

@@ -16,10 +16,10 @@ final class Recorder: Sendable {
   /// process is stopped again and again.
   static let allowance: Duration = .seconds(5)
 
-  init(_ directory: RunDirectory, life: Int) throws(Errno) {
-    process = Workload.process(life: life)
-    history = try RecordFile(directory.history(life: life))
-    journal = try RecordFile(directory.journal(life: life))
+  init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
+    process = Workload.process(life: life, strand)
+    history = try RecordFile(directory.history(life: life, strand))
+    journal = try RecordFile(directory.journal(life: life, strand))
   }
 
   func note(_ entry: JournalEntry) throws(Errno) { try journal.append(entry.line) }
@@ -37,40 +37,67 @@ final class Recorder: Sendable {
     _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
     _ body: () throws -> Operation.Answer
   ) throws -> Operation.Answer? {
+    let beginning = try begin(key, call)
+    return try end(kind, key, beginning, patience, Result(catching: body))
+  }
+
+  /// The same for a task.
+  func perform(
+    _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
+    _ body: () async throws -> Operation.Answer
+  ) async throws {
+    let beginning = try begin(key, call)
+    let result: Result<Operation.Answer, any Error>
+    do {
+      result = .success(try await body())
+    } catch {
+      result = .failure(error)
+    }
+    _ = try end(kind, key, beginning, patience, result)
+  }
+
+  private func begin(_ key: String, _ call: Operation.Call) throws(Errno) -> UInt64 {
     let beginning = bootTimeNanoseconds()
     try history.append(
       HistoryLine.invocation(process: process, key: key, call: call, at: beginning))
-    let answer = try ending(kind, key, body)
-    let took = Duration.nanoseconds(Int64(bootTimeNanoseconds() - beginning))
+    return beginning
+  }
+
+  private func end(
+    _ kind: String, _ key: String, _ beginning: UInt64, _ patience: Duration,
+    _ result: Result<Operation.Answer, any Error>
+  ) throws(Errno) -> Operation.Answer? {
+    let end = bootTimeNanoseconds()
+    let took = Duration.nanoseconds(Int64(end - beginning))
     if took > max(patience, .zero) + Self.allowance {
       try note(.late("\(kind) of \(key) took \(took), its deadline was \(patience) away"))
     }
-    return answer
-  }
-
-  private func ending(
-    _ kind: String, _ key: String, _ body: () throws -> Operation.Answer
-  ) throws -> Operation.Answer? {
-    do {
-      let answer = try body()
-      try history.append(HistoryLine.completed(answer, at: bootTimeNanoseconds()))
+    switch result {
+    case .success(let answer):
+      try history.append(HistoryLine.completed(answer, at: end))
       try note(.did(kind))
       return answer
-    } catch is Deliberate {
+    case .failure(let error):
+      try fail(kind, key, error)
+      return nil
+    }
+  }
+
+  private func fail(_ kind: String, _ key: String, _ error: any Error) throws(Errno) {
+    switch error {
+    case is Deliberate, is CancellationError:
       try history.append(HistoryLine.withoutEffect)
-      try note(.did(kind))
-    } catch let error as AppGroupError where error.code == .timedOut || error.code == .leaseLost {
+      try note(.did(error is Deliberate ? kind : "cancelled " + kind))
+    case let error as AppGroupError where error.code == .timedOut || error.code == .leaseLost:
       try history.append(HistoryLine.withoutEffect)
       try note(error.code == .timedOut ? .timedOut : .lost)
-    } catch {
+    case is Content.Torn:
       try history.append(HistoryLine.unknown)
-      if error is Content.Torn {
-        try note(.torn("\(error)"))
-      } else {
-        try note(.failed("\(kind) of \(key): \(error)"))
-      }
+      try note(.torn("\(error)"))
+    default:
+      try history.append(HistoryLine.unknown)
+      try note(.failed("\(kind) of \(key): \(error)"))
     }
-    return nil
   }
 }
 

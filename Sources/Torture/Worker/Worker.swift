@@ -9,6 +9,7 @@ import SystemCalls
 final class Worker {
   private let arguments: WorkerArguments
   private let operations: Operations
+  private let task: TaskStrand
   private let observers: Observers
   private let registrations: [(bell: String, registration: NotificationRegistration)]
   private var random: SeededGenerator
@@ -22,20 +23,24 @@ final class Worker {
     self.arguments = arguments
     let container = try SharedContainer(
       path: arguments.directory.container, fault: arguments.fault)
-    let recorder = try Recorder(arguments.directory, life: arguments.life)
+    let recorder = try Recorder(arguments.directory, life: arguments.life, .thread)
     operations = Operations(container: container, recorder: recorder)
     observers = try Observers(container, recorder, arguments.directory, life: arguments.life)
     registrations = try Workload.bells.map { ($0, try container.notification($0).register()) }
+    task = TaskStrand(
+      container, try Recorder(arguments.directory, life: arguments.life, .task), arguments)
     random = SeededGenerator(seed: mix(arguments.seed) ^ UInt64(arguments.life))
     nextNumber = Workload.firstNumber(life: arguments.life)
   }
 
   func run() throws {
     try beginObserving()
+    task.begin()
     while bootTimeNanoseconds() < arguments.end {
       if isRush { try rush() } else { try step() }
       pauseThread(.microseconds(Int.random(in: 0..<2_000, using: &random)))
     }
+    task.waitForEnd()
     try finish()
   }
 
