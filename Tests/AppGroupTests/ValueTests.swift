@@ -150,6 +150,24 @@ struct ValueTests {
     #expect(try container.value("good").read() == 1)
   }
 
+  @Test("is written anew when its directory is removed under the hands of a waiting writer")
+  func directoryRemoved() throws {
+    let value = container.value("k")
+    try value.replace(with: 1)
+    let holder = try Participant(directory.path)
+    #expect(try holder.ask("long k 1") == "holding")
+    let writer = try Participant(directory.path)
+    try writer.tell("set k 5")
+    try eventually("the writer waits") { directory.listing.contains("waiting-") }
+    let shell = try ChildProcess("rm", ["-r", directory.path + "/values/k"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try writer.answer() == "done")
+    #expect(try value.read() == 5)
+    #expect(try holder.ask("go") == "holding", "its change is made again")
+    #expect(try holder.ask("go") == "done")
+    #expect(try value.read() == 6)
+  }
+
   @Test("of another user is not read", .enabled(if: Program.effectiveUser == 0, "needs root"))
   func foreignOwner() throws {
     let value = container.value("x")

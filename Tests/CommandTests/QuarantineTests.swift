@@ -26,7 +26,7 @@ struct QuarantineTests {
         // The same for one that had seen a directory there.
         #expect(throws: Errno.notDirectory) {
           try Quarantine.takeDirectory(
-            value.fileName, at: site.directory.rawValue, root: site.root)
+            value.fileName, at: try site.directory(), root: site.root)
         }
       }
     }.run()

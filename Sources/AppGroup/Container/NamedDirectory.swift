@@ -14,6 +14,7 @@ struct NamedDirectory: Sendable {
   let name: EncodedName
   /// Relative to the container.
   let relativePath: String
+  private let heldPath: String
 
   static let identifierFile = "identifier"
 
@@ -23,6 +24,7 @@ struct NamedDirectory: Sendable {
     self.identifier = identifier
     name = EncodedName(identifier)
     relativePath = kind.rawValue + "/" + name.component
+    heldPath = relativePath + "/" + LeaseSite.held
   }
 
   var path: String { root.path + "/" + relativePath }
@@ -45,6 +47,23 @@ struct NamedDirectory: Sendable {
       }
     }
     return nil
+  }
+
+  /// Opens the lease of the value in the directory, in one call: all that a change of a value that
+  /// is there needs.
+  ///
+  /// - Returns: nil when there is none, or when the directory has to be looked at first.
+  func openHeld() throws -> HeldDirectory? {
+    guard name.longIdentifier == nil else { return nil }
+    let handle = try root.handle()
+    do throws(Errno) {
+      return HeldDirectory(
+        try FileDescriptor.openBeneath(
+          heldPath, at: handle.descriptor.rawValue, [.readOnly, .directory]))
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
   }
 
   /// Opens the directory, and makes it where it is missing.

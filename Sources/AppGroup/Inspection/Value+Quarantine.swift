@@ -22,7 +22,7 @@ extension Value {
   static func putAside(
     _ name: String, _ lease: Lease, at site: LeaseSite
   ) throws -> String? {
-    let source = site.directory.rawValue
+    let source = try site.directory()
     do throws(Errno) {
       guard try fileStatus(name, at: source).kind != .directory else {
         return try Quarantine.takeDirectory(name, at: source, root: site.root)

@@ -14,6 +14,8 @@ package final class Lease: Sendable {
   let declaration: LeaseDeclaration
   /// The entry that declares us, and in an exclusive lease takes what will be published.
   private let staged: Mutex<SharedDescriptor?>
+  /// Where that entry is: in the holder's own directory, through its descriptor (rule 2).
+  private let stagingPlace: (directory: Int32, name: String)
   /// Whether the entry that declares us is still there as far as we know.
   private let isDeclared = Atomic(true)
 
@@ -25,16 +27,14 @@ package final class Lease: Sendable {
     self.site = site
     self.held = held
     declaration = LeaseDeclaration(mode: mode, term: term)
-    let directory: Int32
-    let name: String
-    if site.fault == .stagingByPath {
-      directory = site.directory.rawValue
-      name = LeaseSite.held + "/" + declaration.name
-    } else {
-      directory = held.descriptor.rawValue
-      name = declaration.name
-    }
-    staged = Mutex(SharedDescriptor(try site.root.createFile(name, at: directory)))
+    stagingPlace =
+      if site.fault == .stagingByPath {
+        (try site.directory(), LeaseSite.held + "/" + declaration.name)
+      } else {
+        (held.descriptor.rawValue, declaration.name)
+      }
+    let file = try site.root.createFile(stagingPlace.name, at: stagingPlace.directory)
+    staged = Mutex(SharedDescriptor(file))
   }
 
   deinit {
@@ -53,12 +53,6 @@ package final class Lease: Sendable {
   package func confirm() throws {
     if try held.isRemoved() { throw lost() }
     guard try site.names(held) else { throw lost() }
-  }
-
-  private var stagingPlace: (directory: Int32, name: String) {
-    site.fault == .stagingByPath
-      ? (site.directory.rawValue, LeaseSite.held + "/" + declaration.name)
-      : (held.descriptor.rawValue, declaration.name)
   }
 
   /// Puts new content where the old one is, in one step.
@@ -101,7 +95,7 @@ package final class Lease: Sendable {
     do throws(Errno) {
       // Over the empty entry that declares us.
       try rename(
-        prepared.path, at: site.directory.rawValue, to: declaration.name,
+        prepared.path, at: try site.directory(), to: declaration.name,
         at: held.descriptor.rawValue)
     } catch {
       throw error == .noSuchFile ? lost() : error
@@ -116,11 +110,11 @@ package final class Lease: Sendable {
   func remove(_ name: String, durability: Durability) throws -> Bool {
     let held = held.descriptor.rawValue
     do throws(Errno) {
-      try rename(name, at: site.directory.rawValue, to: declaration.name, at: held)
+      try rename(LeaseSite.fromHeld + name, at: held, to: declaration.name, at: held)
     } catch {
       if error == .notDirectory || error == .isDirectory {
         // Somebody planted a directory: not ours to delete.
-        try Quarantine.takeDirectory(name, at: site.directory.rawValue, root: site.root)
+        try Quarantine.takeDirectory(name, at: try site.directory(), root: site.root)
         return true
       }
       guard error == .noSuchFile else { throw error }
@@ -142,7 +136,8 @@ package final class Lease: Sendable {
     var mode: RenameMode = exists ? .exchange : .keep
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
-        try rename(staged, at: source, to: name, at: site.directory.rawValue, mode)
+        try rename(
+          staged, at: source, to: LeaseSite.fromHeld + name, at: held.descriptor.rawValue, mode)
         if mode == .exchange { try discardOld() }
         isDeclared.store(false, ordering: .relaxed)
         return
@@ -181,7 +176,7 @@ package final class Lease: Sendable {
   /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
   private func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
-      ".", at: site.directory.rawValue, [.readOnly, .directory])
+      LeaseSite.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
     try directory.synchronize()
     guard try !held.isRemoved() else { return }
     try held.descriptor.synchronize()

@@ -13,7 +13,7 @@ extension LeaseSite {
     let broken = Self.brokenPrefix + Nonce.next()
     do throws(Errno) {
       try rename(
-        Self.held, at: directory.rawValue, to: Self.lease + "/" + broken, at: directory.rawValue)
+        Self.held, at: try directory(), to: Self.lease + "/" + broken, at: try directory())
     } catch {
       // Another breaker was quicker.
       guard error == .noSuchFile else { throw error }
@@ -43,9 +43,9 @@ extension LeaseSite {
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         let victim = try FileDescriptor.openBeneath(
-          path, at: directory.rawValue, [.readOnly, .directory])
+          path, at: try directory(), [.readOnly, .directory])
         for entry in try victim.entries() { try remove(entry, at: victim.rawValue) }
-        try removeDirectory(path, at: directory.rawValue)
+        try removeDirectory(path, at: try directory())
         return
       } catch {
         switch error {
@@ -54,7 +54,7 @@ extension LeaseSite {
         // The late holder made another entry meanwhile; each of its attempts makes one.
         case .directoryNotEmpty, .alreadyExists: continue
         // Not a directory: nobody's lease, and nothing of ours.
-        case .notDirectory, .tooManyLinks: return try removeFile(path, at: directory.rawValue)
+        case .notDirectory, .tooManyLinks: return try removeFile(path, at: try directory())
         default: throw error
         }
       }
@@ -124,15 +124,15 @@ extension LeaseSite {
     }
     let staged = Self.lease + "/" + Self.preparedPrefix + Nonce.next()
     do throws(Errno) {
-      let file = try root.createFile(staged, at: directory.rawValue)
+      let file = try root.createFile(staged, at: try directory())
       try file.writeAll(bytes)
-      try rename(staged, at: directory.rawValue, to: Self.taken, at: directory.rawValue)
+      try rename(staged, at: try directory(), to: Self.taken, at: try directory())
     } catch {
       // On a full disk the lease must still be taken away; the note is a courtesy.
       guard error == .noSpace || error == .diskQuotaExceeded || error == .noSuchFile else {
         throw error
       }
-      do throws(Errno) { try removeFile(staged, at: directory.rawValue) } catch {
+      do throws(Errno) { try removeFile(staged, at: try directory()) } catch {
         guard error == .noSuchFile else { throw error }
       }
     }
@@ -143,7 +143,7 @@ extension LeaseSite {
     let bytes: [UInt8]
     do throws(Errno) {
       let file = try FileDescriptor.openBeneath(
-        Self.taken, at: directory.rawValue, [.readOnly, .nonBlocking])
+        Self.taken, at: try directory(), [.readOnly, .nonBlocking])
       bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
     } catch {
       guard error == .noSuchFile else { throw error }

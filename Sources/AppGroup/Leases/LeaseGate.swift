@@ -36,7 +36,7 @@ struct LeaseGate {
     deinit {
       guard let site else { return }
       do throws(Errno) {
-        try removeFile(name, at: site.directory.rawValue)
+        try removeFile(name, at: try site.directory())
       } catch {
         // Taken away already, or swept as soon as the lock is gone, which is now.
         return
@@ -52,11 +52,11 @@ struct LeaseGate {
     let nonce = Nonce.next()
     let staged = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + nonce
     let name = LeaseSite.lease + "/" + LeaseSite.waitingPrefix + nonce
-    let file = try site.root.createFile(staged, at: site.directory.rawValue)
+    let file = try site.root.createFile(staged, at: try site.directory())
     // Free: nobody but a sweeper opens it, and that one removes it, so that the rename fails and
     // the next look announces us.
     _ = try file.tryLock(.exclusive)
-    try rename(staged, at: site.directory.rawValue, to: name, at: site.directory.rawValue)
+    try rename(staged, at: try site.directory(), to: name, at: try site.directory())
     announced = try Gate(name, file, ownAt: site)
   }
 
@@ -108,7 +108,7 @@ struct LeaseGate {
         return try Gate(
           name,
           try FileDescriptor.openBeneath(
-            name, at: site.directory.rawValue, [.readOnly, .nonBlocking]))
+            name, at: try site.directory(), [.readOnly, .nonBlocking]))
       } catch {
         // Left this moment; or a link or a socket, which nobody can have locked.
         guard [.noSuchFile, .tooManyLinks, .noSuchDevice].contains(error) else { throw error }
@@ -119,7 +119,7 @@ struct LeaseGate {
 
   private func remove(_ gate: Gate) throws(Errno) {
     do throws(Errno) {
-      try removeFile(gate.name, at: site.directory.rawValue)
+      try removeFile(gate.name, at: try site.directory())
     } catch {
       guard error == .noSuchFile else { throw error }
     }

@@ -36,6 +36,8 @@ final class LeaseRequest {
   private(set) lazy var latch = WakeLatch()
 
   private var held: HeldDirectory?
+  /// Whether it was opened a moment ago, and never waited for.
+  private var isFresh: Bool
   private var watch: Watch?
   private var gateWatch: Watch?
   private var tries = 0
@@ -43,9 +45,13 @@ final class LeaseRequest {
   private var observed = Observed()
   private var gate: LeaseGate
 
+  /// - Parameter held: the lease's directory, if the caller has just opened it.
   init(
-    site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant
+    site: LeaseSite, held: HeldDirectory? = nil, mode: LockMode, term: Duration,
+    deadline: ContinuousClock.Instant
   ) {
+    self.held = held
+    isFresh = held != nil
     self.site = site
     self.mode = mode
     self.term = term
@@ -63,7 +69,7 @@ final class LeaseRequest {
         if let lease = try tryOnce() { return .acquired(lease) }
       } catch let error as Errno where error == .noSuchFile {
         // Taken away between two of our steps: a new generation.
-        forget()
+        try forget()
       }
       let now = ContinuousClock.now
       if now >= deadline { throw try timedOut() }
@@ -81,14 +87,16 @@ final class LeaseRequest {
       } catch let error as Errno where error == .noSuchFile {
         // The same between our looks at its holder: a removed directory has no entries to read
         // (getdents(2), ENOENT). Or our gate was swept before it was up.
-        forget()
+        try forget()
         continue
       }
       return .wait(until: min(deadline, now.advanced(by: Self.grace)))
     }
   }
 
-  private func forget() {
+  private func forget() throws(Errno) {
+    // While the old lease still tells where it is.
+    _ = try site.directory()
     held = nil
     watch = nil
     observed = Observed()
@@ -97,17 +105,19 @@ final class LeaseRequest {
   private func tryOnce() throws -> Lease? {
     if mode == .shared, try !gate.isOpen() { return nil }
     gateWatch = nil
-    let isFresh = self.held == nil
+    let isFresh = self.isFresh || self.held == nil
     let held = try self.held ?? site.openHeld()
+    self.isFresh = false
+    self.held = held
     guard try held.descriptor.tryLock(mode) else {
-      if try site.names(held) { self.held = held } else { forget() }
+      if try !site.names(held) { try forget() }
       return nil
     }
     // A fresh one was at the path a moment ago; an old one may be long removed. Sharers publish
     // nothing that could fail, so they look in any case.
     if !isFresh || mode == .shared {
       guard try site.names(held) else {
-        forget()
+        try forget()
         return nil
       }
     }
@@ -175,7 +185,7 @@ final class LeaseRequest {
     }
     guard let overdue = try observed.overdue(held, now: now) else { return false }
     try site.breakLease(held, from: overdue.declaration)
-    forget()
+    try forget()
     return true
   }
 

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 
 /// The place of one lease: the directory of a value, in which `lease/` lies.
@@ -13,9 +14,8 @@ import SystemCalls
 /// <directory>/lease/taken.plist     who was last to take the lease away, and from whom
 /// ```
 final class LeaseSite: Sendable {
-  /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher.
-  let directory: FileDescriptor
   let root: ContainerRoot
+  private let opened: Mutex<Opened>
   /// For sentences only, so it is put together only for one.
   var path: String { describe() }
   private let describe: @Sendable () -> String
@@ -29,14 +29,53 @@ final class LeaseSite: Sendable {
   static let waitingPrefix = "waiting-"
   static let cleanMark = "clean"
 
+  private struct Opened {
+    /// Not held on to: its descriptor is the lock, and ends with the request or the lease.
+    weak var held: HeldDirectory?
+    var directory: SharedDescriptor?
+  }
+
+  /// Where a value's directory is as seen from its lease: ".." is the kernel's own idea of a parent,
+  /// so no link can lead elsewhere.
+  static let fromHeld = "../../"
+
+  /// A site that is known by its lease, which is all that an uncontended change needs. As long as
+  /// `directory()` has not been called, somebody else has to keep the lease open.
+  init(
+    held: HeldDirectory, root: ContainerRoot,
+    path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
+  ) {
+    opened = Mutex(Opened(held: held))
+    self.root = root
+    describe = path
+    self.fault = fault
+  }
+
   init(
     directory: consuming FileDescriptor, root: ContainerRoot,
     path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
-    self.directory = directory
+    opened = Mutex(Opened(directory: SharedDescriptor(directory)))
     self.root = root
     describe = path
     self.fault = fault
+  }
+
+  /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher. The
+  /// descriptor is valid as long as the site.
+  func directory() throws(Errno) -> Int32 {
+    let (known, held) = opened.withLock { ($0.directory, $0.held) }
+    if let known { return known.descriptor.rawValue }
+    guard let held else { throw .staleHandle }
+    let found = SharedDescriptor(
+      try FileDescriptor.open(
+        Self.fromHeld, at: held.descriptor.rawValue, [.pathOnly, .directory]))
+    // Whoever was first, so that a descriptor that has been handed out stays open.
+    return opened.withLock { opened in
+      let first = opened.directory ?? found
+      opened.directory = first
+      return first.descriptor.rawValue
+    }
   }
 
   /// Opens `lease/held`, and makes it where it is missing.
@@ -44,20 +83,29 @@ final class LeaseSite: Sendable {
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         let descriptor = try FileDescriptor.openBeneath(
-          Self.held, at: directory.rawValue, [.readOnly, .directory])
+          Self.held, at: try directory(), [.readOnly, .directory])
         return HeldDirectory(descriptor)
       } catch {
         guard error == .noSuchFile else { throw error }
       }
       do throws(Errno) {
-        try root.makeDirectoryIfMissing(Self.held, at: directory.rawValue)
+        try root.makeDirectoryIfMissing(Self.held, at: try directory())
       } catch {
         guard error == .noSuchFile else { throw error }
-        try root.makeDirectoryIfMissing(Self.lease, at: directory.rawValue)
+        try makeLeaseDirectory()
       }
     }
     // Somebody moves the directory away as fast as we make it.
-    throw .noSuchFile
+    throw .staleHandle
+  }
+
+  private func makeLeaseDirectory() throws(Errno) {
+    do throws(Errno) {
+      try root.makeDirectoryIfMissing(Self.lease, at: try directory())
+    } catch {
+      // The whole directory was removed: its user has to begin with another site.
+      throw error == .noSuchFile ? .staleHandle : error
+    }
   }
 
   /// Whether the path still names this directory (rule 1).
@@ -67,7 +115,7 @@ final class LeaseSite: Sendable {
   /// a directory that is about to be removed publishes before its successor may act.
   func names(_ held: HeldDirectory) throws(Errno) -> Bool {
     do throws(Errno) {
-      return try fileStatus(Self.held, at: directory.rawValue).isSameFile(as: held.status())
+      return try fileStatus(Self.held, at: try directory()).isSameFile(as: held.status())
     } catch {
       guard error == .noSuchFile else { throw error }
       return false
@@ -75,7 +123,7 @@ final class LeaseSite: Sendable {
   }
 
   func openLeaseDirectory() throws(Errno) -> FileDescriptor {
-    try FileDescriptor.openBeneath(Self.lease, at: directory.rawValue, [.readOnly, .directory])
+    try FileDescriptor.openBeneath(Self.lease, at: try directory(), [.readOnly, .directory])
   }
 }
 

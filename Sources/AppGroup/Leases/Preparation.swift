@@ -16,10 +16,10 @@ final class Preparation: Sendable {
 
   init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
-    try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: site.directory.rawValue)
+    try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory())
     try site.clearRemains()
     let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
-    let file = try site.root.createFile(path, at: site.directory.rawValue)
+    let file = try site.root.createFile(path, at: try site.directory())
     do throws(Errno) {
       // Free: nobody but a sweeper opens it, and that one removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
@@ -27,7 +27,7 @@ final class Preparation: Sendable {
       stamp = try Stamp.put(on: file)
       if durability == .durable { try file.synchronize() }
     } catch {
-      try removeFile(path, at: site.directory.rawValue)
+      try removeFile(path, at: try site.directory())
       throw error
     }
     self.path = path
@@ -36,7 +36,7 @@ final class Preparation: Sendable {
 
   deinit {
     do throws(Errno) {
-      try removeFile(path, at: site.directory.rawValue)
+      try removeFile(path, at: try site.directory())
     } catch {
       // Published, or swept: either way it is not here any more.
       return

@@ -43,7 +43,16 @@ final class Change<Result: Sendable> {
     try reporting("change the value", path: value.path) {
       while true {
         let request = try current()
-        switch try request.attempt() {
+        let step: LeaseRequest.Step
+        do {
+          step = try request.attempt()
+        } catch let error as Errno where error == .staleHandle {
+          // The value's directory was removed, perhaps with the whole container.
+          guard ContinuousClock.now < terms.deadline else { throw error }
+          self.request = nil
+          continue
+        }
+        switch step {
         case .wait(let deadline): return .wait(until: deadline)
         case .acquired(let lease):
           self.request = nil
@@ -57,12 +66,19 @@ final class Change<Result: Sendable> {
   private func current() throws -> LeaseRequest {
     if let request { return request }
     let value = value
-    let site = LeaseSite(
-      directory: try value.directory.openOrMake(), root: value.container.root, path: value.path,
-      fault: value.container.fault)
+    let held = try value.directory.openHeld()
+    let site: LeaseSite
+    if let held {
+      site = LeaseSite(
+        held: held, root: value.container.root, path: value.path, fault: value.container.fault)
+    } else {
+      site = LeaseSite(
+        directory: try value.directory.openOrMake(), root: value.container.root, path: value.path,
+        fault: value.container.fault)
+    }
     work = try prepare(site)
     let request = LeaseRequest(
-      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+      site: site, held: held, mode: .exclusive, term: terms.term, deadline: terms.deadline)
     self.request = request
     return request
   }
