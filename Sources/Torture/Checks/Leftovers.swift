@@ -7,7 +7,7 @@ struct Leftovers {
 
   /// What may be in the directory of a value or notification.
   private static let belongs: Set<String> = [
-    "value.plist", "state.plist", "lease", "lease/held", "lease/held/clean",
+    "value.plist", "state.plist", "identifier", "lease", "lease/held", "lease/held/clean",
     "lease/taken.plist",
   ]
 
@@ -20,7 +20,8 @@ struct Leftovers {
         continue
       }
       guard entry != "container.plist" else { continue }
-      for name in try entries(path + "/" + entry) {
+      // What was on its way into the container may stay for a minute.
+      for name in try entries(path + "/" + entry) where !name.hasPrefix(".new-") {
         directories += 1
         evidence += try strangers(entry + "/" + name)
       }
