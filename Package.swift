@@ -68,7 +68,8 @@ let package = Package(
       name: "SystemCallsTests", dependencies: ["SystemCalls", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "PropertyListsTests", dependencies: ["PropertyLists"], swiftSettings: settings),
+      name: "PropertyListsTests", dependencies: ["PropertyLists", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "AppGroupTests",
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
@@ -80,7 +81,8 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
-      name: "CommandTests", dependencies: ["WormholeCommand", "TestSupport"],
+      name: "CommandTests",
+      dependencies: ["WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "TortureTests",

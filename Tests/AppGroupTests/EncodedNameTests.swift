@@ -48,7 +48,7 @@ struct EncodedNameTests {
     }
   }
 
-  private func randomIdentifier(using random: inout SplitMix64) -> String {
+  private func randomIdentifier(using random: inout SeededGenerator) -> String {
     var scalars = String.UnicodeScalarView()
     for _ in 0..<Int.random(in: 0...90, using: &random) {
       let plane: ClosedRange<UInt32> =

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 @testable import WormholeCommand
@@ -35,7 +36,7 @@ import Testing
 
   @Test("Random values read back as the same to the last bit, whatever they hold")
   func randomValues() throws {
-    var random = RandomValue(generator: .printed(for: "JSON round trip"))
+    var random = RandomValue(generator: TestSeed.next("WORMHOLE_TEST_SEED").generator)
     for _ in 0..<3_000 {
       let value = random.value()
       let bytes = try JSONWriter.bytes(value)
@@ -50,7 +51,7 @@ import Testing
 
   @Test("Random damage to a text is refused or read, and never traps")
   func damagedTexts() throws {
-    var random = RandomValue(generator: .printed(for: "JSON damage"))
+    var random = RandomValue(generator: TestSeed.next("WORMHOLE_TEST_SEED").generator)
     for _ in 0..<3_000 {
       var bytes = try JSONWriter.bytes(random.value(depth: 3))
       for _ in 0...Int.random(in: 0...2, using: &random.generator) {
@@ -77,7 +78,7 @@ import Testing
 
   @Test("Python reads what we write, and we read what Python writes")
   func python() throws {
-    var random = RandomValue(generator: .printed(for: "JSON and Python"))
+    var random = RandomValue(generator: TestSeed.next("WORMHOLE_TEST_SEED").generator)
     let values = (0..<400).map { _ in random.value() }
     let lines = try values.map { try JSONWriter.string($0) }
     guard let answers = try Python.run(Self.script, input: lines.joined(separator: "\n")) else {

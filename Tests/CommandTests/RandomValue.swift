@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 
 /// Random property lists with everything that has broken a JSON writer before.
 struct RandomValue {

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 @Suite("Foundation and we read each other's files alike")
@@ -8,7 +9,7 @@ struct FoundationDifferentialTests {
   func readsOurBinary() throws {
     // CFNumber has only one NaN.
     var random = RandomValues(
-      seed: printedSeed(for: "readsOurBinary"), RandomProfile(nanPayloads: false))
+      seed: TestSeed.next("PLIST_SEED").value, RandomProfile(nanPayloads: false))
     let values = EdgeValues.all + (0..<150).map { _ in random.value() }
     for value in values {
       let bytes = try value.binaryBytes()
@@ -23,7 +24,7 @@ struct FoundationDifferentialTests {
   func readsOurXML() throws {
     var profile = RandomProfile.xml
     profile.byteOrderMarks = false
-    var random = RandomValues(seed: printedSeed(for: "readsOurXML"), profile)
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, profile)
     for _ in 0..<150 {
       let value = random.value()
       let data = try value.xmlData()
@@ -42,7 +43,7 @@ struct FoundationDifferentialTests {
     var profile = RandomProfile.xml
     profile.dates = -12_000_000_000...252_000_000_000
     profile.negativeZero = false
-    var random = RandomValues(seed: printedSeed(for: "weReadSerialization"), profile)
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, profile)
     for _ in 0..<150 {
       let value = random.value()
       for format in [PropertyListSerialization.PropertyListFormat.binary, .xml] {
@@ -63,7 +64,7 @@ struct FoundationDifferentialTests {
     // reals, and then holds -0.0 and 0.0 for equal.
     profile.negativeZero = false
     profile.dates = -12_000_000_000...252_000_000_000
-    var random = RandomValues(seed: printedSeed(for: "weReadEncoder"), profile)
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, profile)
     for _ in 0..<150 {
       let value = PropertyListValue.array([random.value()])
       for format in [PropertyListDecoder.PropertyListFormat.binary, .xml] {

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 /// Damaged files by the thousand: nothing traps, hangs or is judged in two ways.
@@ -17,7 +18,7 @@ struct MutationTests {
 
   @Test("Guard, reader and PropertyListDecoder agree on every one of them")
   func agreement() throws {
-    let seed = printedSeed(for: "agreement")
+    let seed = TestSeed.next("PLIST_SEED").value
     var mutator = Mutator(seed: seed)
     let corpus = try Self.corpus(seed: seed &+ 1)
     let watch = Watchdog()

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 
 /// Damages good files in the ways that reach deep into a parser.
 struct Mutator {

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 @Suite("Values and the objects of Apple's interfaces")
@@ -70,7 +71,7 @@ struct ObjectBridgeTests {
 
   @Test("Objects made of a value become the same value again")
   func roundTrip() throws {
-    var random = RandomValues(seed: printedSeed(for: "roundTrip"), .binary)
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
     for value in EdgeValues.all + (0..<100).map({ _ in random.value() }) {
       #expect(try PropertyListValue(propertyList: value.propertyListObject) == value)
     }

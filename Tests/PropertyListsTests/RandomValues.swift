@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 
 /// What random values may hold, so that the other side of a comparison can hold it too.
 struct RandomProfile {

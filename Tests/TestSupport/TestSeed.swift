@@ -5,6 +5,7 @@ package struct TestSeed: CustomStringConvertible, Sendable {
   package let variable: String
   package let value: UInt64
 
+  /// The seed in an environment variable, else a new one.
   package static func next(_ variable: String) -> TestSeed {
     let given = Program.environment(variable).flatMap { UInt64($0) }
     let seed = TestSeed(variable: variable, value: given ?? .random(in: .min ... .max))
@@ -13,12 +14,15 @@ package struct TestSeed: CustomStringConvertible, Sendable {
   }
 
   package var description: String { "\(variable)=\(value)" }
-  package var generator: SplitMix64 { SplitMix64(state: value) }
+  package var generator: SeededGenerator { SeededGenerator(seed: value) }
 }
 
-/// A small generator that gives the same numbers for the same seed (Steele, Lea, Flood 2014).
-package struct SplitMix64: RandomNumberGenerator, Sendable {
-  var state: UInt64
+/// A small generator that gives the same numbers for the same seed (SplitMix64; Steele, Lea, Flood,
+/// OOPSLA 2014).
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  package init(seed: UInt64) { state = seed }
 
   package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15

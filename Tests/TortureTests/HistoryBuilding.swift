@@ -52,16 +52,3 @@ extension Verdict {
   var isLinearizable: Bool { if case .linearizable = self { true } else { false } }
   var violation: Violation? { if case .violation(let violation) = self { violation } else { nil } }
 }
-
-/// A generator whose sequence follows from its seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-}

@@ -2,6 +2,8 @@ import FoundationEssentials
 import Histories
 import Testing
 
+@testable import Torture
+
 /// Tries every order of at most six operations, knowing nothing but the definition.
 private func hasOrder(of history: [Histories.Operation], value: Value? = nil) -> Bool {
   let required = history.compactMap(\.response)
@@ -87,7 +89,7 @@ struct RandomHistoryTests {
     let given = ProcessInfo.processInfo.environment["HISTORY_SEED"].flatMap { UInt64($0) }
     let seed = given ?? UInt64.random(in: 0...UInt64.max)
     print("HISTORY_SEED=\(seed)")
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     var rejected = 0
     let runs = 5_000
     for run in 0..<runs {
@@ -116,7 +118,7 @@ struct RandomHistoryTests {
 
   @Test("of 5,000 operations of 8 processes are accepted, and rejected after one false answer")
   func long() throws {
-    var random = SeededGenerator(state: 8)
+    var random = SeededGenerator(seed: 8)
     let history = longHistory(operations: 5_000, processes: 8, using: &random)
     #expect(checkLinearizability(of: history).isLinearizable)
 
