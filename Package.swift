@@ -75,7 +75,7 @@ let package = Package(
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
       swiftSettings: settings),
     .testTarget(
-      name: "PowerLossTests",
+      name: "FileSystemTests",
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
       swiftSettings: settings),
     .testTarget(

@@ -30,49 +30,42 @@ final class Disk: Sendable {
     """
 
   let kind: Kind
-  private let place: TemporaryDirectory
   private let mounts: MountNamespace
 
   init(_ kind: Kind) throws {
     self.kind = kind
-    place = try TemporaryDirectory()
     mounts = try MountNamespace()
-    // The image lies in memory: what is tested is what is written to it, and when.
-    try mounts.run("mount -t tmpfs -o size=512m tmpfs '\(place.path)'")
-    try run("mkdir disk && \(kind.make) && \(mountCommand)")
+    // The image lies in memory: what is tested is what is written to it, and when. Beside the disk,
+    // not around it: neither keeps the other from being unmounted.
+    try mounts.run(
+      "mkdir memory disk && mount -t tmpfs -o size=512m tmpfs memory && cd memory && \(kind.make)")
+    try mounts.run(mountCommand)
   }
 
   /// Makes an empty directory that is on the disk already.
   func makeContainer() throws -> String {
     let name = "container-\(UInt64.random(in: .min ... .max))"
-    try run("mkdir -m 700 disk/\(name) && sync -f disk")
-    return path + "/" + name
+    try mounts.run("mkdir -m 700 disk/\(name) && sync -f disk")
+    return mounts.inside + "/disk/" + name
   }
 
-  /// The file system's topmost directory.
-  var path: String { mounts.root + place.path + "/disk" }
-
-  private var mountCommand: String { "mount -t \(kind) -o \(kind.options) image disk" }
-
-  private func run(_ command: String) throws {
-    try mounts.run("cd '\(place.path)' && \(command)")
-  }
+  private var mountCommand: String { "mount -t \(kind) -o \(kind.options) memory/image disk" }
 
   /// Cuts the power, while others may be writing.
-  func cutPower() throws { try run("\(Self.cut) disk") }
+  func cutPower() throws { try mounts.run("\(Self.cut) disk") }
 
   /// Mounts the disk again, which replays its journal. Nobody may have a file of it open any more.
   func restart() throws {
     // A process that another test starts this moment has copies of our descriptors until it execs.
     try eventually("the disk is not in use any more") {
       do {
-        try run("umount disk")
+        try mounts.run("umount disk")
         return true
       } catch let error as MountNamespace.Failure where error.description.contains("busy") {
         return false
       }
     }
-    try run(mountCommand)
+    try mounts.run(mountCommand)
   }
 
   /// The kinds that this machine can make and cut; for each other one the reason is printed.
