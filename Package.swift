@@ -75,6 +75,10 @@ let package = Package(
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
       swiftSettings: settings),
     .testTarget(
+      name: "FileSystemTests",
+      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
+      swiftSettings: settings),
+    .testTarget(
       name: "WormholeTests",
       dependencies: [
         "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",

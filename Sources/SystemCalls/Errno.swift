@@ -26,6 +26,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let noSpace = Errno(rawValue: ENOSPC)
   package static let notDirectory = Errno(rawValue: ENOTDIR)
   package static let directoryNotEmpty = Errno(rawValue: ENOTEMPTY)
+  package static let deviceBusy = Errno(rawValue: EBUSY)
   package static let notPermitted = Errno(rawValue: EPERM)
   package static let notSupported = Errno(rawValue: EOPNOTSUPP)
   package static let noFunction = Errno(rawValue: ENOSYS)

@@ -31,7 +31,8 @@ package func perform<Result: SignedInteger>(
     var failure: Int32
     #if DEBUG
       if let injected = Faults.plan?.decide(call) {
-        failure = injected.rawValue
+        guard injected != 0 else { return 0 }
+        failure = injected
       } else {
         let result = body()
         guard result == -1 else { return result }

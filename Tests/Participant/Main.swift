@@ -7,6 +7,7 @@ import SystemCalls
 /// ```
 /// read KEY                         the value's description, or "nil"
 /// set KEY NUMBER                   replaces
+/// text KEY LENGTH                  replaces with a string of so many characters
 /// remove KEY                       removes
 /// add KEY NUMBER                   updates: adds to the number
 /// hold KEY NUMBER                  updates; in the middle answers "holding" and reads a line before
@@ -56,6 +57,7 @@ struct Participant {
     case "read": return try value.read().map { "\($0)" } ?? "nil"
     case "set": try value.replace(with: .integer(number))
     case "durable": try value.replace(with: .integer(number), durability: .durable)
+    case "text": try value.replace(with: .string(String(repeating: "x", count: Int(number))))
     case "remove": try value.remove()
     case "add": try value.update { $0 = .integer(($0?.int64Value ?? 0) + number) }
     case "hold": try hold(value, number)

@@ -22,12 +22,17 @@ package final class Participant: Sendable {
   }
 
   /// Starts a participant on a container.
-  package init(_ container: String, environment: [String] = []) throws {
+  package convenience init(_ container: String, environment: [String] = []) throws {
+    try self.init(
+      program: BuiltProgram.path("participant"), [container], environment: environment)
+  }
+
+  /// Starts any program that answers each line with a line.
+  package init(program: String, _ arguments: [String], environment: [String] = []) throws {
     let toChild = try makePipe()
     let fromChild = try makePipe()
     let process = try ChildProcess(
-      BuiltProgram.path("participant"), [container],
-      environment: Program.environment + environment,
+      program, arguments, environment: Program.environment + environment,
       input: toChild.read.rawValue, output: fromChild.write.rawValue)
     processID = process.processID
     child = ChildBox(process)
@@ -91,6 +96,12 @@ package final class Participant: Sendable {
     try eventually("process \(processID) is stopped") {
       ProcessStatus.of(processID)?.isStopped == true
     }
+  }
+
+  /// Kills it, and waits until it is gone with all that it had open.
+  package func end() throws {
+    try send(.kill)
+    _ = try wait()
   }
 
   /// Waits for its end.

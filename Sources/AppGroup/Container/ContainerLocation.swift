@@ -24,7 +24,8 @@ enum ContainerLocation {
     return base + "/app-groups/" + EncodedName(group).component
   }
 
-  /// Makes the directory and what is missing above it, private to the user.
+  /// Makes the directory and what is missing above it, private to the user, and puts them on the
+  /// disk: what is durable in a container is so with the container.
   static func create(_ path: String) throws(AppGroupError) {
     var missing: [Substring] = []
     var rest = path[...]
@@ -42,6 +43,19 @@ enum ContainerLocation {
           throw .refused("make the container", path: String(directory), error)
         }
       }
+      synchronizeParent(of: directory)
+    }
+  }
+
+  private static func synchronizeParent(of directory: Substring) {
+    let parent = directory[..<(directory.lastIndex(of: "/") ?? directory.startIndex)]
+    do throws(Errno) {
+      try FileDescriptor.open(parent.isEmpty ? "/" : String(parent), [.readOnly, .directory])
+        .synchronize()
+    } catch {
+      // A directory that may be changed but not read, or a file system that cannot: the container
+      // is there, and as durable as it can be.
+      return
     }
   }
 

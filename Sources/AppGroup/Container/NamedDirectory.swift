@@ -102,6 +102,8 @@ struct NamedDirectory: Sendable {
       do throws(Errno) {
         let file = try root.createFile(staged + "/" + Self.identifierFile, at: directory)
         try file.writeAll(Array(identifier.utf8))
+        // Nor after a loss of power, which could leave the directory with an empty file.
+        try file.synchronize()
         try rename(staged, at: directory, to: relativePath, at: directory, .keep)
       } catch {
         try removeFile(staged + "/" + Self.identifierFile, at: directory)

@@ -120,12 +120,30 @@ package final class Lease: Sendable {
       guard error == .noSuchFile else { throw error }
       // Either there is nothing to remove, or the lease is gone.
       if try self.held.isRemoved() { throw lost() }
+      // Whoever removed it may have left it at that.
+      if durability == .durable { try synchronizeDirectories() }
       return false
     }
     try discardOld()
     isDeclared.store(false, ordering: .relaxed)
     if durability == .durable { try synchronizeDirectories() }
     return true
+  }
+
+  /// Puts a published file on the disk as it is: whoever published it may have left that to chance.
+  ///
+  /// - Complexity: three fsyncs.
+  func synchronize(_ name: String) throws(Errno) {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(
+        LeaseSite.fromHeld + name, at: held.descriptor.rawValue,
+        [.readOnly, .noFollow, .nonBlocking])
+      try file.synchronize()
+    } catch {
+      // That there is none is to last as well.
+      guard error == .noSuchFile else { throw error }
+    }
+    try synchronizeDirectories()
   }
 
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with

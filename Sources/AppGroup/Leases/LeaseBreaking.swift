@@ -25,6 +25,8 @@ extension LeaseSite {
 
   /// Removes every lease that was taken away and not yet removed, whoever took it, and content on
   /// its way whose writer has died.
+  ///
+  /// - Throws: `.deviceBusy` where a network file system keeps what a late holder has open.
   func clearRemains() throws(Errno) {
     let lease = try openLeaseDirectory()
     for entry in try lease.entries() {
@@ -44,7 +46,9 @@ extension LeaseSite {
       do throws(Errno) {
         let victim = try FileDescriptor.openBeneath(
           path, at: try directory(), [.readOnly, .directory])
-        for entry in try victim.entries() { try remove(entry, at: victim.rawValue) }
+        let entries = try victim.entries()
+        for entry in entries { try remove(entry, at: victim.rawValue) }
+        if entries.contains(where: { Self.isKeptOpen($0.name) }) { throw Errno.deviceBusy }
         try removeDirectory(path, at: try directory())
         return
       } catch {
@@ -62,9 +66,17 @@ extension LeaseSite {
     throw .directoryNotEmpty
   }
 
+  /// Whether the name was given by the client of a network file system, to a file that was removed
+  /// while some process had it open. It goes when that process closes it, and not before: removing
+  /// it fails (NFS), or gives it another such name (FUSE).
+  private static func isKeptOpen(_ name: FileName) -> Bool {
+    name.hasPrefix(".nfs") || name.hasPrefix(".fuse_hidden")
+  }
+
   private func remove(
     _ entry: FileDescriptor.Entry, at directory: Int32
   ) throws(Errno) {
+    if Self.isKeptOpen(entry.name) { return }
     do throws(Errno) {
       try removeFile(entry.name, at: directory)
     } catch {

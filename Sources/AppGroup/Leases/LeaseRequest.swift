@@ -70,6 +70,8 @@ final class LeaseRequest {
       } catch let error as Errno where error == .noSuchFile {
         // Taken away between two of our steps: a new generation.
         try forget()
+      } catch let error as Errno where error == .deviceBusy {
+        return try waitForClose()
       }
       let now = ContinuousClock.now
       if now >= deadline { throw try timedOut() }
@@ -89,9 +91,26 @@ final class LeaseRequest {
         // (getdents(2), ENOENT). Or our gate was swept before it was up.
         try forget()
         continue
+      } catch let error as Errno where error == .deviceBusy {
+        return try waitForClose()
       }
       return .wait(until: min(deadline, now.advanced(by: Self.grace)))
     }
+  }
+
+  // Before the lease that was taken away is removed nobody may act (rule 5), and on NFS or FUSE it
+  // cannot be while its late holder lives. No lock is held meanwhile.
+  private func waitForClose() throws -> Step {
+    try forget()
+    let now = ContinuousClock.now
+    guard now < deadline else {
+      throw AppGroupError(
+        .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
+        reason: "its lease was taken from a process that was stopped, and this network file "
+          + "system keeps the lease's files until that process closes them",
+        remedy: "continue or end the stopped process, and try again")
+    }
+    return .wait(until: min(deadline, now.advanced(by: Self.grace)))
   }
 
   private func forget() throws(Errno) {

@@ -17,7 +17,12 @@ final class Preparation: Sendable {
   init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
     try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory())
-    try site.clearRemains()
+    do throws(Errno) {
+      try site.clearRemains()
+    } catch {
+      // Whoever then wants the lease waits for that.
+      guard error == .deviceBusy else { throw error }
+    }
     let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
     let file = try site.root.createFile(path, at: try site.directory())
     do throws(Errno) {

@@ -53,7 +53,8 @@ extension Value {
   ///     stopped in the middle, for example). `body` then runs **more than once**, each time with
   ///     the latest value: it should have no other effects. Otherwise `leaseLost` is thrown.
   ///   - body: gets the value, nil if there is none, and leaves the new one there; nil removes it.
-  ///     A value left as it was is not published again. What it throws leaves everything as it was.
+  ///     A value left as it was is not published again (`.durable` puts it on the disk). What it
+  ///     throws leaves everything as it was.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` naming who
   ///   took it, or what the file system refuses.
@@ -200,7 +201,7 @@ extension Value {
         let old = try snapshot()
         let (edit, result) = try edit(old)
         switch edit {
-        case .keep: break
+        case .keep: if durability == .durable { try lease.synchronize(name) }
         case .replace(let bytes):
           _ = try lease.publish(
             bytes, as: name, exists: !old.isAbsent, durability: durability,

@@ -1,0 +1,112 @@
+import AppGroup
+import Dispatch
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+/// A small file system in memory, and what uses it up.
+struct SmallDisk: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let options: String
+  let fill: String
+  let remedy: String
+
+  static let all = [
+    SmallDisk(
+      testDescription: "no space", options: "size=64k",
+      fill: "cat /dev/zero >disk/filling", remedy: "(df)"),
+    SmallDisk(
+      testDescription: "no inodes", options: "nr_inodes=40",
+      fill: "i=0; while : >disk/filling-$i; do i=$((i + 1)); done", remedy: "(df -i)"),
+  ]
+
+  static let isPossible: Bool = {
+    let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
+    if let obstacle { print("skipped: no mounts here: \(obstacle)") }
+    return obstacle == nil
+  }()
+}
+
+@Suite("When the file system is full", .enabled(if: SmallDisk.isPossible))
+struct FullDiskTests {
+  @Test(
+    "every change fails with its reason, nothing is damaged, and all goes on when there is room",
+    arguments: SmallDisk.all)
+  func full(_ disk: SmallDisk) throws {
+    let mounts = try MountNamespace()
+    try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,\(disk.options) tmpfs disk")
+    let container = try SharedContainer(path: mounts.inside + "/disk")
+    let seats = container.value("seats")
+    try seats.replace(with: 1)
+    try container.value("other").replace(with: "intact")
+    let before = try mounts.run("cd disk && find . ! -name 'filling*' | sort")
+    let heard = Mutex<[PropertyListValue?]>([])
+    let observation = try seats.observe(on: DispatchQueue(label: "full")) { snapshot in
+      do {
+        let value = try snapshot.propertyList()
+        heard.withLock { $0.append(value) }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    try mounts.run("(\(disk.fill)) 2>/dev/null || true")
+
+    try expectRefused(seats, disk)
+    try expectRefused(container.value("new"), disk)
+    #expect(try seats.read() == 1 && container.value("other").read() == "intact")
+    #expect(try container.value("new").read() == nil)
+
+    try mounts.run("rm disk/filling*")
+    let after = try mounts.run("cd disk && find . ! -path './values/new*' | sort")
+    #expect(after == before, "something was left behind")
+    for identifier in ["seats", "new"] {
+      try container.value(identifier).replace(with: 2)
+      try container.value(identifier).update(durability: .durable) { $0 = 3 }
+      #expect(try container.value(identifier).read() == 3)
+    }
+    try eventually("the observer hears the last value") { heard.withLock { $0.last == .some(3) } }
+    #expect(heard.withLock { $0.allSatisfy { $0 == 2 || $0 == 3 } })
+    observation.cancel()
+  }
+
+  /// Every kind of change asks for more than there is.
+  private func expectRefused(_ value: Value, _ disk: SmallDisk) throws {
+    let large = PropertyListValue.data(Data(repeating: 7, count: 100_000))
+    let changes: [(String, () throws -> Void)] = [
+      ("replace", { try value.replace(with: .string(String(repeating: "x", count: 9_000))) }),
+      ("replace by much", { try value.replace(with: large) }),
+      ("durable replace", { try value.replace(with: large, durability: .durable) }),
+      ("update", { try value.update { $0 = large } }),
+    ]
+    for (name, change) in changes {
+      let error = try #require(throws: AppGroupError.self, "\(name)") { try change() }
+      #expect(error.code == .noSpace && error.path == value.path, "\(name): \(error)")
+      #expect("\(error)".contains(disk.remedy), "\(name): \(error)")
+    }
+  }
+}
+
+@Suite("When a process may write small files only")
+struct FileSizeLimitTests {
+  // The limit is 4 blocks of the shell's: 2 or 4 KiB. A program that ignores SIGXFSZ goes on.
+  @Test("a larger value is refused with its reason, and smaller ones go on")
+  func limited() throws {
+    let place = try TemporaryDirectory()
+    let program = try BuiltProgram.path("participant")
+    let limited = try Participant(
+      program: "sh", ["-c", "trap '' XFSZ; ulimit -f 4; exec '\(program)' '\(place.path)'"])
+    #expect(try limited.ask("set seats 1") == "done")
+    for length in [5_000, 100_000] {
+      let answer = try limited.ask("text seats \(length)")
+      #expect(answer.hasPrefix("error tooLarge ") && answer.contains("ulimit -f"), "\(answer)")
+      #expect(answer.contains(place.path + "/values/seats/value.plist"), "\(answer)")
+    }
+    #expect(try limited.ask("read seats") == "\(PropertyListValue.integer(1))")
+    #expect(try limited.ask("add seats 1") == "done")
+    #expect(try place.container().value("seats").read() == 2)
+    #expect(!place.listing.contains("prepared-"), "\(place.listing)")
+  }
+}

@@ -1,0 +1,83 @@
+import SystemCalls
+import TestSupport
+
+/// A file system on a disk of its own, whose power can be cut.
+///
+/// Cutting is `FS_IOC_SHUTDOWN` with `FS_SHUTDOWN_FLAGS_NOLOGFLUSH` (linux/fs.h, xfs_ioctl(2)): from
+/// then on nothing reaches the disk, not even the journal's last transactions. What it does not show
+/// is a disk that loses its own cache. The file systems write back late here, so what was not
+/// fsynced is not there by luck.
+final class Disk: Sendable {
+  enum Kind: String, CaseIterable, Sendable, CustomStringConvertible {
+    case ext4, xfs
+
+    var description: String { rawValue }
+
+    fileprivate var make: String {
+      switch self {
+      case .ext4: "truncate -s 16M image && mkfs.ext4 -q -F -J size=4 image"
+      // The least that mkfs.xfs makes is 300 MiB; hardly any of it is ever written.
+      case .xfs: "truncate -s 320M image && mkfs.xfs -q image"
+      }
+    }
+
+    fileprivate var options: String { self == .ext4 ? "loop,commit=600" : "loop" }
+  }
+
+  private static let cut = """
+    perl -e 'open(my $d, "<", $ARGV[0]) or die "open: $!"; my $flag = pack("L", 2); \
+    ioctl($d, 0x8004587d, $flag) or die "FS_IOC_SHUTDOWN: $!"'
+    """
+
+  let kind: Kind
+  private let mounts: MountNamespace
+
+  init(_ kind: Kind) throws {
+    self.kind = kind
+    mounts = try MountNamespace()
+    // The image lies in memory: what is tested is what is written to it, and when. Beside the disk,
+    // not around it: neither keeps the other from being unmounted.
+    try mounts.run(
+      "mkdir memory disk && mount -t tmpfs -o size=512m tmpfs memory && cd memory && \(kind.make)")
+    try mounts.run(mountCommand)
+  }
+
+  /// Makes an empty directory that is on the disk already.
+  func makeContainer() throws -> String {
+    let name = "container-\(UInt64.random(in: .min ... .max))"
+    try mounts.run("mkdir -m 700 disk/\(name) && sync -f disk")
+    return mounts.inside + "/disk/" + name
+  }
+
+  private var mountCommand: String { "mount -t \(kind) -o \(kind.options) memory/image disk" }
+
+  /// Cuts the power, while others may be writing.
+  func cutPower() throws { try mounts.run("\(Self.cut) disk") }
+
+  /// Mounts the disk again, which replays its journal. Nobody may have a file of it open any more.
+  func restart() throws {
+    // A process that another test starts this moment has copies of our descriptors until it execs.
+    try eventually("the disk is not in use any more") {
+      do {
+        try mounts.run("umount disk")
+        return true
+      } catch let error as MountNamespace.Failure where error.description.contains("busy") {
+        return false
+      }
+    }
+    try mounts.run(mountCommand)
+  }
+
+  /// The kinds that this machine can make and cut; for each other one the reason is printed.
+  static let usable: [Kind] = Kind.allCases.filter { kind in
+    do {
+      let disk = try Disk(kind)
+      try disk.cutPower()
+      try disk.restart()
+      return true
+    } catch {
+      print("skipped: power loss on \(kind): \(error)")
+      return false
+    }
+  }
+}
