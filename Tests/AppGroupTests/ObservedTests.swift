@@ -1,0 +1,162 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+/// Rule 3 of the leases (DESIGN §4), by a clock that the tests set.
+@Suite("A holder of a lease is overdue")
+struct ObservedTests {
+  let directory: TemporaryDirectory
+  let held: HeldDirectory
+  let start = ContinuousClock.now
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    let value = try directory.container().value("k")
+    try value.replace(with: 0)
+    let site = LeaseSite(
+      directory: try value.directory.openOrMake(), root: value.container.root, path: value.path)
+    held = try site.openHeld()
+  }
+
+  private func overdue(
+    _ observed: inout Observed, after time: Duration
+  ) throws -> Observed.Overdue? {
+    try observed.overdue(held, now: start + time)
+  }
+
+  /// Declares a holder as this protocol's entry names do.
+  private func declare(
+    _ identity: ProcessIdentity, since age: Duration, term milliseconds: UInt64
+  ) throws -> String {
+    let seconds = UInt64(age.components.seconds)
+    let since = bootTimeNanoseconds() / 1_000_000 - seconds * 1_000
+    let name =
+      "x-" + String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
+      + "-" + String(identity.namespace, radix: 16) + "-" + String(since, radix: 16) + "-"
+      + String(milliseconds, radix: 16) + "-a"
+    try FileDescriptor.open(
+      name, at: held.descriptor.rawValue, [.writeOnly, .create], mode: 0o600
+    ).close()
+    return name
+  }
+
+  private var elsewhere: ProcessIdentity {
+    let own = ProcessIdentity.current
+    return ProcessIdentity(
+      processID: own.processID, startTicks: own.startTicks, namespace: own.namespace &+ 1)
+  }
+
+  @Test("when it is stopped and was seen for the grace, not a moment earlier")
+  func stopped() throws {
+    let holder = try Participant(directory.path)
+    #expect(try holder.ask("long k 1") == "holding")
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .seconds(5)) == nil, "it runs, and its term is long")
+    try holder.send(.stop)
+    try holder.waitUntilStopped()
+    observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(49)) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(50))?.declaration?.mode == .exclusive)
+  }
+
+  @Test("when its term has passed by its own clock, however late somebody looks")
+  func ownClock() throws {
+    let name = try declare(.current, since: .seconds(10), term: 5_000)
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero)?.declaration?.name == name)
+    #expect(try observed.holder(held)?.processID == Program.processID)
+    let age = try #require(try observed.holder(held)?.held)
+    #expect(age >= .seconds(10))
+  }
+
+  @Test("of another namespace, or another machine, when it was seen for as long as its term")
+  func foreignClock() throws {
+    _ = try declare(elsewhere, since: .seconds(3_000), term: 1_000)
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(999)) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(1_000)) != nil)
+    #expect(try observed.holder(held)?.state == .unknown)
+  }
+
+  @Test("never when it is dead: the kernel has freed its lock, and another one may have it")
+  func dead() throws {
+    _ = try declare(
+      ProcessIdentity(
+        processID: 0x7fff_fff0, startTicks: 1, namespace: ProcessIdentity.current.namespace),
+      since: .seconds(10), term: 1_000)
+    let holder = try Participant(directory.path)
+    let identity = ProcessIdentity(
+      processID: holder.processID,
+      startTicks: try #require(ProcessStatus.of(holder.processID)).startTicks,
+      namespace: ProcessIdentity.current.namespace)
+    _ = try declare(identity, since: .seconds(10), term: 1_000)
+    try holder.send(.kill)
+    // Not waited for, so that it stays in the table of processes.
+    try eventually("it is dead") { ProcessStatus.of(holder.processID)?.isDead != false }
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try observed.holder(held) == nil, "a dead process is not in anyone's way")
+  }
+
+  @Test("when nobody declared the lock for the default term, or a stopped process has it")
+  func undeclared() throws {
+    let output = try makePipe()
+    let script =
+      "import fcntl,os,time; fcntl.flock(os.open('\(directory.path)/values/k/lease/held', 0), 2); "
+      + "print(1, flush=True); time.sleep(60)"
+    let holder = try ChildProcess(
+      "python3", ["-c", script], output: output.write.rawValue)
+    #expect(try waitReadable([output.read.rawValue], until: .now + .seconds(20)) == [true])
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(1_999)) == nil)
+    let atTerm = try overdue(&observed, after: .seconds(2))
+    #expect(atTerm != nil && atTerm?.declaration == nil)
+    try holder.send(.stop)
+    try eventually("it is stopped") { ProcessStatus.of(holder.processID)?.isStopped == true }
+    observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(49)) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(50)) != nil)
+    try holder.send(.kill)
+    _ = try holder.wait(until: .now + .seconds(10))
+  }
+
+  @Test("only for what was seen without a pause: another holder in between begins anew")
+  func beginsAnew() throws {
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    let name = try declare(.current, since: .zero, term: 600_000)
+    #expect(try overdue(&observed, after: .seconds(1)) == nil)
+    try removeFile(name, at: held.descriptor.rawValue)
+    #expect(try overdue(&observed, after: .seconds(3)) == nil)
+    #expect(try overdue(&observed, after: .seconds(5)) != nil)
+  }
+
+  @Test("as a writer at its gate only when it is stopped, or cannot be seen for the default term")
+  func gate() throws {
+    let reader = try Participant(directory.path)
+    #expect(try reader.ask("long k 1") == "holding")
+    let locked = try held.status()
+    var observed = Observed()
+    #expect(try !observed.gateIsOverdue(locked, now: start))
+    #expect(try !observed.gateIsOverdue(locked, now: start + .seconds(600)), "it is seen to run")
+    try reader.send(.stop)
+    try reader.waitUntilStopped()
+    observed = Observed()
+    #expect(try !observed.gateIsOverdue(locked, now: start + .milliseconds(0)))
+    #expect(try !observed.gateIsOverdue(locked, now: start + .milliseconds(49)))
+    #expect(try observed.gateIsOverdue(locked, now: start + .milliseconds(50)))
+    let unlocked = try fileStatus(directory.path)
+    observed = Observed()
+    #expect(try !observed.gateIsOverdue(unlocked, now: start))
+    #expect(try !observed.gateIsOverdue(unlocked, now: start + .milliseconds(1_999)))
+    #expect(try observed.gateIsOverdue(unlocked, now: start + .seconds(2)))
+  }
+}
