@@ -6,8 +6,9 @@ enum WorkerMode {
     /// Increments a value for a time when told to; ours and raw.
     case increment
     case rawIncrement = "increment-raw"
-    /// Answers each "ping" with a "pong" of the same number; ours and raw.
+    /// Answers each "ping" with a "pong" of the same number; ours, ours in a task, and raw.
     case echo
+    case taskEcho = "echo-task"
     case rawEcho = "echo-raw"
     /// Observes many names and tells what that costs.
     case observe
@@ -22,6 +23,7 @@ enum WorkerMode {
     case .increment: try UpdateRows.serve(directory, name: arguments[2])
     case .rawIncrement: try UpdateRows.serveRaw(directory, name: arguments[2])
     case .echo: try LatencyRows.echo(directory)
+    case .taskEcho: try LatencyRows.echoTask(directory)
     case .rawEcho: try LatencyRows.echoRaw(directory)
     case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
     }

@@ -17,15 +17,37 @@ final class Game: Sendable {
   private let state = Mutex(State())
   private let isOver = DispatchSemaphore(value: 0)
   private let observation: Mutex<Observation?> = Mutex(nil)
+  private let task: Mutex<Task<Void, Never>?> = Mutex(nil)
 
-  init(_ container: SharedContainer) throws {
-    ping = container.value("ping")
-    let heard = try container.value("pong").observe(on: DispatchQueue(label: "game")) {
+  /// - Parameter asTask: hears with `for await` instead of a handler.
+  init(_ container: SharedContainer, asTask: Bool = false) throws {
+    ping = container.value(asTask ? "task-ping" : "ping")
+    if asTask {
+      try hearAsTask(container.value("task-pong"))
+    } else {
+      try hear(container.value("pong"))
+    }
+  }
+
+  private func hear(_ pong: Value) throws {
+    let heard = try pong.observe(on: DispatchQueue(label: "game")) {
       [weak self] snapshot in
       Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
     }
     observation.withLock { $0 = heard }
   }
+
+  private func hearAsTask(_ pong: Value) throws {
+    let pongs = try pong.snapshots()
+    let heard = Task { [weak self] in
+      for await snapshot in pongs {
+        Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
+      }
+    }
+    task.withLock { $0 = heard }
+  }
+
+  deinit { task.withLock { $0?.cancel() } }
 
   /// - Returns: the nanoseconds of each half round trip.
   func play(_ count: Int) throws -> [Double] {

@@ -11,8 +11,10 @@ enum LatencyRows {
     let container = try bench.container("latency")
     _ = try Paddle(bench.path + "/latency", hears: "raw-ping", sends: "raw-pong")
     let other = try Worker(.echo, [bench.path + "/latency"])
+    let taskOther = try Worker(.taskEcho, [bench.path + "/latency"])
     let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
     let game = try Game(container)
+    let taskGame = try Game(container, asTask: true)
     let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
     let count = bench.scaled(100)
     var tails: [[Double]] = [[], []]
@@ -29,13 +31,15 @@ enum LatencyRows {
           tails[1].append(times.quantile(0.99))
           return times.median
         },
+        { try taskGame.play(count).median },
       ])
     // The workers play as long as they are held.
-    withExtendedLifetime((other, rawOther)) {}
+    withExtendedLifetime((other, taskOther, rawOther)) {}
     return [
       Row(
         "send to listener, median / inotify", ours: results[0], floor: results[1],
         expected: .ratioAtMost(1.5)),
+      Row("send to task, median / inotify", ours: results[2], floor: results[1]),
       Row("send to listener, 99 % / inotify", ours: tails[0], floor: tails[1]),
     ]
   }
@@ -48,6 +52,19 @@ enum LatencyRows {
     }
     try WorkerMode.serve { _ in "" }
     observation.cancel()
+  }
+
+  static func echoTask(_ directory: String) throws {
+    let container = try SharedContainer(path: directory)
+    let pong = container.value("task-pong")
+    let pings = try container.value("task-ping").snapshots()
+    let task = Task {
+      for await ping in pings {
+        Game.orDie { try pong.replace(with: ping.propertyList() ?? 0) }
+      }
+    }
+    try WorkerMode.serve { _ in "" }
+    task.cancel()
   }
 
   static func echoRaw(_ directory: String) throws {
