@@ -45,9 +45,20 @@ protocol Cancellable: Sendable {
 /// Calls a handler on a queue, one call at a time, with what the truth is then: however many signals
 /// come while a call is pending, one look is enough.
 final class Delivery<State: Sendable>: Cancellable {
+  /// What has been enqueued. Calls follow one another even if the queue is concurrent, because the
+  /// next is enqueued only when the last has ended; a serial queue in front of it would do the same
+  /// with a hop more for each call.
+  private enum Phase {
+    case idle
+    case enqueued
+    case running
+    /// And signalled since: what the call saw may be old already.
+    case runningSignalled
+  }
+
   private struct Condition {
     var isOpen = false
-    var isScheduled = false
+    var phase = Phase.idle
     var isCancelled = false
     var state: State
   }
@@ -59,37 +70,42 @@ final class Delivery<State: Sendable>: Cancellable {
   /// - Parameter look: gets the last state that was delivered, and returns the state now with the
   ///   call to make if it differs.
   init(
-    initial: State, on target: DispatchQueue,
+    initial: State, on queue: DispatchQueue,
     look: @escaping @Sendable (State) -> (State, (@Sendable () -> Void)?)
   ) {
     condition = Mutex(Condition(state: initial))
-    // A serial queue of its own keeps the calls in order even if the target is concurrent.
-    queue = DispatchQueue(label: "wormhole.delivery", target: target)
+    self.queue = queue
     self.look = look
   }
 
   /// Begins to deliver. Signals that came before are answered now; so the order is: watch, read
   /// what is known, open.
   func open(known state: State? = nil, signalled: Bool = false) {
-    let mustSchedule = condition.withLock { condition in
+    let mustEnqueue = condition.withLock { condition in
       if let state { condition.state = state }
       condition.isOpen = true
-      let mustSchedule = condition.isScheduled || signalled
-      condition.isScheduled = mustSchedule
-      return mustSchedule
+      if signalled { condition.phase = .enqueued }
+      return condition.phase == .enqueued
     }
-    if mustSchedule { queue.async { self.deliver() } }
+    if mustEnqueue { enqueue() }
   }
 
   /// Something may have changed.
   func signal() {
-    let mustSchedule = condition.withLock { condition in
-      // Excludes: a signal after the look of a pending call and before the end of that call.
-      guard !condition.isCancelled, !condition.isScheduled else { return false }
-      condition.isScheduled = true
-      return condition.isOpen
+    let mustEnqueue = condition.withLock { condition in
+      // Excludes: a signal after the look of a call and before its end, which would be lost.
+      guard !condition.isCancelled else { return false }
+      switch condition.phase {
+      case .idle:
+        condition.phase = .enqueued
+        return condition.isOpen
+      case .running:
+        condition.phase = .runningSignalled
+        return false
+      case .enqueued, .runningSignalled: return false
+      }
     }
-    if mustSchedule { queue.async { self.deliver() } }
+    if mustEnqueue { enqueue() }
   }
 
   /// Looks again as if this state had been delivered last.
@@ -98,9 +114,11 @@ final class Delivery<State: Sendable>: Cancellable {
     signal()
   }
 
+  private func enqueue() { queue.async { self.deliver() } }
+
   private func deliver() {
     let state = condition.withLock { condition -> State? in
-      condition.isScheduled = false
+      condition.phase = .running
       return condition.isCancelled ? nil : condition.state
     }
     guard let state else { return }
@@ -110,6 +128,12 @@ final class Delivery<State: Sendable>: Cancellable {
       return !condition.isCancelled
     }
     if mayCall { call?() }
+    let mustEnqueue = condition.withLock { condition in
+      let isSignalled = condition.phase == .runningSignalled && !condition.isCancelled
+      condition.phase = isSignalled ? .enqueued : .idle
+      return isSignalled
+    }
+    if mustEnqueue { enqueue() }
   }
 
   func cancel() {

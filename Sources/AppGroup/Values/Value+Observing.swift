@@ -27,7 +27,7 @@ extension Value {
       let call: @Sendable () -> Void = { handler(snapshot) }
       return (now, now == last ? nil : call)
     }
-    let watch = try makeWatch { delivery.signal() }
+    let watch = try directory.watch { delivery.signal() }
     if startsWithCurrent {
       delivery.open(signalled: true)
     } else {
@@ -43,18 +43,17 @@ extension Value {
   ///
   /// - Throws: as `observe`.
   public func snapshots(startsWithCurrent: Bool = false) throws -> Snapshots {
-    let latch = WakeLatch()
-    let watch = try makeWatch { latch.raise() }
-    let known = startsWithCurrent ? Seen.nothing : .version(snapshotOrFailure())
-    if startsWithCurrent { latch.raise() }
-    return Snapshots(value: self, watch: watch, latch: latch, known: known)
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Snapshot.self, bufferingPolicy: .bufferingNewest(1))
+    let observation = try observe(startsWithCurrent: startsWithCurrent, on: Blocking.queue) {
+      continuation.yield($0)
+    }
+    // Also when the stream is dropped without having been iterated.
+    continuation.onTermination = { _ in observation.cancel() }
+    return Snapshots(stream: stream, detection: observation.detection)
   }
 
-  private func makeWatch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
-    try directory.watch(signal)
-  }
-
-  fileprivate func snapshotOrFailure() -> Snapshot {
+  private func snapshotOrFailure() -> Snapshot {
     do {
       return try snapshot()
     } catch let error as AppGroupError {
@@ -87,49 +86,18 @@ enum Seen: Sendable, Hashable {
 
 /// The values of an identifier as they change.
 public struct Snapshots: AsyncSequence, Sendable {
-  let value: Value
-  let watch: Watch
-  let latch: WakeLatch
-  let known: Seen
-
+  let stream: AsyncStream<Snapshot>
   /// How changes are noticed.
-  public var detection: Observation.Detection {
-    switch watch.detection {
-    case .events: .events
-    case .polling(let reason): .polling(reason: reason)
-    }
-  }
+  public let detection: Observation.Detection
 
-  public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
+  public func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
 
   /// Waits for the next value; one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
-    private let sequence: Snapshots
-    private var known: Seen
+    fileprivate var base: AsyncStream<Snapshot>.Iterator
 
-    init(sequence: Snapshots, known: Seen) {
-      self.sequence = sequence
-      self.known = known
-    }
-
-    /// The next value; nil when the task was cancelled.
-    public mutating func next() async -> Snapshot? {
-      while !Task.isCancelled {
-        await sequence.latch.suspend(until: nil)
-        if Task.isCancelled { break }
-        let value = sequence.value
-        let snapshot: Snapshot
-        do {
-          snapshot = try await Blocking.run { value.snapshotOrFailure() }
-        } catch {
-          preconditionFailure("a closure that throws nothing threw \(error)")
-        }
-        let now = Seen.version(snapshot)
-        guard now != known else { continue }
-        known = now
-        return snapshot
-      }
-      return nil
-    }
+    /// The next value, or the latest of several that have come meanwhile; nil when the task was
+    /// cancelled.
+    public mutating func next() async -> Snapshot? { await base.next() }
   }
 }
