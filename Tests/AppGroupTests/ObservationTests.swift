@@ -188,6 +188,42 @@ struct ObservationTests {
     #expect(try await task.value == "ended")
   }
 
+  @Test("is called again for a change that comes while it is being called")
+  func signalledDuringCall() throws {
+    let truth = Atomic(1)
+    let heard = Heard<Int>()
+    let own = Mutex<Delivery<Int>?>(nil)
+    let delivery = Delivery<Int>(initial: 0, on: queue) { last in
+      let now = truth.load(ordering: .sequentiallyConsistent)
+      let call: @Sendable () -> Void = {
+        heard.add(now)
+        guard now < 3 else { return }
+        truth.add(1, ordering: .sequentiallyConsistent)
+        own.withLock { $0 }?.signal()
+      }
+      return (now, now == last ? nil : call)
+    }
+    own.withLock { $0 = delivery }
+    delivery.open(signalled: true)
+    try eventually("all are heard") { heard.all == [1, 2, 3] }
+    own.withLock { $0 = nil }
+  }
+
+  @Test("as a sequence that is dropped, iterated or not, keeps nothing alive")
+  func droppedSequence() async throws {
+    weak var abandoned: ContainerRoot?
+    do {
+      let value = try directory.container().value("k")
+      abandoned = value.container.root
+      _ = try value.snapshots()
+      let iterated = try value.snapshots(startsWithCurrent: true)
+      for await _ in iterated { break }
+      #expect(abandoned != nil)
+    }
+    // A look that was under way may end a moment later.
+    try await eventuallyAsync("everything is freed") { [weak abandoned] in abandoned == nil }
+  }
+
   @Test(
     "polls and says so where there is no inotify instance, or no watch left",
     arguments: [
