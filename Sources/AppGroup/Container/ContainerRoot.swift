@@ -11,6 +11,7 @@ final class ContainerRoot: Sendable {
   final class Handle: Sendable {
     let descriptor: FileDescriptor
     let status: FileStatus
+    let synchronizedNames = SynchronizedNames()
 
     init(descriptor: consuming FileDescriptor, status: FileStatus) {
       self.descriptor = descriptor

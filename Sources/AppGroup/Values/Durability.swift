@@ -4,6 +4,6 @@ public enum Durability: Sendable, Hashable {
   case standard
   /// The loss of power, too: when the call returns, the new value is on the disk.
   ///
-  /// Costs three fsyncs: about 240 µs on an SSD, milliseconds on a disk.
+  /// Costs three fsyncs (five where identifiers were new lately): about 240 µs on an SSD, milliseconds on a disk.
   case durable
 }

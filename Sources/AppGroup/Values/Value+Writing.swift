@@ -12,7 +12,7 @@ extension Value {
   /// - Throws: `AppGroupError`: `timedOut`, naming the holder; `unsupportedValue`; `noSpace` and
   ///   what else the file system refuses. The old value is intact then.
   /// - Complexity: create, write, rename and unlink, and eight cheap calls for the lease;
-  ///   `.durable` adds three fsyncs. Content of 64 KiB and more, and durable content, is written
+  ///   `.durable` adds three fsyncs, and two more where identifiers were new lately. Content of 64 KiB and more, and durable content, is written
   ///   before the lease is taken.
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
@@ -225,16 +225,12 @@ extension Value {
     }
   }
 
-  /// A durable value is worth nothing in a directory that the power takes: the ones above are put
-  /// on the disk as well, once for each of this process's handles of the value.
+  // What was made of directories above the value's own may have been made without durability.
   private func directoryDurability(_ durability: Durability) -> @Sendable () throws -> Void {
     guard durability == .durable else { return {} }
     return {
       let handle = try container.root.handle()
-      let parent = try FileDescriptor.openBeneath(
-        directory.kind.rawValue, at: handle.descriptor.rawValue, [.readOnly, .directory])
-      try parent.synchronize()
-      try handle.descriptor.synchronize()
+      try handle.synchronizedNames.synchronize(directory.kind, in: handle.descriptor)
     }
   }
 }
