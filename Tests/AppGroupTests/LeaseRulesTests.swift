@@ -1,0 +1,197 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+/// The rules 1, 2, 5 and 6 of DESIGN §4, each where only it stands between a schedule and a loss.
+@Suite("A lease")
+struct LeaseRulesTests {
+  let scene: LeaseScene
+  var value: Value { scene.value }
+
+  init() throws { scene = try LeaseScene() }
+
+  // this process                          another
+  // waits for a lease that another holds
+  //                                       is taken away: its directory is renamed, not removed yet
+  //                                       ends: the old directory's lock is free
+  // must not take that one
+  @Test("that was renamed away is nobody's, even if its lock is free (rule 1)")
+  func renamedAway() throws {
+    let holder = try scene.acquire(.exclusive, term: .seconds(600))
+    let waiting = try scene.request(.shared)
+    guard case .wait = try waiting.attempt() else {
+      Issue.record("the lease is held")
+      return
+    }
+    try scene.move("held", to: "broken-b")
+    #expect(throws: AppGroupError.self, "renamed is lost, though not removed") {
+      try holder.confirm()
+    }
+    holder.end()
+    let late = try LeaseScene.finish(waiting)
+    try late.confirm()
+    late.end()
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
+  // A                                  B                      this process
+  // add 1, stopped before call n
+  //                                    add 10, holds: it has read
+  // continues, waits or is done
+  //                                    publishes
+  @Test("entered by its late holder never becomes its successor's (rule 2)")
+  func lateEntry() throws {
+    let counting = try Participant(scene.directory.path)
+    let calls = try #require(Int(try counting.ask("calls add k 0")))
+    for place in 0..<calls {
+      let before = try #require(try value.read()?.int64Value)
+      let a = try Participant(scene.directory.path)
+      let b = try Participant(scene.directory.path)
+      try a.tell("stop \(place) add k 1")
+      try a.waitUntilStopped()
+      #expect(try b.ask("long k 10") == "holding")
+      let isPublished = try value.read() == .integer(before + 1)
+      try a.send(.continue)
+      if isPublished {
+        #expect(try a.answer() == "done")
+      } else {
+        try eventually("it waits for its successor, or has published") {
+          let names = try scene.names()
+          return try names.contains { $0.hasPrefix("waiting-") } || value.read() != .integer(before)
+        }
+      }
+      #expect(try b.ask("go") == "done")
+      if !isPublished { #expect(try a.answer() == "done") }
+      #expect(try value.read() == .integer(before + 11), "stopped before call \(place)")
+    }
+  }
+
+  @Test("that was taken away lets its late holder neither replace nor remove (rules 2 and 4)")
+  func lateHolder() throws {
+    let value = value
+    let overtaking: [(PropertyListValue?, @Sendable () throws -> Void)] = [
+      (5, { try value.replace(with: 5) }), (nil, { try value.remove() }),
+    ]
+    for (left, overtake) in overtaking {
+      for new: PropertyListValue? in [7, nil] {
+        for durability in [Durability.standard, .durable] {
+          try value.replace(with: 0)
+          let error = #expect(throws: AppGroupError.self) {
+            try value.update(
+              durability: durability, term: .milliseconds(1), repeatsAfterLoss: false
+            ) { content in
+              try overtake()
+              content = new
+            }
+          }
+          #expect(error?.code == .leaseLost)
+          #expect(error?.holder?.processID == Program.processID)
+          #expect(try value.read() == left)
+        }
+      }
+    }
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
+  @Test("that others wait for is swept of what its killed holder left")
+  func killedBeforeWaiters() throws {
+    let holder = try Participant(scene.directory.path)
+    #expect(try holder.ask("long k 1") == "holding")
+    let waiting = try scene.request(.exclusive)
+    guard case .wait = try waiting.attempt() else {
+      Issue.record("the lease is held")
+      return
+    }
+    try holder.send(.kill)
+    #expect(try holder.wait() == .killed(signal: 9))
+    try LeaseScene.finish(waiting).end()
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
+  @Test("is marked clean only when every older one is removed, wherever its holder dies (rule 5)")
+  func markedLast() throws {
+    var place = 0
+    var hasEnded = false
+    while !hasEnded {
+      try removeFile(scene.lease + "/held/clean")
+      try makeDirectory(scene.lease + "/broken-b")
+      try scene.make("broken-b/x-1-1-1-1-1-a", containing: "late")
+      let victim = try Participant(scene.directory.path)
+      try victim.tell("die \(place) set k 1")
+      do {
+        hasEnded = try victim.answer() == "done"
+      } catch is Participant.Failure {
+        #expect(try victim.wait() == .killed(signal: 9))
+      }
+      if try scene.names(in: "held").contains("clean") {
+        #expect(!(try scene.names().contains("broken-b")), "killed before call \(place)")
+      }
+      try value.replace(with: 0)
+      #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+      place += 1
+    }
+    #expect(place > 10)
+  }
+
+  @Test("keeps the declaration of each of its sharers until that one ends")
+  func sharersDeclared() throws {
+    let first = try scene.acquire(.shared)
+    let second = try scene.acquire(.shared)
+    #expect(try scene.names(in: "held").filter { $0.hasPrefix("s-") }.count == 2)
+    first.end()
+    #expect(try scene.names(in: "held").filter { $0.hasPrefix("s-") }.count == 1)
+    second.end()
+    #expect(scene.litter == ["held"])
+  }
+
+  @Test("sweeps prepared content of dead writers only")
+  func sweepsTheDead() throws {
+    let prepared = try Preparation([1, 2, 3], at: try scene.site(), durability: .standard)
+    try scene.make("prepared-dead")
+    try value.replace(with: 1, durability: .durable)
+    #expect(try scene.names().filter { $0.hasPrefix("prepared-") }.count == 1)
+    #expect(try fileStatus(scene.directory.path + "/values/k/" + prepared.path).size == 3)
+  }
+
+  @Test("publishes even if a program that knows no lease made or removed the file meanwhile")
+  func foreignHands() throws {
+    let value = value
+    try value.update { content in
+      try removeFile(value.path)
+      content = 1
+    }
+    #expect(try value.read() == 1)
+    try value.remove()
+    try value.update { content in
+      try FileDescriptor.open(value.path, [.writeOnly, .create], mode: 0o600).close()
+      content = 2
+    }
+    #expect(try value.read() == 2)
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
+  @Test("removes what is a value, and puts aside a directory that somebody planted in its place")
+  func removesPlanted() throws {
+    try value.remove()
+    try makeDirectory(value.path)
+    try FileDescriptor.open(value.path + "/precious", [.writeOnly, .create]).close()
+    #expect(try value.remove())
+    #expect(try value.read() == nil)
+    #expect(scene.directory.listing.contains("/precious"), "\(scene.directory.listing)")
+  }
+
+  @Test("names who took it only if that one's note is about this holder")
+  func otherNote() throws {
+    let first = try scene.acquire(.shared, term: .milliseconds(1))
+    try scene.acquire(.exclusive).end()
+    #expect(throws: AppGroupError.self) { try first.confirm() }
+    #expect(try scene.names().contains("taken.plist"))
+    let second = try scene.acquire(.shared)
+    try scene.move("held", to: "broken-b")
+    let error = #expect(throws: AppGroupError.self) { try second.confirm() }
+    #expect(error?.code == .leaseLost && error?.holder == nil, "\(String(describing: error))")
+  }
+}
