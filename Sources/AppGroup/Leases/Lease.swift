@@ -72,7 +72,8 @@ package final class Lease: Sendable {
   ) throws {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
     willPublish(try stage(bytes, durability))
-    try moveOut(as: name, exists: exists)
+    try moveOut(stagingPlace.name, as: name, exists: exists)
+    isDeclared.store(false, ordering: .relaxed)
     if durability == .durable { try synchronizeDirectories() }
   }
 
@@ -92,15 +93,16 @@ package final class Lease: Sendable {
   func publish(
     prepared: Preparation, as name: String, exists: Bool, durability: Durability
   ) throws {
+    // Beside the entry that declares us, not over it: ext4 writes a file's blocks at once when it is
+    // renamed over another (mount option auto_da_alloc, ext4(5)).
+    let (directory, entry) = stagingPlace
+    let content = entry + "0"
     do throws(Errno) {
-      // Over the empty entry that declares us.
-      try rename(
-        prepared.path, at: try site.directory(), to: declaration.name,
-        at: held.descriptor.rawValue)
+      try rename(prepared.path, at: try site.directory(), to: content, at: directory)
     } catch {
       throw error == .noSuchFile ? lost() : error
     }
-    try moveOut(as: name, exists: exists)
+    try moveOut(content, as: name, exists: exists)
     if durability == .durable { try synchronizeDirectories() }
   }
 
@@ -124,7 +126,7 @@ package final class Lease: Sendable {
       if durability == .durable { try synchronizeDirectories() }
       return false
     }
-    try discardOld()
+    try discardOld(stagingPlace.name)
     isDeclared.store(false, ordering: .relaxed)
     if durability == .durable { try synchronizeDirectories() }
     return true
@@ -149,15 +151,14 @@ package final class Lease: Sendable {
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with
   // NOREPLACE there was none. Which applies may only change when we have lost the lease, so the
   // loop ends.
-  private func moveOut(as name: String, exists: Bool) throws {
-    let (source, staged) = stagingPlace
+  private func moveOut(_ staged: String, as name: String, exists: Bool) throws {
+    let source = stagingPlace.directory
     var mode: RenameMode = exists ? .exchange : .keep
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         try rename(
           staged, at: source, to: LeaseSite.fromHeld + name, at: held.descriptor.rawValue, mode)
-        if mode == .exchange { try discardOld() }
-        isDeclared.store(false, ordering: .relaxed)
+        if mode == .exchange { try discardOld(staged) }
         return
       } catch {
         switch error {
@@ -177,8 +178,8 @@ package final class Lease: Sendable {
 
   // What came back may be anything that somebody planted; a directory is put into quarantine, for
   // what was not written by us is not ours to delete.
-  private func discardOld() throws(Errno) {
-    let (directory, name) = stagingPlace
+  private func discardOld(_ name: String) throws(Errno) {
+    let directory = stagingPlace.directory
     do throws(Errno) {
       try removeFile(name, at: directory)
     } catch {
