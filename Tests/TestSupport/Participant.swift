@@ -25,9 +25,12 @@ package final class Participant: Sendable {
   package init(_ container: String, environment: [String] = []) throws {
     let toChild = try makePipe()
     let fromChild = try makePipe()
+    // Of two values of one name, getenv(3) finds the first.
+    let names = environment.map { $0.prefix { $0 != "=" } + "=" }
     let process = try ChildProcess(
       BuiltProgram.path("participant"), [container],
-      environment: Program.environment + environment,
+      environment: environment
+        + Program.environment.filter { old in !names.contains { old.hasPrefix($0) } },
       input: toChild.read.rawValue, output: fromChild.write.rawValue)
     processID = process.processID
     child = ChildBox(process)
