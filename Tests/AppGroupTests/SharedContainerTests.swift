@@ -139,4 +139,64 @@ struct SharedContainerTests {
     #expect(try SharedContainer(path: inside).value("x").read() == 2)
     #expect(try SharedContainer(path: directory.path + "/old").value("x").read() == 1)
   }
+
+  @Test("finds at once what is only in the directory that took its own's place")
+  func missesNothing() throws {
+    let directory = try TemporaryDirectory()
+    let inside = directory.path + "/c"
+    try makeDirectory(inside)
+    let container = try SharedContainer(path: inside)
+    try container.value("x").replace(with: 1)
+    try rename(inside, at: Directory.current, to: directory.path + "/old", at: Directory.current)
+    try makeDirectory(inside)
+    try SharedContainer(path: inside).value("y").replace(with: 2)
+    #expect(try container.value("y").read() == 2)
+  }
+
+  @Test("leaves nothing behind where two make it at once, nor where the disk is full")
+  func madeTwice() throws {
+    #if DEBUG
+      let directory = try TemporaryDirectory()
+      let full = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
+      #expect(
+        code { try Faults.$plan.withValue(full) { _ = try directory.container() } } == .noSpace)
+      #expect(try FileDescriptor.open(directory.path, .readOnly).entries().isEmpty)
+      let second = Faults.Plan { call, _ in
+        guard call == .renameat2 else { return .proceed }
+        Faults.$plan.withValue(nil) {
+          do {
+            _ = try directory.container()
+          } catch {
+            Issue.record(error)
+          }
+        }
+        return .proceed
+      }
+      try Faults.$plan.withValue(second) { _ = try directory.container() }
+      #expect(
+        try FileDescriptor.open(directory.path, .readOnly).entries().map(\.name.text)
+          == ["container.plist"])
+    #endif
+  }
+
+  @Test("refuses a long identifier's directory that says it is another's")
+  func collision() throws {
+    let directory = try TemporaryDirectory()
+    let value = try directory.container().value(String(repeating: "x", count: 300))
+    try value.replace(with: 1)
+    let identifier = value.path.dropLast("value.plist".count) + "identifier"
+    let file = try FileDescriptor.open(String(identifier), [.writeOnly, .truncate])
+    try file.writeAll(Array("other".utf8))
+    #expect(code { try value.replace(with: 2) } == .nameCollision)
+  }
+
+  @Test("ignores a relative XDG_DATA_HOME, as the specification says")
+  func relativeDataHome() throws {
+    let directory = try TemporaryDirectory()
+    let participant = try Participant(
+      "group:g", environment: ["XDG_DATA_HOME=data", "HOME=\(directory.path)"])
+    #expect(try participant.ask("set x 1") == "done")
+    let path = directory.path + "/.local/share/app-groups/g"
+    #expect(try SharedContainer(path: path).value("x").read() == 1)
+  }
 }
