@@ -34,13 +34,9 @@ package final class Participant: Sendable {
     // Of two values of one name, getenv(3) finds the first.
     let names = environment.map { $0.prefix { $0 != "=" } + "=" }
     let process = try ChildProcess(
-<<<<<<< HEAD
-      program, arguments, environment: Program.environment + environment,
-=======
-      BuiltProgram.path("participant"), [container],
+      program, arguments,
       environment: environment
         + Program.environment.filter { old in !names.contains { old.hasPrefix($0) } },
->>>>>>> 288a1e272b0570f874cd9f9875fc1f228e3f96e7
       input: toChild.read.rawValue, output: fromChild.write.rawValue)
     processID = process.processID
     child = ChildBox(process)
