@@ -134,6 +134,27 @@ struct ObservationEndTests {
     #expect(try !KernelWatches.contain(directory.path + "/notifications/n"))
   }
 
+  @Test(
+    "that was cancelled or forgotten makes no call that waits for its turn",
+    arguments: [true, false])
+  func pendingCall(isCancelled: Bool) throws {
+    let directory = try directory.get()
+    let heard = Heard<Int>()
+    let delivery = Delivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(1) }) }
+    delivery.open()
+    let watch = ChangeMonitor().watch(path: directory.path, parents: [], prepare: {}, signal: {})
+    var observation: Observation? = Observation(watch: watch, delivery: delivery)
+    queue.suspend()
+    delivery.signal()
+    if isCancelled { observation?.cancel() } else { observation = nil }
+    queue.resume()
+    let next = Delivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(2) }) }
+    next.open(signalled: true)
+    try eventually("the next in the queue is called") { heard.all.contains(2) }
+    #expect(heard.all == [2])
+    withExtendedLifetime(observation) {}
+  }
+
   @Test("tells a failure once, as a failure, and the value that mends it")
   func failure() throws {
     let directory = try directory.get()

@@ -8,7 +8,7 @@ import Testing
 @Suite("Who waits for a lease")
 struct LeaseWaitingTests {
   let scene: LeaseScene
-  let far = ContinuousClock.now + .seconds(600)
+  let far = ContinuousClock.now + .seconds(30)
 
   init() throws { scene = try LeaseScene() }
 

@@ -262,6 +262,8 @@ struct ObservationTests {
       }
       #expect(reason.contains("inotify"))
       try eventually("it is looked at without an event") { !signals.all.isEmpty }
+      let next = monitor.watch(path: directory.path, parents: [], prepare: {}, signal: {})
+      #expect(next.detection == .events, "as soon as there is one")
     #endif
   }
 }
