@@ -45,7 +45,7 @@ extension Value {
   public func snapshots(startsWithCurrent: Bool = false) throws -> Snapshots {
     let (stream, continuation) = AsyncStream.makeStream(
       of: Snapshot.self, bufferingPolicy: .bufferingNewest(1))
-    let observation = try observe(startsWithCurrent: startsWithCurrent, on: Blocking.queue) {
+    let observation = try observe(startsWithCurrent: startsWithCurrent, on: Blocking.queue()) {
       continuation.yield($0)
     }
     // Also when the stream is dropped without having been iterated.
