@@ -1,0 +1,45 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A notification among others of its name")
+struct NotificationRaceTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+  }
+
+  @Test("is heard though another post removes as surplus the very bell that it would ring")
+  func bells() throws {
+    let notification = container.notification("n")
+    let registration = try notification.register()
+    _ = try registration.check()
+    try shell("mkdir -p notifications/n && cd notifications/n && touch bell-1 bell-2")
+    let path = directory.path + "/notifications/n"
+    let plan = Faults.Plan { call, _ in
+      guard call == .renameat else { return .proceed }
+      return Faults.$plan.withValue(nil) {
+        do {
+          let place = try FileDescriptor.open(path, [.readOnly, .directory])
+          if let first = try place.entries().first {
+            try removeFile(first.name, at: place.rawValue)
+          }
+        } catch { Issue.record(error) }
+        return .proceed
+      }
+    }
+    try Faults.$plan.withValue(plan) { try notification.post() }
+    #expect(try registration.check())
+    #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
+  }
+}
