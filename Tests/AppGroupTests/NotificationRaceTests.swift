@@ -1,3 +1,4 @@
+import Dispatch
 import SystemCalls
 import TestSupport
 import Testing
@@ -41,5 +42,19 @@ struct NotificationRaceTests {
     try Faults.$plan.withValue(plan) { try notification.post() }
     #expect(try registration.check())
     #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
+  }
+
+  @Test("knows its names by their bytes")
+  func center() throws {
+    final class Owner {}
+    let owner = Owner()
+    let heard = Heard<String>()
+    let center = DarwinNotificationCenter(container: container)
+    let queue = DispatchQueue(label: "test")
+    try center.addObserver(owner, name: "\u{e9}", queue: queue) { _ in heard.add("one") }
+    try center.addObserver(owner, name: "e\u{301}", queue: queue) { _ in heard.add("two") }
+    center.removeObserver(owner, name: "e\u{301}")
+    try center.postNotification(name: "\u{e9}")
+    try eventually("the other one hears", within: .seconds(3)) { heard.all == ["one"] }
   }
 }
