@@ -161,4 +161,17 @@ struct WakeLatchTests {
       done.wait()
     }
   }
+
+  @Test("gets its thread later when none is to be had at first")
+  func threadFailure() throws {
+    let signals = Heard<Int>()
+    let path = directory.path
+    let failing = Faults.Plan { call, _ in call == .threadCreate ? .fail(.wouldBlock) : .proceed }
+    let watch = Faults.$plan.withValue(failing) {
+      monitor.watch(path: path, parents: [], prepare: {}) { signals.add(1) }
+    }
+    try touch(path)
+    try eventually("it is signalled", within: .seconds(3)) { !signals.all.isEmpty }
+    withExtendedLifetime(watch) {}
+  }
 }
