@@ -144,6 +144,11 @@ struct WatchTable {
     parents[path] = (watchParent(path), 1)
   }
 
+  private mutating func retryParent(_ path: String) {
+    guard let parent = parents[path], parent.number < 0 else { return }
+    parents[path] = (watchParent(path), parent.users)
+  }
+
   private mutating func watchParent(_ path: String) -> Int32 {
     do throws(Errno) {
       guard let queue = descriptors?.events else { return -1 }
@@ -178,9 +183,11 @@ struct WatchTable {
     switch entry.target {
     case .open(let descriptor):
       watch(&entry, id, "/proc/self/fd/\(descriptor)", entry.events, now: now)
-    case .path(let path, _, let prepare):
+    case .path(let path, let above, let prepare):
       do {
         try prepare()
+        // Those that were missing, or that there was no watch for.
+        for parent in above { retryParent(parent) }
         entry.watched = try fileStatus(path)
         watch(&entry, id, path, entry.events, now: now)
         noteNetwork(&entry, path, now: now)
