@@ -1,0 +1,46 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A value in a directory that others have written to")
+struct HostileDirectoryTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  private func listed() -> [String]? {
+    do { return try container.valueIdentifiers() } catch {
+      Issue.record(error)
+      return nil
+    }
+  }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+  }
+
+  @Test("is changed though directories of any name were planted in its lease")
+  func oddNames() throws {
+    let value = container.value("k")
+    try value.replace(with: 1)
+    let long = String(repeating: "€", count: 85)
+    for name in ["\"$(printf 'a\\377b')\"", "'\(long)'"] {
+      try shell("mkdir values/k/lease/held/\(name)")
+      #expect(throws: Never.self) { try value.replace(with: 2, until: .now + .seconds(1)) }
+      try shell("rm -rf values/k/lease/held/\(name)")
+      try shell("mkdir -p values/k/lease/broken-1/\(name)")
+      #expect(throws: Never.self) {
+        try value.replace(with: 3, durability: .durable, until: .now + .seconds(1))
+      }
+      try shell("test ! -e values/k/lease/broken-1")
+      try shell("rm -rf values/k/lease/broken-1")
+    }
+  }
+}
