@@ -43,4 +43,11 @@ struct HostileDirectoryTests {
       try shell("rm -rf values/k/lease/broken-1")
     }
   }
+
+  @Test("is shared though a directory was planted among the waiting writers")
+  func gateDirectory() throws {
+    let scene = try LeaseScene()
+    try makeDirectory(scene.lease + "/waiting-1")
+    #expect(throws: Never.self) { try scene.acquire(.shared).end() }
+  }
 }
