@@ -1,0 +1,28 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A directory of a container, while it is made")
+struct ContainerMakingTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  @Test("tells why a long identifier has no directory, and leaves nothing of it")
+  func longIdentifier() throws {
+    let long = String(repeating: "x", count: 300)
+    let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSpace) : .proceed }
+    let error = #expect(throws: AppGroupError.self) {
+      try Faults.$plan.withValue(plan) { try container.value(long).replace(with: 1) }
+    }
+    #expect(error?.code == .noSpace)
+    let left = try FileDescriptor.open(directory.path + "/values", .readOnly).entries()
+    #expect(left.count == 0)
+  }
+}
