@@ -50,4 +50,16 @@ struct HostileDirectoryTests {
     try makeDirectory(scene.lease + "/waiting-1")
     #expect(throws: Never.self) { try scene.acquire(.shared).end() }
   }
+
+  @Test("lists its identifiers whatever was planted among the long ones")
+  func listing() throws {
+    try container.value("k").replace(with: 1)
+    let zeros = String(repeating: "0", count: 63)
+    try shell("touch values/a%.\(zeros)0")
+    #expect(listed() == ["k"])
+    try shell("mkdir values/a%.\(zeros)1; ln -s /etc/passwd values/a%.\(zeros)1/identifier")
+    #expect(listed() == ["k"])
+    try shell("mkdir values/a%.\(zeros)2; printf k > values/a%.\(zeros)2/identifier")
+    #expect(listed() == ["k"])
+  }
 }
