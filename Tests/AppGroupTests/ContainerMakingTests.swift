@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -24,5 +25,19 @@ struct ContainerMakingTests {
     #expect(error?.code == .noSpace)
     let left = try FileDescriptor.open(directory.path + "/values", .readOnly).entries()
     #expect(left.count == 0)
+  }
+
+  @Test("tells why its version could not be put on the disk")
+  func format() throws {
+    let other = try TemporaryDirectory()
+    let count = Atomic(0)
+    let plan = Faults.Plan { call, _ in
+      guard call == .fsync else { return .proceed }
+      return count.add(1, ordering: .relaxed).newValue == 2 ? .fail(.inputOutput) : .proceed
+    }
+    let error = #expect(throws: AppGroupError.self) {
+      try Faults.$plan.withValue(plan) { _ = try other.container() }
+    }
+    #expect(error?.errorNumber == Errno.inputOutput.rawValue)
   }
 }
