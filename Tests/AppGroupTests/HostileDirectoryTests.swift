@@ -62,4 +62,24 @@ struct HostileDirectoryTests {
     try shell("mkdir values/a%.\(zeros)2; printf k > values/a%.\(zeros)2/identifier")
     #expect(listed() == ["k"])
   }
+
+  @Test("is changed durably whatever the times of its directories")
+  func times() throws {
+    let memory = try TemporaryDirectory(under: "/dev/shm")
+    let container = try memory.container()
+    try container.value("k").replace(with: 1)
+    let values = try FileDescriptor.open(memory.path + "/values", [.readOnly, .directory])
+    try values.setModified(seconds: .max, nanoseconds: 0)
+    try container.value("k").replace(with: 2, durability: .durable)
+  }
+
+  @Test("is inspected whatever the times of its entries")
+  func oldTimes() throws {
+    let memory = try TemporaryDirectory(under: "/dev/shm")
+    let container = try memory.container()
+    let file = try FileDescriptor.open(
+      memory.path + "/.container-1.plist", [.writeOnly, .create])
+    try file.setModified(seconds: .min, nanoseconds: 0)
+    _ = try ContainerInspection.report(on: container)
+  }
 }
