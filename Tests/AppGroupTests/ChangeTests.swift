@@ -23,4 +23,18 @@ struct ChangeTests {
   func negativeTerm() throws {
     try container.value("k").update(term: .seconds(Int64.min)) { $0 = 1 }
   }
+
+  @Test("says its version only when it can publish")
+  func preparedStamps() throws {
+    let scene = try LeaseScene()
+    let lease = try scene.acquire(.exclusive)
+    let announced = Heard<Stamp>()
+    #expect(throws: AppGroupError.self) {
+      try scene.value.replace(withBytes: [1], durability: .durable, until: .now) {
+        announced.add($0)
+      }
+    }
+    #expect(announced.all.isEmpty)
+    lease.end()
+  }
 }

@@ -169,8 +169,8 @@ extension Value {
         }
       }
       let prepared = try Preparation(bytes, at: site, durability: durability)
-      willPublish(prepared.stamp)
       return { lease in
+        willPublish(prepared.stamp)
         try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
       }
     }
