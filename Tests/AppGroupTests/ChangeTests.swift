@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -36,5 +37,19 @@ struct ChangeTests {
     }
     #expect(announced.all.isEmpty)
     lease.end()
+  }
+
+  @Test("is not repeated for what its body throws, not even for the lost lease of another")
+  func nestedLoss() throws {
+    let runs = Atomic(0)
+    #expect(throws: AppGroupError.self) {
+      try container.value("k").update { _ in
+        runs.add(1, ordering: .relaxed)
+        if runs.load(ordering: .relaxed) < 3 {
+          throw AppGroupError(.leaseLost, "change another value", path: "", reason: "")
+        }
+      }
+    }
+    #expect(runs.load(ordering: .relaxed) == 1)
   }
 }

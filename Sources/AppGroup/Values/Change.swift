@@ -88,6 +88,8 @@ final class Change<Result: Sendable> {
     guard let work else { preconditionFailure("a request is made together with its work") }
     do {
       return try work(lease)
+    } catch let error as BodyError {
+      throw error.cause
     } catch let error as AppGroupError where error.code == .leaseLost {
       guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
       return nil
