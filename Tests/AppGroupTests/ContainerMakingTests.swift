@@ -40,4 +40,21 @@ struct ContainerMakingTests {
     }
     #expect(error?.errorNumber == Errno.inputOutput.rawValue)
   }
+
+  @Test("is open to all of its group though its maker ended at any step")
+  func groupModes() throws {
+    let shared = try TemporaryDirectory()
+    try FileDescriptor.open(shared.path, .readOnly).setPermissions(0o2770)
+    let container = try SharedContainer(path: shared.path, access: .group)
+    let plan = Faults.Plan { call, _ in call == .fchmod ? .fail(.inputOutput) : .proceed }
+    for _ in 0..<4 {
+      #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(plan) { try container.value("k").replace(with: 1) }
+      }
+    }
+    try container.value("k").replace(with: 1)
+    for path in ["values", "values/k", "values/k/lease", "values/k/lease/held"] {
+      #expect(try fileStatus(shared.path + "/" + path).permissions == 0o2770, "\(path)")
+    }
+  }
 }
