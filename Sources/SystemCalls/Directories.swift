@@ -64,6 +64,17 @@ package func rename(
   }
 }
 
+/// Renames a file whose name need not be valid UTF-8. The corresponding C function is `renameat`.
+package func rename(
+  _ old: FileName, at oldDirectory: Int32, to new: String, at newDirectory: Int32
+) throws(Errno) {
+  _ = try perform(.renameat) {
+    old.withCString { old in
+      new.withCString { renameat(oldDirectory, old, newDirectory, $0) }
+    }
+  }
+}
+
 /// Gives a file a second name. The corresponding C function is `linkat`.
 package func link(
   _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32

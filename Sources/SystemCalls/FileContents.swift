@@ -18,6 +18,8 @@ extension FileDescriptor {
     expectedBytes: Int, maximumBytes: Int
   ) throws(Errno) -> [UInt8] {
     guard expectedBytes <= maximumBytes else { throw .fileTooLarge }
+    // "No limit" leaves room for the byte beyond it, too.
+    let maximumBytes = min(maximumBytes, Int.max - 1)
     var bytes: [UInt8] = []
     // Files of /proc say that they are empty.
     var capacity = expectedBytes > 0 ? expectedBytes + 1 : 4_096

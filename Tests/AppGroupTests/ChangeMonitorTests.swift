@@ -277,6 +277,41 @@ struct ChangeMonitorTests {
       withExtendedLifetime((healthy, polled)) {}
     #endif
   }
+
+  #if DEBUG
+    @Test("gets its thread later when none is to be had at first")
+    func threadFailure() throws {
+      let signals = Heard<Int>()
+      let path = directory.path
+      let failing = Faults.Plan { call, _ in call == .threadCreate ? .fail(.wouldBlock) : .proceed }
+      let watch = Faults.$plan.withValue(failing) {
+        monitor.watch(path: path, parents: [], prepare: {}) { signals.add(1) }
+      }
+      try touch(path)
+      try eventually("it is signalled", within: .seconds(3)) { !signals.all.isEmpty }
+      withExtendedLifetime(watch) {}
+    }
+  #endif
+
+  @Test("hears of the replacement of a directory above that it had to make")
+  func parents() throws {
+    let signals = Heard<Int>()
+    let above = directory.path + "/made"
+    let path = above + "/k"
+    let watch = monitor.watch(path: path, parents: [directory.path, above]) {
+      for each in [above, path] {
+        do throws(Errno) { try makeDirectory(each) } catch {
+          guard error == .alreadyExists else { throw error }
+        }
+      }
+    } signal: {
+      signals.add(1)
+    }
+    try rename(
+      above, at: Directory.current, to: directory.path + "/old", at: Directory.current)
+    try eventually("it is signalled", within: .seconds(10)) { !signals.all.isEmpty }
+    withExtendedLifetime(watch) {}
+  }
 }
 
 @Suite("A wake latch")

@@ -159,4 +159,23 @@ struct ObservedTests {
     #expect(try !observed.gateIsOverdue(unlocked, now: start + .milliseconds(1_999)))
     #expect(try observed.gateIsOverdue(unlocked, now: start + .seconds(2)))
   }
+
+  @Test("is overdue after the term where there is no table of locks")
+  func noLockTable() throws {
+    let scene = try LeaseScene()
+    let site = try scene.site()
+    let held = try site.openHeld()
+    let stranger = try FileDescriptor.open(scene.lease + "/held", .readOnly)
+    #expect(try stranger.tryLock(.exclusive))
+    let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSuchFile) : .proceed }
+    var observed = Observed()
+    try Faults.$plan.withValue(plan) {
+      let start = ContinuousClock.now
+      _ = try observed.overdue(held, now: start)
+      let early = try observed.overdue(held, now: start + .seconds(1))
+      let late = try observed.overdue(held, now: start + .seconds(3))
+      let found = [early.map { _ in 1 } == 1, late.map { _ in 1 } == 1]
+      #expect(found == [false, true])
+    }
+  }
 }

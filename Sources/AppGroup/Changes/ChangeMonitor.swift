@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -75,9 +76,10 @@ package final class ChangeMonitor: Sendable {
         while true { turn() }
       }
     } catch {
-      // No thread is to be had: then nobody would ever be told. The next observer tries again, and
-      // this one looks itself at the deadline of each wait.
-      state.withLock { $0.threadFailed() }
+      // No thread is to be had now, and without one nobody would ever be told: try until there is.
+      Blocking.timers.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
+        start()
+      }
     }
   }
 

@@ -55,7 +55,7 @@ package final class WakeLatch: Sendable {
   package func suspend(until deadline: ContinuousClock.Instant?) async {
     if let deadline {
       let remaining = ContinuousClock.now.duration(to: deadline)
-      Blocking.queue.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
+      Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
         self?.raise()
       }
     }

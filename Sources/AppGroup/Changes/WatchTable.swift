@@ -93,8 +93,6 @@ struct WatchTable {
     return true
   }
 
-  mutating func threadFailed() { hasThread = false }
-
   func detection(of id: ID) -> ChangeMonitor.Detection {
     entries[id]?.detection ?? .events
   }

@@ -76,8 +76,12 @@ enum ContainerFormat {
       try publish(staged, at: directory)
       try handle.descriptor.synchronize()
     } catch {
-      try removeFile(staged, at: directory)
-      throw error
+      let cause = error
+      do throws(Errno) { try removeFile(staged, at: directory) } catch {
+        // In its place already; or what is in the way of that is in the way of the rest, too.
+        throw cause
+      }
+      throw cause
     }
   }
 

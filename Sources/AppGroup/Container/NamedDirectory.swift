@@ -106,14 +106,28 @@ struct NamedDirectory: Sendable {
         try file.synchronize()
         try rename(staged, at: directory, to: relativePath, at: directory, .keep)
       } catch {
-        try removeFile(staged + "/" + Self.identifierFile, at: directory)
-        try removeDirectory(staged, at: directory)
+        removeStaged(staged, at: directory)
         guard error == .alreadyExists else { throw error }
       }
     } catch {
       // Somebody has just removed the directory above; or the container is another one now.
       guard error == .noSuchFile else { throw error }
       _ = try root.refreshed(handle)
+    }
+  }
+
+  // Why it was not put in place is what its user must know; `doctor` finds what is left.
+  private func removeStaged(_ staged: String, at directory: Int32) {
+    do throws(Errno) {
+      try removeFile(staged + "/" + Self.identifierFile, at: directory)
+    } catch {
+      // Perhaps never made: the directory goes all the same.
+    }
+    do throws(Errno) {
+      try removeDirectory(staged, at: directory)
+    } catch {
+      // Left for `doctor`, as said above.
+      return
     }
   }
 
@@ -127,6 +141,25 @@ struct NamedDirectory: Sendable {
         remedy: "remove the directory if its content is not needed")
     }
   }
+
+  /// The identifier that a long name in a listing stands for; nil for what was not made by us, so
+  /// that nothing planted there hides the others.
+  static func listedIdentifier(
+    _ name: String, of kind: NameKind, at container: Int32
+  ) throws -> String? {
+    do {
+      let identifier = try longIdentifier(kind.rawValue + "/" + name, at: container)
+      return identifier.flatMap { EncodedName($0).component == name ? $0 : nil }
+    } catch let error as Errno {
+      guard Self.foreign.contains(error) else { throw error }
+      return nil
+    }
+  }
+
+  // A file, a link, a socket, another user's, too large.
+  private static let foreign: Set<Errno> = [
+    .notDirectory, .tooManyLinks, .noSuchDevice, .accessDenied, .fileTooLarge,
+  ]
 
   static func longIdentifier(_ path: String, at directory: Int32) throws -> String? {
     do throws(Errno) {

@@ -5,8 +5,8 @@ enum Quarantine {
   static let directory = "quarantine"
 
   /// Moves a file or directory aside, in one step.
-  static func take(_ name: String, at source: Int32, root: ContainerRoot) throws(Errno) {
-    let place = try place(for: name, root: root)
+  static func take(_ name: FileName, at source: Int32, root: ContainerRoot) throws(Errno) {
+    let place = try place(for: name.text, root: root)
     try rename(name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
   }
 
@@ -53,6 +53,16 @@ enum Quarantine {
     try root.makeDirectoryIfMissing(directory, at: container)
     // A link of that name is refused: what is put aside stays in the container.
     let open = try FileDescriptor.openBeneath(directory, at: container, [.pathOnly, .directory])
-    return (SharedDescriptor(open), String(name.prefix(100)) + "-" + Nonce.next())
+    return (SharedDescriptor(open), beginning(of: name) + "-" + Nonce.next())
+  }
+
+  // Short enough for a nonce behind it: a name may have 255 bytes (NAME_MAX), and few characters.
+  private static func beginning(of name: String) -> String {
+    var end = name.startIndex
+    for index in name.unicodeScalars.indices {
+      guard name.utf8.distance(from: name.startIndex, to: index) <= 100 else { break }
+      end = index
+    }
+    return name.utf8.count <= 100 ? name : String(name[..<end])
   }
 }

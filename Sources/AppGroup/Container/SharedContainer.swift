@@ -99,8 +99,8 @@ public final class SharedContainer: Sendable {
         case .identifier(let identifier): return identifier
         case .foreign: return nil
         case .long:
-          return try NamedDirectory.longIdentifier(
-            kind.rawValue + "/" + entry.name.text, at: handle.descriptor.rawValue)
+          return try NamedDirectory.listedIdentifier(
+            entry.name.text, of: kind, at: handle.descriptor.rawValue)
         }
       }
     }

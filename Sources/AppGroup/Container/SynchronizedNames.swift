@@ -23,7 +23,7 @@ final class SynchronizedNames: Sendable {
     if known.withLock({ $0[kind] == status }) { return }
     try names.synchronize()
     try container.synchronize()
-    guard status.modifiedSeconds + 1 < now.seconds else { return }
+    guard status.modifiedSeconds < now.seconds - 1 else { return }
     known.withLock { $0[kind] = status }
   }
 }

@@ -170,7 +170,7 @@ extension ContainerInspection {
 
   func isStale(_ path: String) -> Bool {
     guard let status = status(path) else { return false }
-    return realTime().seconds - status.modifiedSeconds >= Self.staleAge
+    return status.modifiedSeconds <= realTime().seconds - Self.staleAge
   }
 
   /// Whether so many bytes may still be read.

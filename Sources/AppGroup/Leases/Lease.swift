@@ -186,7 +186,8 @@ package final class Lease: Sendable {
       switch error {
       // A breaker has removed it already.
       case .noSuchFile: return
-      case .isDirectory: try Quarantine.take(name, at: directory, root: site.root)
+      case .isDirectory:
+        try Quarantine.take(FileName(bytes: Array(name.utf8)), at: directory, root: site.root)
       default: throw error
       }
     }

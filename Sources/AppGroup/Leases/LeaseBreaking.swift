@@ -83,7 +83,7 @@ extension LeaseSite {
       switch error {
       case .noSuchFile: return
       // No process of ours makes one here: not ours to delete.
-      case .isDirectory: try Quarantine.take(entry.name.text, at: directory, root: root)
+      case .isDirectory: try Quarantine.take(entry.name, at: directory, root: root)
       default: throw error
       }
     }

@@ -21,9 +21,9 @@ struct LeaseDeclaration: Hashable, Sendable {
     self.mode = mode
     identity = .current
     since = bootTimeNanoseconds() / 1_000_000
-    self.term = min(term, Self.longestTerm)
+    self.term = min(max(term, .zero), Self.longestTerm)
     let (seconds, attoseconds) = self.term.components
-    let milliseconds = UInt64(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
+    let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
     var name = mode == .exclusive ? "x-" : "s-"
     name.reserveCapacity(80)
     name += identity == Self.own.identity ? Self.own.prefix : Self.prefix(identity)

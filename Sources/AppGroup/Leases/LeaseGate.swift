@@ -105,10 +105,12 @@ struct LeaseGate {
     for entry in try lease.entries() where entry.name.hasPrefix(LeaseSite.waitingPrefix) {
       let name = LeaseSite.lease + "/" + entry.name.text
       do throws(Errno) {
-        return try Gate(
+        let gate = try Gate(
           name,
           try FileDescriptor.openBeneath(
             name, at: try site.directory(), [.readOnly, .nonBlocking]))
+        // Anything else is nobody's gate, and a directory could not be removed as one.
+        if gate.status.kind == .regular { return gate }
       } catch {
         // Left this moment; or a link or a socket, which nobody can have locked.
         guard [.noSuchFile, .tooManyLinks, .noSuchDevice].contains(error) else { throw error }

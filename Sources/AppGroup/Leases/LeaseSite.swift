@@ -89,7 +89,9 @@ final class LeaseSite: Sendable {
         guard error == .noSuchFile else { throw error }
       }
       do throws(Errno) {
-        try root.makeDirectoryIfMissing(Self.held, at: try directory())
+        // Staged as a lease that was taken away: swept like one if this is its end.
+        try root.makeDirectoryIfMissing(
+          Self.held, at: try directory(), staging: Self.lease + "/" + Self.brokenPrefix)
       } catch {
         guard error == .noSuchFile else { throw error }
         try makeLeaseDirectory()

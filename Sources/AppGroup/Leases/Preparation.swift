@@ -32,8 +32,12 @@ final class Preparation: Sendable {
       stamp = try Stamp.put(on: file)
       if durability == .durable { try file.synchronize() }
     } catch {
-      try removeFile(path, at: try site.directory())
-      throw error
+      let cause = error
+      do throws(Errno) { try removeFile(path, at: try site.directory()) } catch {
+        // Swept already, or left to the next sweep.
+        throw cause
+      }
+      throw cause
     }
     self.path = path
     self.file = file

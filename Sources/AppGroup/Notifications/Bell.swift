@@ -32,8 +32,10 @@ struct Bell: Sendable {
     do throws(Errno) {
       try rename(first.text, at: place.rawValue, to: new, at: place.rawValue)
     } catch {
-      // Another post, begun after ours, has rung already.
       guard error == .noSuchFile else { throw error }
+      // Another post has rung meanwhile, or removed this one as surplus after ringing. What is left
+      // is not ours to remove: only who has rung leaves one there for certain.
+      return
     }
     // Two first posts at once have made two; one is enough.
     for surplus in bells.dropFirst() {

@@ -14,7 +14,8 @@ public final class DarwinNotificationCenter: Sendable {
 
   /// The container whose processes hear each other.
   public let container: SharedContainer
-  private let observers = Mutex<[String: [Observer]]>([:])
+  /// By name, byte for byte: Swift strings are equal when their bytes are not.
+  private let observers = Mutex<[EncodedName: [Observer]]>([:])
 
   /// A center for a container. Several in one process are independent, and hear each other.
   public init(container: SharedContainer) {
@@ -35,11 +36,15 @@ public final class DarwinNotificationCenter: Sendable {
   ) throws {
     let registration = try container.notification(name).observe(on: queue) { _ in callback(name) }
     let entry = Observer(owner: ObjectIdentifier(observer), registration: registration)
-    observers.withLock { $0[name, default: []].append(entry) }
+    observers.withLock { $0[EncodedName(name), default: []].append(entry) }
   }
 
   /// Removes an observer's closures for one name.
   public func removeObserver(_ observer: AnyObject, name: String) {
+    remove(observer, EncodedName(name))
+  }
+
+  private func remove(_ observer: AnyObject, _ name: EncodedName) {
     let owner = ObjectIdentifier(observer)
     let gone = observers.withLock { all -> [Observer] in
       let (own, others) = (all[name] ?? []).separated { $0.owner == owner }
@@ -51,7 +56,7 @@ public final class DarwinNotificationCenter: Sendable {
 
   /// Removes all closures of an observer.
   public func removeEveryObserver(_ observer: AnyObject) {
-    for name in observers.withLock({ Array($0.keys) }) { removeObserver(observer, name: name) }
+    for name in observers.withLock({ Array($0.keys) }) { remove(observer, name) }
   }
 
   /// Posts a notification to the observers in all processes, this one too.

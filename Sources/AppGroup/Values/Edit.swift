@@ -6,6 +6,12 @@ package enum Edit: Sendable {
   case remove
 }
 
+/// What the body of an update threw: never a sign that the update itself lost its lease, not even
+/// where it is just that of another change that the body made.
+struct BodyError: Error {
+  let cause: any Error
+}
+
 /// How an update is made; the parameters of `Value.update`.
 package struct ModificationTerms: Sendable {
   package var durability: Durability

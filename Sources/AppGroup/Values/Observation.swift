@@ -61,6 +61,8 @@ final class Delivery<State: Sendable>: Cancellable {
     var phase = Phase.idle
     var isCancelled = false
     var state: State
+    /// Set anew while a call was looking, whose result is then not the state to begin from.
+    var isReset = false
   }
 
   private let condition: Mutex<Condition>
@@ -110,7 +112,10 @@ final class Delivery<State: Sendable>: Cancellable {
 
   /// Looks again as if this state had been delivered last.
   func redeliver(from state: State) {
-    condition.withLock { $0.state = state }
+    condition.withLock { condition in
+      condition.state = state
+      condition.isReset = true
+    }
     signal()
   }
 
@@ -119,12 +124,13 @@ final class Delivery<State: Sendable>: Cancellable {
   private func deliver() {
     let state = condition.withLock { condition -> State? in
       condition.phase = .running
+      condition.isReset = false
       return condition.isCancelled ? nil : condition.state
     }
     guard let state else { return }
     let (next, call) = look(state)
     let mayCall = condition.withLock { condition in
-      condition.state = next
+      if !condition.isReset { condition.state = next }
       return !condition.isCancelled
     }
     if mayCall { call?() }

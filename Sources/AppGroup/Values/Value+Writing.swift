@@ -169,8 +169,8 @@ extension Value {
         }
       }
       let prepared = try Preparation(bytes, at: site, durability: durability)
-      willPublish(prepared.stamp)
       return { lease in
+        willPublish(prepared.stamp)
         try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
       }
     }
@@ -199,7 +199,7 @@ extension Value {
       try firstTime()
       return { lease in
         let old = try snapshot()
-        let (edit, result) = try edit(old)
+        let (edit, result) = try Self.asOwn { try edit(old) }
         switch edit {
         case .keep: if durability == .durable { try lease.synchronize(name) }
         case .replace(let bytes):
@@ -211,6 +211,10 @@ extension Value {
         return result
       }
     }
+  }
+
+  private static func asOwn<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch { throw BodyError(cause: error) }
   }
 
   private func edited<Result: Sendable>(

@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("Calls that may block")
+struct BlockingTests {
+  @Test("do not wait for one another: libdispatch runs each at once, however many block")
+  func blockedCalls() async throws {
+    let count = 128
+    let begun = Heard<Int>()
+    let calls = (0..<count).map { number in
+      Task {
+        try await Blocking.run {
+          begun.add(number)
+          try eventually("all have begun", within: .seconds(10)) { begun.all.count == count }
+        }
+      }
+    }
+    for call in calls { try await call.value }
+  }
+}

@@ -1,0 +1,57 @@
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A change")
+struct ChangeTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  @Test("may be read without a limit")
+  func noLimit() throws {
+    try container.value("k").replace(with: 1)
+    #expect(try container.value("k").read(limits: .init(maximumBytes: .max)) == 1)
+  }
+
+  @Test("may be updated with a term that has always passed")
+  func negativeTerm() throws {
+    try container.value("k").update(term: .seconds(Int64.min)) { $0 = 1 }
+  }
+
+  @Test("says its version only when it can publish")
+  func preparedStamps() throws {
+    let scene = try LeaseScene()
+    let lease = try scene.acquire(.exclusive)
+    let announced = Heard<Stamp>()
+    #expect(throws: AppGroupError.self) {
+      try scene.value.replace(withBytes: [1], durability: .durable, until: .now) {
+        announced.add($0)
+      }
+    }
+    #expect(announced.all.isEmpty)
+    lease.end()
+  }
+
+  @Test("is not repeated for what its body throws, not even for the lost lease of another")
+  func nestedLoss() throws {
+    let runs = Atomic(0)
+    #expect(throws: AppGroupError.self) {
+      try container.value("k").update { _ in
+        runs.add(1, ordering: .relaxed)
+        if runs.load(ordering: .relaxed) < 3 {
+          throw AppGroupError(.leaseLost, "change another value", path: "", reason: "")
+        }
+      }
+    }
+    #expect(runs.load(ordering: .relaxed) == 1)
+  }
+}
