@@ -24,6 +24,12 @@ struct ChangeMonitorTests {
     try FileDescriptor.open(directory + "/" + name, [.writeOnly, .create]).close()
   }
 
+  private func move(_ old: String, to new: String) throws {
+    try rename(
+      directory.path + "/" + old, at: Directory.current, to: directory.path + "/" + new,
+      at: Directory.current)
+  }
+
   @Test("wakes only for the names that are watched: 1,000 idle observers cost nothing")
   func idleObservers() throws {
     let signals = Heard<Int>()
@@ -77,8 +83,16 @@ struct ChangeMonitorTests {
       for path in noisy { try touch(path) }
     }
     try touch(quiet)
+    // Lost as well: another directory takes its place.
+    try move("quiet", to: "elsewhere")
+    _ = try make("quiet")
     gate.signal()
     try eventually("an observer whose event was lost is signalled") { !signals.all.isEmpty }
+    for number in 1...3 {
+      let before = signals.all.count
+      try touch(quiet, "\(number)")
+      try eventually("the directory that is there now is watched") { signals.all.count > before }
+    }
     withExtendedLifetime(watches) {}
   }
 
@@ -119,6 +133,150 @@ struct ChangeMonitorTests {
     try eventually("the lock is free") { try own.tryLock(.exclusive) }
     withExtendedLifetime(watch) {}
   }
+
+  /// Touches a directory and waits until that was told.
+  private func isHeard(_ path: String, _ name: String, _ signals: Heard<Int>) throws {
+    let before = signals.all.count
+    try touch(path, name)
+    try eventually("\(name) is told") { signals.all.count > before }
+  }
+
+  @Test("watches a directory for itself and as the parent of another, independently")
+  func parentToo() throws {
+    let parent = try make("a")
+    let child = try make("a/b")
+    let (own, below) = (Heard<Int>(), Heard<Int>())
+    let first = monitor.watch(path: parent, parents: [], prepare: {}, signal: { own.add(1) })
+    let second = monitor.watch(
+      path: child, parents: [parent], prepare: {}, signal: { below.add(1) })
+    try isHeard(parent, "1", own)
+    let open = try FileDescriptor.open(parent, [.readOnly, .directory])
+    let third = monitor.watchOpen(open, [.closedWithoutWriting]) {}
+    try isHeard(parent, "2", own)
+    third.cancel()
+    let fourth = monitor.watch(path: child, parents: [parent], prepare: {}, signal: {})
+    fourth.cancel()
+    #expect(try KernelWatches.contain(parent) && KernelWatches.contain(child))
+    first.cancel()
+    #expect(try KernelWatches.contain(parent), "for its own removal")
+    let again = monitor.watch(path: parent, parents: [], prepare: {}, signal: { own.add(1) })
+    second.cancel()
+    #expect(try !KernelWatches.contain(child))
+    try isHeard(parent, "3", own)
+    again.cancel()
+    #expect(try !KernelWatches.contain(parent))
+  }
+
+  @Test("finds what it watches in whatever takes its parent's place, each time")
+  func parentReplaced() throws {
+    let parent = try make("a")
+    let child = try make("a/b")
+    let signals = Heard<Int>()
+    let watch = monitor.watch(
+      path: child, parents: [parent], prepare: {}, signal: { signals.add(1) })
+    for number in 1...3 {
+      _ = try make("new-\(number)")
+      _ = try make("new-\(number)/b")
+      let before = signals.all.count
+      try move("a", to: "old-\(number)")
+      try move("new-\(number)", to: "a")
+      try eventually("the replacement is told, without any other event") {
+        signals.all.count > before
+      }
+      try eventually("the new ones are watched") {
+        try KernelWatches.contain(child) && KernelWatches.contain(parent)
+      }
+      #expect(try !KernelWatches.contain(directory.path + "/old-\(number)"))
+      #expect(try !KernelWatches.contain(directory.path + "/old-\(number)/b"))
+      try isHeard(child, "\(number)", signals)
+    }
+    watch.cancel()
+    #expect(try !KernelWatches.contain(parent))
+  }
+
+  @Test("compares what it watches with its path once a minute, even if nothing is told")
+  func minute() throws {
+    let path = try make("a")
+    var table = WatchTable()
+    _ = table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
+    let now = ContinuousClock.now
+    let (_, deadline) = table.whatToWaitFor(now: now)
+    #expect(deadline == now + ChangeMonitor.checkInterval)
+    #expect(table.handle(ready: [false, false], now: now + .seconds(61)).isEmpty)
+    try move("a", to: "elsewhere")
+    _ = try make("a")
+    _ = table.whatToWaitFor(now: now + .seconds(61))
+    #expect(table.handle(ready: [false, false], now: now + .seconds(100)).isEmpty)
+    #expect(table.handle(ready: [false, false], now: now + .seconds(122)).count == 1)
+    #expect(try KernelWatches.contain(path))
+  }
+
+  @Test("looks at everything when its events cannot be read")
+  func unreadable() throws {
+    #if DEBUG
+      let path = try make("a")
+      var table = WatchTable()
+      _ = table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
+      let broken = Faults.Plan { call, _ in call == .read ? .fail(.inputOutput) : .proceed }
+      let signals = Faults.$plan.withValue(broken) {
+        table.handle(ready: [true, false], now: .now)
+      }
+      #expect(signals.count == 1)
+    #endif
+  }
+
+  @Test("starts its thread for the next observer when there was none to be had for the first")
+  func noThread() throws {
+    #if DEBUG
+      let path = try make("a")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in
+        call == .threadCreate ? .fail(.wouldBlock) : .proceed
+      }
+      let first = Faults.$plan.withValue(none) {
+        monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(1) })
+      }
+      let second = monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(2) })
+      try touch(path)
+      try eventually("both are told") { Set(signals.all) == [1, 2] }
+      withExtendedLifetime((first, second)) {}
+    #endif
+  }
+
+  @Test("polls what it cannot watch, beside what it can, again and again until it can")
+  func pollsAndRecovers() throws {
+    #if DEBUG
+      let healthy = monitor.watch(path: try make("a"), parents: [], prepare: {}, signal: {})
+      let path = try make("b")
+      let signals = Heard<Int>()
+      let none = Faults.Plan { call, _ in
+        call == .inotifyAddWatch ? .fail(.noSpace) : .proceed
+      }
+      let polled = Faults.$plan.withValue(none) {
+        monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(1) })
+      }
+      #expect(polled.detection != .events)
+      try eventually("it is looked at") { !signals.all.isEmpty }
+      try eventually("it is watched as soon as there is a watch") {
+        try KernelWatches.contain(path)
+      }
+      // The kernel's last watch: a table that polls looks again after every look.
+      var table = WatchTable()
+      let id = Faults.$plan.withValue(none) {
+        table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
+      }
+      var now = ContinuousClock.now
+      for _ in 0..<3 {
+        now += ChangeMonitor.pollInterval * 2
+        let signalled = Faults.$plan.withValue(none) {
+          table.handle(ready: [false, false], now: now)
+        }
+        #expect(signalled.count == 1)
+      }
+      #expect(table.detection(of: id) != .events)
+      withExtendedLifetime((healthy, polled)) {}
+    #endif
+  }
 }
 
 @Suite("A wake latch")
@@ -136,6 +294,48 @@ struct WakeLatchTests {
     await waiting.value
     #expect(ContinuousClock.now < far)
     latch.block(until: .now)
+  }
+
+  @Test("forgets a raise when it has woken somebody, and wakes at the deadline")
+  func forgets() async throws {
+    let latch = WakeLatch()
+    for _ in 0..<2 {
+      latch.raise()
+      latch.block(until: .now + .seconds(600))
+      let deadline = ContinuousClock.now + .milliseconds(20)
+      latch.block(until: deadline)
+      #expect(ContinuousClock.now >= deadline - .milliseconds(5), "nobody raised it again")
+    }
+    let late = Heard<Duration>()
+    let waiting = Task {
+      latch.raise()
+      await latch.suspend(until: nil)
+      let deadline = ContinuousClock.now + .milliseconds(50)
+      await latch.suspend(until: deadline)
+      late.add(deadline.duration(to: .now))
+    }
+    try await eventuallyAsync("its deadline wakes it") { !late.all.isEmpty }
+    #expect(late.all[0] >= .milliseconds(-5))
+    await waiting.value
+  }
+
+  @Test("wakes all threads that are blocked")
+  func several() throws {
+    let latch = WakeLatch()
+    let began = DispatchSemaphore(value: 0)
+    let woken = Heard<Int>()
+    for number in 0..<4 {
+      try startThread(name: "waiter") {
+        began.signal()
+        latch.block(until: .now + .seconds(600))
+        woken.add(number)
+      }
+    }
+    for _ in 0..<4 { began.wait() }
+    try eventually("all are woken") {
+      latch.raise()
+      return woken.all.count == 4
+    }
   }
 
   @Test("wakes a cancelled task")

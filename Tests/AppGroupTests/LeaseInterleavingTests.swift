@@ -120,12 +120,48 @@
       #expect(scene.litter == ["held"])
     }
 
+    private static func isBeingRemoved(_ scene: LeaseScene) -> Bool {
+      Faults.$plan.withValue(nil) {
+        do {
+          return try scene.names().contains { $0.hasPrefix("broken-") }
+        } catch {
+          Issue.record(error)
+          return false
+        }
+      }
+    }
+
+    @Test("may be renamed by one who is stopped there, just before another one would")
+    func quickerBreaker() throws {
+      let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+      let scene = scene
+      let hasMoved = Atomic(false)
+      let plan = plan { call, _ in
+        // The first rename puts up the gate, the second takes the lease away.
+        guard call == .renameat, try scene.names().contains(where: { $0.hasPrefix("waiting-") }),
+          !hasMoved.exchange(true, ordering: .relaxed)
+        else { return }
+        try scene.move("held", to: "broken-b")
+      }
+      try Faults.$plan.withValue(plan) { try value.replace(with: 1) }
+      let wasQuicker = hasMoved.load(ordering: .relaxed)
+      #expect(wasQuicker)
+      #expect(try value.read() == 1)
+      #expect(throws: AppGroupError.self) { try late.confirm() }
+      late.end()
+      #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+    }
+
     @Test("is so on a full disk as well: the note who did it is a courtesy")
     func fullDisk() throws {
       let late = try scene.acquire(.exclusive, term: .milliseconds(1))
+      let scene = scene
       let wasFull = Atomic(false)
       let full = Faults.Plan { call, _ in
-        guard call == .write, !wasFull.exchange(true, ordering: .relaxed) else { return .proceed }
+        // The note is written while the lease that was taken away is still there.
+        guard call == .write, Self.isBeingRemoved(scene),
+          !wasFull.exchange(true, ordering: .relaxed)
+        else { return .proceed }
         return .fail(.noSpace)
       }
       try Faults.$plan.withValue(full) { try value.replace(with: 1) }

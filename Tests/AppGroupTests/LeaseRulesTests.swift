@@ -183,6 +183,28 @@ struct LeaseRulesTests {
     #expect(scene.directory.listing.contains("/precious"), "\(scene.directory.listing)")
   }
 
+  @Test("puts aside no value that was published meanwhile, and nothing outside the container")
+  func quarantine() throws {
+    let site = try scene.site()
+    let error = #expect(throws: Errno.self) {
+      try Quarantine.takeDirectory("value.plist", at: try site.directory(), root: site.root)
+    }
+    #expect(error == .notDirectory)
+    #expect(try value.read() == 0)
+    let elsewhere = try TemporaryDirectory()
+    let plant = try ChildProcess(
+      "sh",
+      [
+        "-c",
+        "cd '\(scene.directory.path)' && rm -r quarantine; ln -s '\(elsewhere.path)' quarantine",
+      ])
+    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    try value.remove()
+    try makeDirectory(value.path)
+    #expect(throws: AppGroupError.self) { try value.remove() }
+    #expect(try FileDescriptor.open(elsewhere.path, .readOnly).entries().isEmpty)
+  }
+
   @Test("names who took it only if that one's note is about this holder")
   func otherNote() throws {
     let first = try scene.acquire(.shared, term: .milliseconds(1))

@@ -178,4 +178,145 @@ struct NotificationTests {
     try eventually("the other one hears") { heard.all.filter { $0 == "1a" }.count == 3 }
     #expect(heard.all.filter { $0 == "0b" }.count == 1)
   }
+
+  @Test("resumed more often than suspended, or with nothing posted, is as if it never was")
+  func unevenSuspension() throws {
+    let heard = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    try registration.resume()
+    try registration.resume()
+    for round in 1...2 {
+      try registration.suspend()
+      try registration.suspend()
+      try container.notification("n").post()
+      let witness = Heard<Int>()
+      let other = try container.notification("n").observe(on: queue) { _ in witness.add(1) }
+      try container.notification("n").post()
+      try eventually("others hear") { !witness.all.isEmpty }
+      try registration.resume()
+      queue.sync {}
+      #expect(heard.all.count == round - 1, "one suspension is left")
+      try registration.resume()
+      try eventually("the posts meanwhile are one") { heard.all.count == round }
+      // Neither is there anything to tell after this.
+      try registration.suspend()
+      try registration.resume()
+      queue.sync {}
+      #expect(heard.all.count == round)
+      other.cancel()
+    }
+  }
+
+  @Test("is suspended 255 times deep at most, as notify_suspend(3) has it")
+  func deepSuspension() throws {
+    let heard = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    for _ in 0..<300 { try registration.suspend() }
+    try container.notification("n").post()
+    for _ in 0..<255 { try registration.resume() }
+    try eventually("it is heard") { heard.all == [1] }
+  }
+
+  @Test("that is cancelled while a call waits for its queue is not called any more")
+  func cancelledBeforeItsTurn() throws {
+    let heard = Heard<Int>()
+    let held = DispatchQueue(label: "held")
+    let registration = try container.notification("n").observe(on: held) { _ in heard.add(1) }
+    let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
+    held.suspend()
+    try container.notification("n").post()
+    try eventually("the other hears") { heard.all == [2] }
+    registration.cancel()
+    held.resume()
+    try container.notification("n").post()
+    try eventually("the other hears") { heard.all.count == 2 }
+    held.sync {}
+    #expect(heard.all == [2, 2])
+    #expect(registration.detection == nil)
+    withExtendedLifetime(witness) {}
+  }
+
+  @Test("whose state is no number is an error, never a state")
+  func damagedState() throws {
+    let notification = container.notification("n")
+    try notification.setState(1)
+    let file = try FileDescriptor.open(
+      directory.path + "/notifications/n/state.plist", [.writeOnly, .truncate])
+    try file.writeAll(Array("<plist><string>x</string></plist>".utf8))
+    let error = #expect(throws: AppGroupError.self) { try notification.state() }
+    #expect(error?.code == .damaged)
+    try notification.setState(2)
+    #expect(try notification.state() == 2)
+  }
+
+  @Test("posted by two at once rings, whichever step the other comes between")
+  func twoPosters() throws {
+    #if DEBUG
+      for isFirst in [true, false] {
+        var place = 0
+        var wasReached = true
+        while wasReached {
+          let notification = container.notification("\(isFirst)-\(isFirst ? place : 0)")
+          let path = directory.path + "/notifications/" + notification.name
+          if !isFirst {
+            try notification.post()
+            // What two first posters at once leave.
+            try FileDescriptor.open(path + "/bell-second", [.writeOnly, .create]).close()
+          }
+          let reached = Heard<Int>()
+          let current = place
+          let other = Faults.Plan { _, index in
+            guard index == current else { return .proceed }
+            Faults.$plan.withValue(nil) {
+              reached.add(index)
+              do {
+                try notification.post()
+              } catch {
+                Issue.record(error)
+              }
+            }
+            return .proceed
+          }
+          let registration = try notification.register()
+          _ = try registration.check()
+          try Faults.$plan.withValue(other) { try notification.post() }
+          #expect(try registration.check())
+          #expect(try !registration.check())
+          try notification.post()
+          #expect(try registration.check())
+          #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
+          wasReached = !reached.all.isEmpty
+          place += 1
+        }
+        #expect(place > 3)
+      }
+    #endif
+  }
+
+  @Test("is a false alarm rather than silence where nobody can tell whether it was posted")
+  func unreadable() throws {
+    let heard = Heard<Int>()
+    let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
+    let shell = try ChildProcess(
+      "sh", ["-c", "cd '\(directory.path)/notifications' && mv n elsewhere && touch n"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    try eventually("it is called") { !heard.all.isEmpty }
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test("as a sequence comes for each post, and ends with its task")
+  func posts() async throws {
+    let notification = container.notification("n")
+    let posts = try notification.posts()
+    let heard = Heard<Int>()
+    let task = Task { for await _ in posts { heard.add(1) } }
+    for count in 1...2 {
+      try notification.post()
+      try await eventuallyAsync("it is heard") { heard.all.count == count }
+    }
+    #expect(try KernelWatches.contain(directory.path + "/notifications/n"))
+    task.cancel()
+    await task.value
+    #expect(try !KernelWatches.contain(directory.path + "/notifications/n"))
+  }
 }

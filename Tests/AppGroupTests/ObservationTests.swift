@@ -170,6 +170,24 @@ struct ObservationTests {
     withExtendedLifetime(observation) {}
   }
 
+  @Test("hears what is in a container that takes the place of its own, without any other event")
+  func containerExchanged() throws {
+    let inside = directory.path + "/c"
+    for (path, number) in [(inside, 0), (directory.path + "/other", 9)] {
+      try makeDirectory(path)
+      try SharedContainer(path: path).value("k").replace(with: PropertyListValue(number))
+    }
+    let heard = Heard<Snapshot>()
+    let observation = try SharedContainer(path: inside).value("k").observe(on: queue) {
+      heard.add($0)
+    }
+    let shell = try ChildProcess(
+      "sh", ["-c", "cd '\(directory.path)' && mv c old && mv other c"])
+    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    try eventually("the other container's value is heard") { try numbers(heard).last == 9 }
+    withExtendedLifetime(observation) {}
+  }
+
   @Test("as a sequence gives the same, and ends with its task")
   func sequence() async throws {
     let value = container.value("k")
@@ -244,6 +262,8 @@ struct ObservationTests {
       }
       #expect(reason.contains("inotify"))
       try eventually("it is looked at without an event") { !signals.all.isEmpty }
+      let next = monitor.watch(path: directory.path, parents: [], prepare: {}, signal: {})
+      #expect(next.detection == .events, "as soon as there is one")
     #endif
   }
 }

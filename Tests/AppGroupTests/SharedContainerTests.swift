@@ -1,6 +1,7 @@
 import AppGroup
 import FoundationEssentials
 import PropertyLists
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -92,7 +93,11 @@ struct SharedContainerTests {
     #expect(code { _ = try directory.container() } == .formatTooNew)
   }
 
-  @Test("whose version cannot be read is refused", arguments: ["", "garbage", "<plist/>"])
+  @Test(
+    "whose version cannot be read is refused",
+    arguments: [
+      "", "garbage", "<plist/>", "<plist version=\"1.0\"><dict/></plist>",
+    ])
   func damagedFormat(content: String) throws {
     let directory = try TemporaryDirectory()
     let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
@@ -138,5 +143,107 @@ struct SharedContainerTests {
     try container.value("x").replace(with: 2)
     #expect(try SharedContainer(path: inside).value("x").read() == 2)
     #expect(try SharedContainer(path: directory.path + "/old").value("x").read() == 1)
+  }
+
+  @Test("finds at once what is only in the directory that took its own's place")
+  func missesNothing() throws {
+    let directory = try TemporaryDirectory()
+    let inside = directory.path + "/c"
+    try makeDirectory(inside)
+    let container = try SharedContainer(path: inside)
+    try container.value("x").replace(with: 1)
+    try rename(inside, at: Directory.current, to: directory.path + "/old", at: Directory.current)
+    try makeDirectory(inside)
+    try SharedContainer(path: inside).value("y").replace(with: 2)
+    #expect(try container.value("y").read() == 2)
+  }
+
+  @Test("leaves nothing behind where two make it at once, nor where the disk is full")
+  func madeTwice() throws {
+    #if DEBUG
+      let directory = try TemporaryDirectory()
+      let full = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
+      #expect(
+        code { try Faults.$plan.withValue(full) { _ = try directory.container() } } == .noSpace)
+      #expect(try FileDescriptor.open(directory.path, .readOnly).entries().isEmpty)
+      let path = directory.path + "/container.plist"
+      let first = Mutex<FileStatus?>(nil)
+      let second = Faults.Plan { call, _ in
+        guard call == .renameat2 else { return .proceed }
+        Faults.$plan.withValue(nil) {
+          do {
+            _ = try directory.container()
+            let status = try fileStatus(path)
+            first.withLock { $0 = status }
+          } catch {
+            Issue.record(error)
+          }
+        }
+        return .proceed
+      }
+      try Faults.$plan.withValue(second) { _ = try directory.container() }
+      #expect(
+        try FileDescriptor.open(directory.path, .readOnly).entries().map(\.name.text)
+          == ["container.plist"])
+      #expect(try fileStatus(path) == first.withLock { $0 }, "the first one's stays")
+    #endif
+  }
+
+  @Test("refuses a long identifier's directory that says it is another's")
+  func collision() throws {
+    let directory = try TemporaryDirectory()
+    let value = try directory.container().value(String(repeating: "x", count: 300))
+    try value.replace(with: 1)
+    let identifier = value.path.dropLast("value.plist".count) + "identifier"
+    let file = try FileDescriptor.open(String(identifier), [.writeOnly, .truncate])
+    try file.writeAll(Array("other".utf8))
+    #expect(code { try value.replace(with: 2) } == .nameCollision)
+  }
+
+  @Test("that begins to let others in while it is open is refused within a second")
+  func loosened() throws {
+    let directory = try TemporaryDirectory()
+    let container = try directory.container()
+    try chmod(directory.path, 0o755)
+    try eventually("it is refused") {
+      code { _ = try container.value("x").read() } == .containerUnsafe
+    }
+  }
+
+  @Test("shared with a group is refused to others", arguments: [0o2775, 0o777, 0o2777])
+  func looseGroupModes(mode: Int) throws {
+    let directory = try TemporaryDirectory()
+    try chmod(directory.path, UInt32(mode))
+    #expect(
+      code { _ = try SharedContainer(path: directory.path, access: .group) } == .containerUnsafe)
+  }
+
+  @Test(
+    "shared with a group that the user is not in is refused",
+    .enabled(if: Program.effectiveUser == 0, "needs root to chown"))
+  func foreignGroup() throws {
+    let directory = try TemporaryDirectory()
+    let chown = try ChildProcess("chown", ["65534:54321", directory.path])
+    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    try chmod(directory.path, 0o2770)
+    #expect(
+      code { _ = try SharedContainer(path: directory.path, access: .group) } == .containerUnsafe)
+  }
+
+  @Test("whose version is no file is refused")
+  func plantedFormat() throws {
+    let directory = try TemporaryDirectory()
+    try makeDirectory(directory.path + "/container.plist")
+    #expect(code { _ = try directory.container() } == .damaged)
+  }
+
+  @Test("ignores a relative XDG_DATA_HOME, as the specification says")
+  func relativeDataHome() throws {
+    let directory = try TemporaryDirectory()
+    let participant = try Participant(
+      "group:g", environment: ["XDG_DATA_HOME=data", "HOME=\(directory.path)"])
+    #expect(try participant.ask("set x 1") == "done")
+    let path = directory.path + "/.local/share/app-groups/g"
+    #expect(try SharedContainer(path: path).value("x").read() == 1)
   }
 }

@@ -88,6 +88,37 @@ struct ValueTests {
     #expect(seen.contains(latest))
   }
 
+  @Test("has another version, too, after a program that sets its time back to the same")
+  func foreignVersions() throws {
+    let value = container.value("x")
+    var seen: Set<Version> = []
+    for text in [
+      "<plist><true/></plist>", "<plist><false/></plist>", "<plist><real>1</real></plist>",
+    ] {
+      try value.replace(with: 1)
+      let file = try FileDescriptor.open(value.path, [.writeOnly, .truncate])
+      try file.writeAll(Array(text.utf8))
+      try file.setModified(seconds: 1_000_000_000, nanoseconds: 0)
+      try file.close()
+      #expect(seen.insert(try #require(try value.snapshot().version)).inserted)
+    }
+  }
+
+  @Test("that no reader would accept is not published, and the old one stays")
+  func refused() throws {
+    let value = container.value("x")
+    try value.replace(with: 1)
+    var deep: PropertyListValue = 1
+    for _ in 0..<PropertyListLimits.deepestNesting { deep = [deep] }
+    let wide = PropertyListValue.array(Array(repeating: true, count: 1_000_001))
+    for hostile in [[deep], wide] {
+      let error = #expect(throws: AppGroupError.self) { try value.replace(with: hostile) }
+      #expect(error?.code == .unsupportedValue)
+      #expect(throws: AppGroupError.self) { try value.update { $0 = hostile } }
+    }
+    #expect(try value.read() == 1)
+  }
+
   @Test("serves tasks as well, and a cancelled one stops waiting")
   func fromTasks() async throws {
     let value = container.value("x")
@@ -123,6 +154,9 @@ struct ValueTests {
     #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
     let error = #expect(throws: AppGroupError.self) { try value.read() }
     #expect(error?.path == value.path, "\(String(describing: error))")
+    if kind == "fifo" || kind == "directory" || kind == "link" {
+      #expect(error?.code == .notAValue, "\(String(describing: error))")
+    }
     #expect(throws: AppGroupError.self) { try value.update { $0 = 2 } }
     try value.replace(with: 3)
     #expect(try value.read() == 3)

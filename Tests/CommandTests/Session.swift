@@ -26,6 +26,7 @@ struct Session {
   /// Functions for scripts: `start` begins a listening command and returns when it says that it
   /// listens, `finish` waits for its end and has its status.
   private static let functions = """
+    cd "$T" || exit 70
     start() {
       mkfifo "$T/gate" && { wormhole "$@" 2>"$T/gate" & } && pid=$!
       exec 3<"$T/gate"
@@ -37,7 +38,8 @@ struct Session {
 
     """
 
-  /// Runs a script with `wormhole` in its PATH, the container in `$C` and a place of its own in `$T`.
+  /// Runs a script with `wormhole` in its PATH, the container in `$C` and a place of its own in `$T`,
+  /// which is also where it runs: a script that goes wrong leaves nothing elsewhere.
   func shell(
     _ script: String, within limit: Duration = .seconds(30), with wrapper: [String] = []
   ) throws -> Outcome {

@@ -31,8 +31,12 @@ package final class Participant: Sendable {
   package init(program: String, _ arguments: [String], environment: [String] = []) throws {
     let toChild = try makePipe()
     let fromChild = try makePipe()
+    // Of two values of one name, getenv(3) finds the first.
+    let names = environment.map { $0.prefix { $0 != "=" } + "=" }
     let process = try ChildProcess(
-      program, arguments, environment: Program.environment + environment,
+      program, arguments,
+      environment: environment
+        + Program.environment.filter { old in !names.contains { old.hasPrefix($0) } },
       input: toChild.read.rawValue, output: fromChild.write.rawValue)
     processID = process.processID
     child = ChildBox(process)

@@ -49,6 +49,25 @@ struct ChannelTests {
     #expect(try second?.message.film == "M")
   }
 
+  @Test("gives no message for none, and an error for what cannot be read")
+  func absentAndUnreadable() async throws {
+    let channel = Channel<Int>("n", in: container)
+    let messages = try channel.messages(startsWithCurrent: true)
+    let first = Task {
+      var iterator = messages.makeAsyncIterator()
+      return try await iterator.next()?.message
+    }
+    for _ in 0..<1_000 { await Task.yield() }
+    try await channel.send(1)
+    #expect(try await first.value == 1)
+    var iterator = try channel.messages().makeAsyncIterator()
+    let path = container.value("n").path
+    try removeFile(path)
+    try makeDirectory(path)
+    let unreadable = await iterator.next()
+    #expect(throws: AppGroupError.self) { try unreadable?.message }
+  }
+
   @Test("tells a listener its own echo from what others send")
   func provenance() async throws {
     let mine = Channel<Int>("n", in: container)
@@ -66,6 +85,10 @@ struct ChannelTests {
     let updated = await iterator.next()
     #expect(try updated?.message == 3)
     #expect(updated?.isOwn == true)
+    try await mine.send(4, durability: .durable)
+    let durable = await iterator.next()
+    #expect(try durable?.message == 4)
+    #expect(durable?.isOwn == true)
     let process = try Participant(directory.path)
     #expect(try process.ask("set n 9") == "done")
     let foreign = await iterator.next()

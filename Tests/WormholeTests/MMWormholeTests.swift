@@ -1,6 +1,7 @@
 import AppGroup
 import Dispatch
 import Foundation
+import PropertyLists
 import Synchronization
 import SystemCalls
 import TestSupport
@@ -108,6 +109,8 @@ struct MMWormholeTests {
     wormhole.listenForMessage(withIdentifier: "a", listener: nil)
     wormhole.passMessageObject(3, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
+    wormhole.passMessageObject(nil, identifier: "a")
+    try eventually("another wormhole's hears nil, too") { witness.all.last == "nil" }
     #expect(second.all == ["1"] && told.all == [])
   }
 
@@ -128,6 +131,9 @@ struct MMWormholeTests {
     let whole = MMWormhole(container: container)
     wormhole.passMessageObject(1, identifier: "a")
     wormhole.passMessageObject(2, identifier: "b/c")
+    wormhole.passMessageObject(2, identifier: "d")
+    let similar = MMWormhole(container: container, optionalDirectory: "wormhole2")
+    similar.passMessageObject(5, identifier: "a")
     whole.passMessageObject(3, identifier: "a")
     wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
     wormhole.clearMessageContents(forIdentifier: "a")
@@ -137,6 +143,10 @@ struct MMWormholeTests {
     #expect(wormhole.message(withIdentifier: "b/c") as? Int == 2, "a slash is just a character")
     wormhole.clearAllMessageContents()
     #expect(wormhole.message(withIdentifier: "b/c") == nil)
+    #expect(wormhole.message(withIdentifier: "d") == nil)
+    #expect(similar.message(withIdentifier: "a") as? Int == 5, "its directory only begins so")
+    let none = MMWormhole(container: container, optionalDirectory: "")
+    #expect(none.message(withIdentifier: "a") as? Int == 3, "an empty directory is none")
     #expect(whole.message(withIdentifier: "a") as? Int == 3)
     wormhole.passMessageObject(4, identifier: "a")
     try eventually("only the message is heard") { told.all == ["4"] }
@@ -174,6 +184,27 @@ struct MMWormholeTests {
     #expect(errors.all.count == 4)
   }
 
+  @Test("reports a damaged message to the error handler when it listens, too")
+  func damagedMessage() throws {
+    let errors = Errors()
+    wormhole.errorHandler = { errors.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
+    try eventually("it is reported") { errors.all.count == 1 }
+    wormhole.passMessageObject(1, identifier: "a")
+    try eventually("the next is heard") { told.all == ["1"] }
+  }
+
+  @Test("tells identifiers apart by their bytes, though Swift strings are equal")
+  func bytes() throws {
+    let others = Told()
+    wormhole.listenForMessage(withIdentifier: "\u{e9}") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "e\u{301}") { others.add($0) }
+    wormhole.passMessageObject(1, identifier: "\u{e9}")
+    wormhole.passMessageObject(2, identifier: "e\u{301}")
+    try eventually("each is heard") { told.all == ["1"] && others.all == ["2"] }
+  }
+
   @Test("stores messages wherever its messenger does, and announces what it is told to")
   func customMessenger() throws {
     let messenger = Memory()
@@ -183,7 +214,11 @@ struct MMWormholeTests {
     try eventually("it is heard") { told.all == ["one"] }
     #expect(wormhole.message(withIdentifier: "a") as? String == "one")
     #expect(try container.value("wormhole/a").read() == nil, "nothing is stored in the container")
+    wormhole.listenForMessage(withIdentifier: "quiet") { told.add($0) }
     wormhole.passMessageObject("quiet", identifier: "quiet")
+    try container.value("wormhole/a").replace(with: "stored")
+    wormhole.passMessageObject("two", identifier: "a")
+    try eventually("neither the stored nor the quiet one is heard") { told.all == ["one", "two"] }
     wormhole.clearMessageContents(forIdentifier: "a")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     wormhole.clearAllMessageContents()

@@ -154,8 +154,17 @@ struct WatchTable {
       parentNumbers.insert(number)
       return number
     } catch {
-      // Not there yet, or no watch left: the look once a minute finds out.
+      // Not there yet, or no watch left: tried again with what lies in it.
       return -1
+    }
+  }
+
+  // Whoever replaces a directory may leave nothing at its path for a moment, in which its watch
+  // cannot be renewed. Before the look at what lies in it: replaced after that, it tells.
+  private mutating func watchMissingParents(_ above: [String]) {
+    for path in above {
+      guard let parent = parents[path], parent.number == -1 else { continue }
+      parents[path] = (watchParent(path), parent.users)
     }
   }
 
@@ -180,9 +189,10 @@ struct WatchTable {
     switch entry.target {
     case .open(let descriptor):
       watch(&entry, id, "/proc/self/fd/\(descriptor)", entry.events, now: now)
-    case .path(let path, _, let prepare):
+    case .path(let path, let above, let prepare):
       do {
         try prepare()
+        watchMissingParents(above)
         entry.watched = try fileStatus(path)
         watch(&entry, id, path, entry.events, now: now)
         noteNetwork(&entry, path, now: now)

@@ -88,7 +88,8 @@ final class Change<Result: Sendable> {
     guard let work else { preconditionFailure("a request is made together with its work") }
     do {
       return try work(lease)
-    } catch let error as AppGroupError where error.code == .leaseLost {
+    } catch let error as AppGroupError where error.code == .leaseLost && error.path == value.path {
+      // Ours, not one of another value that the work changes as well.
       guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
       return nil
     } catch let error as Errno where error == .noSuchFile {

@@ -38,22 +38,22 @@ extension Value {
 
   /// The values from now on, for `for await`; the same promises as `observe`.
   ///
+  /// Each is read when it is asked for, so that a slow iteration gets what is there then, and not
+  /// what was there when the kernel told of a change.
+  ///
   /// Watching begins when this returns, so nothing published later is missed, and ends with the
   /// iteration or its task.
   ///
   /// - Throws: as `observe`.
   public func snapshots(startsWithCurrent: Bool = false) throws -> Snapshots {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: Snapshot.self, bufferingPolicy: .bufferingNewest(1))
-    let observation = try observe(startsWithCurrent: startsWithCurrent, on: Blocking.queue) {
-      continuation.yield($0)
-    }
-    // Also when the stream is dropped without having been iterated.
-    continuation.onTermination = { _ in observation.cancel() }
-    return Snapshots(stream: stream, detection: observation.detection)
+    let latch = WakeLatch()
+    let watch = try directory.watch { latch.raise() }
+    let known = startsWithCurrent ? Seen.nothing : .version(snapshotOrFailure())
+    if startsWithCurrent { latch.raise() }
+    return Snapshots(value: self, watch: watch, latch: latch, known: known)
   }
 
-  private func snapshotOrFailure() -> Snapshot {
+  fileprivate func snapshotOrFailure() -> Snapshot {
     do {
       return try snapshot()
     } catch let error as AppGroupError {
@@ -86,18 +86,49 @@ enum Seen: Sendable, Hashable {
 
 /// The values of an identifier as they change.
 public struct Snapshots: AsyncSequence, Sendable {
-  let stream: AsyncStream<Snapshot>
-  /// How changes are noticed.
-  public let detection: Observation.Detection
+  let value: Value
+  let watch: Watch
+  let latch: WakeLatch
+  let known: Seen
 
-  public func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
+  /// How changes are noticed.
+  public var detection: Observation.Detection {
+    switch watch.detection {
+    case .events: .events
+    case .polling(let reason): .polling(reason: reason)
+    }
+  }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
   /// Waits for the next value; one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
-    fileprivate var base: AsyncStream<Snapshot>.Iterator
+    private let sequence: Snapshots
+    private var known: Seen
 
-    /// The next value, or the latest of several that have come meanwhile; nil when the task was
-    /// cancelled.
-    public mutating func next() async -> Snapshot? { await base.next() }
+    init(sequence: Snapshots, known: Seen) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    /// The next value; nil when the task was cancelled.
+    public mutating func next() async -> Snapshot? {
+      while !Task.isCancelled {
+        await sequence.latch.suspend(until: nil)
+        if Task.isCancelled { break }
+        let value = sequence.value
+        let snapshot: Snapshot
+        do {
+          snapshot = try await Blocking.run { value.snapshotOrFailure() }
+        } catch {
+          preconditionFailure("a closure that throws nothing threw \(error)")
+        }
+        let now = Seen.version(snapshot)
+        guard now != known else { continue }
+        known = now
+        return snapshot
+      }
+      return nil
+    }
   }
 }

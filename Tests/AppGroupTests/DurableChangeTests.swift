@@ -1,0 +1,143 @@
+#if DEBUG
+  @testable import AppGroup
+  import PropertyLists
+  import Synchronization
+  import SystemCalls
+  import TestSupport
+  import Testing
+
+  /// The order is that of DESIGN §6: write, fsync(file), publish, fsync(directory), and both
+  /// directories for a move between two; fsync(2) says why.
+  @Suite("A durable change")
+  struct DurableChangeTests {
+    let scene: LeaseScene
+    var value: Value { scene.value }
+
+    init() throws { scene = try LeaseScene() }
+
+    /// Which of these calls a piece of work makes, in order.
+    private func calls(_ kinds: [SystemCall], _ work: () throws -> Void) throws -> [SystemCall] {
+      let made = Heard<SystemCall>()
+      let recording = Faults.Plan { call, _ in
+        if kinds.contains(call) { made.add(call) }
+        return .proceed
+      }
+      try Faults.$plan.withValue(recording) { try work() }
+      return made.all
+    }
+
+    private static let order: [SystemCall] = [.write, .fsync, .renameat2]
+
+    @Test("has its content on the disk before it is published, and its directories after")
+    func order() throws {
+      let above: [SystemCall] = [.fsync, .fsync]
+      let published = above + [.write, .fsync, .renameat2, .fsync, .fsync]
+      #expect(
+        try calls(Self.order) { try value.replace(with: 1, durability: .durable) } == published)
+      #expect(
+        try calls(Self.order) { try value.update(durability: .durable) { $0 = 2 } } == published)
+      #expect(
+        try calls([.renameat, .fsync]) { try value.remove(durability: .durable) }
+          == [.renameat, .fsync, .fsync])
+    }
+
+    @Test("that is not durable waits for no disk")
+    func standard() throws {
+      #expect(try calls([.fsync]) { try value.replace(with: 1) } == [])
+      #expect(try calls([.fsync]) { try value.update { $0 = 2 } } == [])
+      #expect(try calls([.fsync]) { try value.remove() } == [])
+    }
+
+    @Test("and a large one are written before the lease is taken, so others wait no longer")
+    func preparedFirst() throws {
+      let scene = scene
+      let holders = Heard<[String]>()
+      let looking = Faults.Plan { call, _ in
+        guard call == .write else { return .proceed }
+        Faults.$plan.withValue(nil) {
+          do {
+            holders.add(try scene.names(in: "held").filter { $0.hasPrefix("x-") })
+          } catch {
+            Issue.record(error)
+          }
+        }
+        return .proceed
+      }
+      let large = PropertyListValue.string(String(repeating: "0123456789", count: 7_000))
+      try Faults.$plan.withValue(looking) {
+        try value.replace(with: large)
+        try value.replace(with: 1, durability: .durable)
+      }
+      #expect(holders.all.count >= 2 && holders.all.allSatisfy(\.isEmpty), "\(holders.all)")
+    }
+
+    @Test("that fails or gives up leaves nothing of its prepared content")
+    func givesUp() throws {
+      let full = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
+      let failed = #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(full) { try value.replace(with: 1, durability: .durable) }
+      }
+      #expect(failed?.code == .noSpace)
+      #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+      let holder = try scene.acquire(.exclusive, term: .seconds(600))
+      let busy = #expect(throws: AppGroupError.self) {
+        try value.replace(with: 1, durability: .durable, until: .now - .seconds(1))
+      }
+      #expect(busy?.code == .timedOut)
+      #expect(try !scene.names().contains { $0.hasPrefix("prepared-") })
+      holder.end()
+      #expect(try value.read() == 0)
+    }
+
+    // this process                       another
+    // publishes 1
+    //                                    takes the lease away, adds 10
+    // fsyncs the directories
+    @Test("is made once, also when its lease is taken away between publishing and the disk")
+    func madeOnce() throws {
+      let value = value
+      let hasPublished = Atomic(false)
+      let wasOvertaken = Atomic(false)
+      let overtaking = Faults.Plan { call, _ in
+        if call == .renameat2 {
+          hasPublished.store(true, ordering: .relaxed)
+        } else if hasPublished.load(ordering: .relaxed),
+          !wasOvertaken.exchange(true, ordering: .relaxed)
+        {
+          Faults.$plan.withValue(nil) {
+            do {
+              try value.update { $0 = .integer(($0?.int64Value ?? 0) + 10) }
+            } catch {
+              Issue.record(error)
+            }
+          }
+        }
+        return .proceed
+      }
+      try Faults.$plan.withValue(overtaking) {
+        try value.update(durability: .durable, term: .milliseconds(1)) {
+          $0 = .integer(($0?.int64Value ?? 0) + 1)
+        }
+      }
+      let overtaken = wasOvertaken.load(ordering: .relaxed)
+      #expect(overtaken)
+      #expect(try value.read() == 11)
+    }
+
+    @Test("is prepared again when its lease was taken away, however late its writer was stopped")
+    func preparedAgain() throws {
+      let counting = try Participant(scene.directory.path)
+      let calls = try #require(Int(try counting.ask("calls durable k 5")))
+      for place in (calls - 14)..<calls {
+        let late = try Participant(scene.directory.path)
+        try late.tell("stop \(place) durable k 5")
+        try late.waitUntilStopped()
+        try value.replace(with: 100)
+        try late.send(.continue)
+        #expect(try late.answer() == "done", "stopped before call \(place)")
+        #expect(try [5, 100].contains(value.read()))
+      }
+      #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+    }
+  }
+#endif
