@@ -18,6 +18,8 @@ extension CommandEnvironment {
       let chunk = try Program.read(from: 0, maximumBytes: 64 << 10)
       if chunk.isEmpty { return all }
       all += chunk
+      // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
+      guard all.count <= Message.maximumTextBytes else { throw Errno.fileTooLarge }
     }
   }
 

@@ -81,6 +81,10 @@ import Testing
       (["notify", "psot"], "unknown subcommand 'psot': did you mean 'post'?"),
       (["help", "notify", "wiat"], "unknown subcommand 'wiat': did you mean 'wait'?"),
       (["listen", "--cuont=3"], "unknown option '--cuont': did you mean '--count'?"),
+      (
+        ["--format", "plist", "read", "a"],
+        "unknown option '--format': a subcommand's options go after its name"
+      ),
       (["listen", "--gruop", "x"], "unknown option '--gruop': did you mean '--group'?"),
       (
         ["read", "a", "--format", "jsno"],
@@ -163,6 +167,8 @@ import Testing
     #expect(try helpPath("help", "notify", "post") == ["wormhole", "notify", "post"])
     #expect(try helpPath("notify", "--help") == ["wormhole", "notify"])
     #expect(try helpPath("help", "--help") == ["wormhole"])
+    #expect(try helpPath("help", "help") == ["wormhole"])
+    #expect(try helpPath("--group", "g", "help", "send") == ["wormhole", "send"])
     guard case .version = try line.parse(["--version"]) else {
       Issue.record("--version is no version")
       return

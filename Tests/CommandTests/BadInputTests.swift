@@ -72,6 +72,15 @@ struct BadInputTests {
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
+  @Test("A standard input without an end is refused before it fills the memory")
+  func endless() throws {
+    let session = try session()
+    expectError(
+      try session.shell("wormhole send seats </dev/zero", within: .seconds(20)), 65,
+      "standard input: it has more than 256 MiB")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
   // MARK: The container
 
   @Test("A container that is missing, loose, a file or a link is refused with the remedy")

@@ -17,25 +17,11 @@ struct ArgumentParser {
 
   /// - Throws: what does not fit, with the command that was reached.
   func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
-    if arguments.first == "help" { return .help(try helpPath(arguments.dropFirst())) }
     var line = CommandLineReading(root: root, arguments: arguments)
     if let early = try line.readAll() { return early }
     let parsed = try line.finished(variable: variable)
     if let problem = line.command.problem(parsed) { throw line.error(problem) }
     return .run(parsed)
-  }
-
-  /// `help notify post`, also `help --help`.
-  private func helpPath(_ names: ArraySlice<String>) throws(UsageError) -> [CommandDescription] {
-    var path = [root]
-    for name in names where name != "--help" && name != "-h" {
-      let command = path[path.count - 1]
-      guard let next = command.subcommand(named: name) else {
-        throw .unknownSubcommand(name, path: path)
-      }
-      path.append(next)
-    }
-    return path
   }
 }
 

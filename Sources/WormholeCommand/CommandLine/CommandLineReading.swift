@@ -27,6 +27,8 @@ struct CommandLineReading {
         readTerminated()
       } else if isOption(argument) {
         if let early = try readOption(argument) { return early }
+      } else if argument == "help", path.count == 1 {
+        return .help(try helpPath())
       } else if command.subcommands.isEmpty {
         operands.append(argument)
       } else if let subcommand = command.subcommand(named: argument) {
@@ -36,6 +38,18 @@ struct CommandLineReading {
       }
     }
     return nil
+  }
+
+  /// What follows `help`: `notify post`; also `--help` and, for completion offers it, `help`.
+  private func helpPath() throws(UsageError) -> [CommandDescription] {
+    var path = path
+    for name in arguments[next...] where !["--help", "-h", "help"].contains(name) {
+      guard let subcommand = path[path.count - 1].subcommand(named: name) else {
+        throw .unknownSubcommand(name, path: path)
+      }
+      path.append(subcommand)
+    }
+    return path
   }
 
   private func isOption(_ argument: String) -> Bool {
@@ -101,8 +115,11 @@ struct CommandLineReading {
   private func unknownOption(_ spelling: String, _ options: [OptionDescription]) -> UsageError {
     let known = options.map { "--\($0.name)" }
     let question = Suggestion.nearest(to: spelling, among: known).map { "did you mean '\($0)'?" }
-    let hint = question ?? "what is not an option but begins with '-' goes after '--'"
-    return error("unknown option '\(spelling)': \(hint)")
+    let hint =
+      command.subcommands.isEmpty
+      ? "what is not an option but begins with '-' goes after '--'"
+      : "a subcommand's options go after its name"
+    return error("unknown option '\(spelling)': \(question ?? hint)")
   }
 
   private func check(_ text: String, against kind: ValueKind, of name: String) throws(UsageError) {

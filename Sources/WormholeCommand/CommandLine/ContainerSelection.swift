@@ -9,8 +9,12 @@ enum ContainerSelection: Sendable, Equatable {
   static let options: [OptionDescription] = [
     .value(
       "group", "id", .identifier,
-      help: "The container of this group, such as group.com.example.cinema."),
-    .value("container", "directory", .directory, help: "The container in this directory."),
+      help: "The container of this group, such as group.com.example.cinema. It is made at first "
+        + "use. \(groupVariable) in the environment says the same."),
+    .value(
+      "container", "directory", .directory,
+      help: "The container in this directory, which must exist. \(directoryVariable) in the "
+        + "environment says the same."),
   ]
 
   /// The options if there are any, else the environment; an empty variable counts as unset.

@@ -35,16 +35,13 @@ struct ExternalCommand: Sendable {
         words[0], Array(words.dropFirst()), environment: environment,
         input: standardInput.rawValue, output: pipe.write.rawValue)
       let output = try pipe.takeRead().descriptor.readToEnd(
-        expectedBytes: 0, maximumBytes: Self.maximumOutputBytes)
+        expectedBytes: 0, maximumBytes: Message.maximumTextBytes)
       return Outcome(termination: try child.waitForEnd(), output: output)
     } catch {
       throw CommandError(
         verb: "run", object: words[0], reason: "\(error)", status: .no)
     }
   }
-
-  /// JSON is at most a few times larger than the largest property list that is read.
-  private static let maximumOutputBytes = 256 << 20
 
   /// What went wrong; nil when the program ended with status 0.
   func failure(_ termination: Termination) -> String? {

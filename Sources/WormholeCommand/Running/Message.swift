@@ -2,6 +2,9 @@ import PropertyLists
 
 /// JSON that came from somewhere: as a value, or as an error that names the place in it.
 enum Message {
+  /// JSON is at most a few times larger than the largest property list that is read.
+  static let maximumTextBytes = 256 << 20
+
   /// - Parameter source: what the text is, as the object of a sentence: "the message".
   static func read(_ bytes: [UInt8], source: String) throws -> PropertyListValue {
     try reporting(source) { () throws(JSONError) in try JSONReader.read(bytes) }

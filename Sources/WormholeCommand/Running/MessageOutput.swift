@@ -1,5 +1,6 @@
 import AppGroup
 import PropertyLists
+import SystemCalls
 
 /// Where `listen` puts messages: on standard output, or into a command, one after the other.
 struct MessageOutput {
@@ -76,6 +77,10 @@ extension CommandEnvironment {
   func wholeStandardInput() throws -> [UInt8] {
     do {
       return try readStandardInput()
+    } catch let error as Errno where error == .fileTooLarge {
+      throw CommandError(
+        verb: "read", object: "standard input",
+        reason: "it has more than \(Message.maximumTextBytes >> 20) MiB", status: .badData)
     } catch {
       throw CommandError(
         verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
