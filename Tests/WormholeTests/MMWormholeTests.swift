@@ -11,7 +11,7 @@ import Wormhole
 /// What a listener was told, in a form that can be compared.
 final class Told: Sendable {
   private let messages = Mutex<[String]>([])
-  @MainActor func add(_ message: Any?) {
+  func add(_ message: Any?) {
     dispatchPrecondition(condition: .onQueue(.main))
     let text = message.map { "\($0)" } ?? "nil"
     messages.withLock { $0.append(text) }

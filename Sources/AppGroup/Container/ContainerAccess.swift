@@ -31,7 +31,10 @@ public enum ContainerAccess: Sendable, Hashable {
       guard status.permissions & 0o7077 == 0 else {
         throw AppGroupError(
           .containerUnsafe, action, path: path,
-          reason: "its mode is \(mode), which lets others in", remedy: "chmod 0700 '\(path)'")
+          reason: "its mode is \(mode), which lets others in",
+          remedy: status.permissions == 0o2770
+            ? "ask for the access of its group (in Swift, access: .group), or chmod 0700 '\(path)'"
+            : "chmod 0700 '\(path)'")
       }
     case .group:
       guard status.owner == user || Program.isMember(ofGroup: status.group) else {

@@ -50,6 +50,11 @@ public struct Snapshot: Sendable {
     guard let bytes = try content.get() else { return nil }
     do {
       return try PropertyListCoding.decode(type, from: Data(bytes), limits: limits)
+    } catch let error as DecodingError {
+      throw AppGroupError(
+        .damaged, "read the value as \(type)", path: path,
+        reason: "it is a property list of another shape: \(error)",
+        remedy: "whoever wrote it means something else by this identifier")
     } catch {
       throw AppGroupError.damaged(path, error)
     }

@@ -145,7 +145,9 @@ extension Value {
       return bytes
     } catch {
       throw AppGroupError(
-        .unsupportedValue, "write the value", path: path, reason: error.description)
+        .unsupportedValue, "write the value", path: path,
+        reason: "no reader would accept it: \(error.reason)",
+        remedy: "a value is meant to be small; share large content as a file")
     }
   }
 

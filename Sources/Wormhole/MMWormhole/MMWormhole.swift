@@ -25,6 +25,13 @@ public final class MMWormhole: Sendable {
     }
   }
 
+  /// A listener as the original takes it, which is any closure.
+  // It is called on the main queue and nowhere else, as its documentation says: code written for
+  // MMWormhole relies on that, with classes that Swift 6 does not know to be of the main actor.
+  private struct Listener: @unchecked Sendable {
+    let call: (Any?) -> Void
+  }
+
   private struct State {
     var messenger: any MMWormholeTransiting
     var listening: [IdentifierBytes: Listening] = [:]
@@ -126,13 +133,13 @@ public final class MMWormhole: Sendable {
   ///   - identifier: which messages; nil does nothing.
   ///   - listener: replaces the identifier's last one on this wormhole; nil removes it.
   public func listenForMessage(
-    withIdentifier identifier: String?, listener: (@MainActor (Any?) -> Void)?
+    withIdentifier identifier: String?, listener: ((Any?) -> Void)?
   ) {
     guard let identifier else { return }
     stopListeningForMessage(withIdentifier: identifier)
     guard let listener else { return }
     do {
-      let listening = try listen(identifier, listener)
+      let listening = try listen(identifier, Listener(call: listener))
       let replaced = state.withLock {
         $0.listening.updateValue(listening, forKey: IdentifierBytes(identifier))
       }
@@ -143,7 +150,7 @@ public final class MMWormhole: Sendable {
   }
 
   private func listen(
-    _ identifier: String, _ listener: @escaping @MainActor (Any?) -> Void
+    _ identifier: String, _ listener: Listener
   ) throws -> Listening {
     let files = files
     let stored = try files.value(identifier).observe(on: .main) { [weak self] snapshot in
@@ -151,14 +158,14 @@ public final class MMWormhole: Sendable {
       guard self?.wormholeMessenger === files else { return }
       do {
         guard let content = try snapshot.propertyList() else { return }
-        MainActor.assumeIsolated { listener(content.propertyListObject) }
+        listener.call(content.propertyListObject)
       } catch {
         files.report(error)
       }
     }
     let posted = try notification(identifier).observe(on: .main) { [weak self] _ in
       guard let messenger = self?.wormholeMessenger else { return }
-      MainActor.assumeIsolated { listener(messenger.messageObject(forIdentifier: identifier)) }
+      listener.call(messenger.messageObject(forIdentifier: identifier))
     }
     return Listening(stored: stored, posted: posted)
   }

@@ -9,7 +9,8 @@ struct StatusText {
 
   var rendered: String {
     var text = head
-    let rows = report.values.map { [$0.identifier, size($0), condition($0)] }
+    let rows = report.values.filter { !isAbsent($0) }
+      .map { [$0.identifier, size($0), condition($0)] }
     text += table(["MESSAGE", "SIZE", "CHANGED"], rows)
     text += table(
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
@@ -39,12 +40,20 @@ struct StatusText {
     if !report.quarantine.isEmpty {
       notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
     }
+    let absent = report.values.count(where: isAbsent)
+    if absent > 0 {
+      notes.append("Names without a message, cleared or only listened to: \(absent)")
+    }
     if report.isPartial { notes.append("There is more than a status looks at.") }
     let faults = Findings.of(report, options: "").count
     if faults > 0 {
       notes.append("\(faults == 1 ? "One thing is" : "\(faults) things are") wrong: see doctor.")
     }
     return notes
+  }
+
+  private func isAbsent(_ content: ContainerReport.NamedContent) -> Bool {
+    if case .absent = content.condition { true } else { false }
   }
 
   private func size(_ content: ContainerReport.NamedContent) -> String {
@@ -55,7 +64,7 @@ struct StatusText {
 
   private func condition(_ content: ContainerReport.NamedContent) -> String {
     switch content.condition {
-    case .absent: "not there: never sent, or cleared"
+    case .absent: "-"
     case .unreadable(let error): "cannot be read: \(error.briefReason)"
     case .readable, .notRead: content.modified.map(age) ?? "-"
     }
