@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 
 /// Which publication of a value a file is: two publications never have the same version.
@@ -12,7 +13,7 @@ public struct Version: Hashable, Sendable {
   let size: Int64
 
   init(_ status: FileStatus) {
-    stamp = Stamp(seconds: status.modifiedSeconds, nanoseconds: status.modifiedNanoseconds)
+    stamp = Stamp(status)
     device = status.device
     inode = status.inode
     size = status.size
@@ -25,10 +26,27 @@ package struct Stamp: Hashable, Sendable {
   let seconds: Int64
   let nanoseconds: Int64
 
+  /// How many publications of this process on a file system with coarse times have had a time.
+  private static let count = Atomic(UInt32.random(in: .min ... .max))
+
   /// Gives a file that is about to be published its version.
+  ///
+  /// Some file systems keep seconds only (ext4 with inodes of 128 bytes), or every other (FAT).
+  /// There an inode that comes back within one would be taken for its predecessor, so that each
+  /// publication has another second there, of the last day.
   static func put(on file: borrowing FileDescriptor) throws(Errno) -> Stamp {
     let (seconds, nanoseconds) = realTime()
     try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
-    return Stamp(seconds: seconds, nanoseconds: nanoseconds)
+    let kept = Stamp(try file.status())
+    // Microseconds, or a little less, will do.
+    guard kept.nanoseconds / 1_000 != nanoseconds / 1_000 else { return kept }
+    let number = count.wrappingAdd(1, ordering: .relaxed).newValue
+    try file.setModified(seconds: seconds - Int64(number % 43_200) * 2, nanoseconds: 0)
+    return Stamp(try file.status())
+  }
+
+  init(_ status: FileStatus) {
+    seconds = status.modifiedSeconds
+    nanoseconds = status.modifiedNanoseconds
   }
 }
