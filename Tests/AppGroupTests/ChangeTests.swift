@@ -54,4 +54,23 @@ struct ChangeTests {
     }
     #expect(runs.load(ordering: .relaxed) == 1)
   }
+
+  @Test("is made though its directory is removed while its content is prepared")
+  func removedWhilePreparing() throws {
+    let path = directory.path + "/values/k"
+    let made = Heard<Int>()
+    let plan = Faults.Plan { call, _ in
+      guard call == .mkdirat else { return .proceed }
+      made.add(1)
+      guard made.all.count == 3 else { return .proceed }
+      return Faults.$plan.withValue(nil) {
+        do throws(Errno) { try removeDirectory(path) } catch { Issue.record(error) }
+        return .proceed
+      }
+    }
+    try Faults.$plan.withValue(plan) {
+      try container.value("k").replace(with: 1, durability: .durable)
+    }
+    #expect(try container.value("k").read() == 1)
+  }
 }

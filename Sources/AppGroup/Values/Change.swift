@@ -42,14 +42,15 @@ final class Change<Result: Sendable> {
   func step() throws -> Step {
     try reporting("change the value", path: value.path) {
       while true {
-        let request = try current()
         let step: LeaseRequest.Step
         do {
-          step = try request.attempt()
-        } catch let error as Errno where error == .staleHandle {
+          step = try current().attempt()
+        } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
           // The value's directory was removed, perhaps with the whole container.
           guard ContinuousClock.now < terms.deadline else { throw error }
           self.request = nil
+          // Whoever removes it may not be done.
+          pauseThread(.milliseconds(1))
           continue
         }
         switch step {
@@ -62,6 +63,9 @@ final class Change<Result: Sendable> {
       }
     }
   }
+
+  // The same, while what comes before the request was on its way.
+  private func isUnprepared(_ error: Errno) -> Bool { request == nil && error == .noSuchFile }
 
   private func current() throws -> LeaseRequest {
     if let request { return request }
