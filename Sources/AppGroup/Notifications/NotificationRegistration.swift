@@ -128,7 +128,10 @@ public final class NotificationRegistration: Sendable {
     }
   }
 
-  /// Ends the registration. May be called in its own handler; no call begins after this returns.
+  /// Ends the registration. May be called in its own handler.
+  ///
+  /// A call that another thread is making then, or is just about to make, goes on to its end; no
+  /// further one is made. To have none at all after it, cancel on the handler's own serial queue.
   public func cancel() {
     let (watch, delivery) = condition.withLock { condition in
       condition.isCancelled = true

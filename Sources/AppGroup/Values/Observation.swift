@@ -30,8 +30,10 @@ public final class Observation: Sendable {
     }
   }
 
-  /// Ends the observation and frees its watch. No call of the handler begins after this returns; one
-  /// that is running on another thread goes on to its end. May be called in the handler.
+  /// Ends the observation and frees its watch. May be called in the handler.
+  ///
+  /// A call that another thread is making then, or is just about to make, goes on to its end; no
+  /// further one is made. To have none at all after it, cancel on the handler's own serial queue.
   public func cancel() {
     delivery.cancel()
     watch.cancel()
