@@ -32,7 +32,8 @@ struct TortureRun {
       Terminal.write(
         "torture: \(report.failed) of \(report.checks.count) checks failed; kept: "
           + "\(directory.path); again: --seed \(options.seed) --processes \(options.processes) "
-          + "--seconds \(options.seconds)\(options.fault.map { " --break \($0.rule)" } ?? "")\n", to: 1)
+          + "--seconds \(options.seconds)\(options.fault.map { " --break \($0.rule)" } ?? "")\n",
+        to: 1)
       return false
     }
     try directory.remove()
