@@ -239,4 +239,26 @@ struct MMWormholeTests {
     }
     func deleteContentForAllMessages() { messages.withLock { $0 = [:] } }
   }
+
+  @Test("may be used by what its last error handler leaves behind")
+  func handlerOwner() {
+    final class Owner: Sendable {
+      let wormhole: MMWormhole
+      let ended: Errors
+      init(_ wormhole: MMWormhole, _ ended: Errors) {
+        self.wormhole = wormhole
+        self.ended = ended
+      }
+      deinit {
+        ended.add(CancellationError())
+        wormhole.errorHandler?(CancellationError())
+      }
+    }
+    let ended = Errors()
+    let owner = Owner(wormhole, ended)
+    wormhole.errorHandler = { [owner] _ in withExtendedLifetime(owner) {} }
+    _ = consume owner
+    wormhole.errorHandler = { ended.add($0) }
+    #expect(ended.all.count == 2)
+  }
 }

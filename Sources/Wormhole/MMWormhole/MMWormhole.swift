@@ -81,7 +81,14 @@ public final class MMWormhole: Sendable {
   /// What stores and fetches the messages; may be replaced.
   public var wormholeMessenger: any MMWormholeTransiting {
     get { state.withLock { $0.messenger } }
-    set { state.withLock { $0.messenger = newValue } }
+    set {
+      // The last one is let go outside the lock: its end may come back here.
+      let last = state.withLock { state in
+        defer { state.messenger = newValue }
+        return state.messenger
+      }
+      withExtendedLifetime(last) {}
+    }
   }
 
   /// Gets what goes wrong; by default it is written to standard error.

@@ -33,7 +33,14 @@ public final class MMWormholeFileTransiting: MMWormholeTransiting {
   /// Gets what goes wrong; by default it is written to standard error.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
     get { handler.withLock { $0 } }
-    set { handler.withLock { $0 = newValue } }
+    set {
+      // The last one is let go outside the lock: what it leaves behind may come back here.
+      let last = handler.withLock { handler in
+        defer { handler = newValue }
+        return handler
+      }
+      withExtendedLifetime(last) {}
+    }
   }
 
   func report(_ error: any Error) {
