@@ -50,7 +50,9 @@ package struct ProcessStatus: Hashable, Sendable {
 package struct ProcessIdentity: Hashable, Sendable {
   package let processID: Int32
   package let startTicks: UInt64
-  /// The inode of the namespace of process numbers (namespaces(7)); 0 where /proc does not tell.
+  /// Which namespace of process numbers, of which machine since which start: the namespace's inode
+  /// (namespaces(7)) mixed with the boot id, for every machine's first namespace has the same inode.
+  /// 0 where /proc does not tell.
   package let namespace: UInt64
 
   package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
@@ -71,7 +73,10 @@ package struct ProcessIdentity: Hashable, Sendable {
   private static func look(_ processID: Int32) -> ProcessIdentity {
     var namespace: UInt64 = 0
     do throws(Errno) {
-      namespace = try fileStatus("/proc/self/ns/pid", followingLinks: true).inode
+      let boot = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
+      namespace = mix(
+        try fileStatus("/proc/self/ns/pid", followingLinks: true).inode,
+        try boot.readToEnd(expectedBytes: 37, maximumBytes: 64))
     } catch {
       // Without /proc nobody can look us up either; our term still bounds everyone's wait.
       namespace = 0
@@ -79,6 +84,11 @@ package struct ProcessIdentity: Hashable, Sendable {
     return ProcessIdentity(
       processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
       namespace: namespace)
+  }
+
+  /// FNV-1a, 64 bits: two machines differ, unless one in 2^64 times.
+  static func mix(_ inode: UInt64, _ boot: [UInt8]) -> UInt64 {
+    boot.reduce(0xCBF2_9CE4_8422_2325 ^ inode) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
   }
 
   /// What /proc says of this very process now: nil when it is gone, its number was given to

@@ -25,6 +25,21 @@ struct ProcessTableTests {
     #expect(status?.isDead == false)
   }
 
+  @Test("tells machines apart whose first namespaces have the same inode")
+  func machines() {
+    let inode: UInt64 = 4_026_531_836
+    let here = ProcessIdentity.mix(inode, Array("6f1b1c3e-0000-0000-0000-000000000001\n".utf8))
+    let there = ProcessIdentity.mix(inode, Array("6f1b1c3e-0000-0000-0000-000000000002\n".utf8))
+    #expect(here != there)
+    #expect(
+      here != ProcessIdentity.mix(inode + 1, Array("6f1b1c3e-0000-0000-0000-000000000001\n".utf8)))
+    let remote = ProcessIdentity(
+      processID: ProcessIdentity.current.processID,
+      startTicks: ProcessIdentity.current.startTicks, namespace: there)
+    #expect(!remote.isVisible)
+    #expect(ProcessIdentity.current.isVisible)
+  }
+
   @Test(
     "says who is stopped and who is dead",
     arguments: [
