@@ -124,7 +124,7 @@ extension LeaseSite {
     var content: PropertyListValue = [
       "breakerProcess": .integer(Int64(breaker.processID)),
       "breakerStart": .integer(Int64(clamping: breaker.startTicks)),
-      "breakerNamespace": .integer(Int64(clamping: breaker.namespace)),
+      "breakerNamespace": PropertyListValue(breaker.namespace),
       "bootTimeMilliseconds": .integer(Int64(clamping: bootTimeNanoseconds() / 1_000_000)),
     ]
     if let victim { content["victim"] = .string(victim.name) }

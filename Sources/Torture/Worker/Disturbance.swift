@@ -102,8 +102,8 @@ struct Interruption: Sendable {
         call == .openat && last == .getdents64 && secondToLast != .getdents64
       case .beforePublishing: call == .renameat2
       case .afterRename: last == .renameat
-      // A breaker looks once more whether the name is still that lease's.
-      case .afterTakingAway: last == .renameat && secondToLast == .fstatat
+      // A breaker looks once more whether the name is still that lease's: fstatat and fstat.
+      case .afterTakingAway: last == .renameat && secondToLast == .fstat
       case .call(let number): index == number
       }
     }
