@@ -23,6 +23,8 @@ final class ContainerRoot: Sendable {
   let access: ContainerAccess
   private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
   private static let recheck: Duration = .seconds(1)
+  /// Whether the file system was seen to keep a file's time to the nanosecond.
+  let keepsNanoseconds = Atomic(false)
 
   init(path: String, access: ContainerAccess) throws {
     self.path = path
@@ -82,6 +84,7 @@ final class ContainerRoot: Sendable {
       handle = old
     } else {
       handle = try Self.open(path, access)
+      keepsNanoseconds.store(false, ordering: .relaxed)
     }
     state.withLock { $0 = (handle, now) }
     return handle

@@ -84,7 +84,7 @@ package final class Lease: Sendable {
       preconditionFailure("a lease publishes once")
     }
     try file.descriptor.writeAll(bytes)
-    let stamp = try Stamp.put(on: file.descriptor)
+    let stamp = try Stamp.put(on: file.descriptor, in: site.root)
     if durability == .durable { try file.descriptor.synchronize() }
     return stamp
   }

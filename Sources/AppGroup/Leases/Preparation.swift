@@ -29,7 +29,7 @@ final class Preparation: Sendable {
       // Free: nobody but a sweeper opens it, and that one removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
       try file.writeAll(bytes)
-      stamp = try Stamp.put(on: file)
+      stamp = try Stamp.put(on: file, in: site.root)
       if durability == .durable { try file.synchronize() }
     } catch {
       let cause = error

@@ -34,15 +34,31 @@ package struct Stamp: Hashable, Sendable {
   /// Some file systems keep seconds only (ext4 with inodes of 128 bytes), or every other (FAT).
   /// There an inode that comes back within one would be taken for its predecessor, so that each
   /// publication has another second there, of the last day.
-  static func put(on file: borrowing FileDescriptor) throws(Errno) -> Stamp {
+  ///
+  /// - Parameter root: remembers what the file system was seen to keep, so that it is looked at once.
+  static func put(
+    on file: borrowing FileDescriptor, in root: ContainerRoot
+  ) throws(Errno) -> Stamp {
     let (seconds, nanoseconds) = realTime()
     try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
+    if root.keepsNanoseconds.load(ordering: .relaxed) {
+      return Stamp(seconds: seconds, nanoseconds: nanoseconds)
+    }
     let kept = Stamp(try file.status())
+    if kept.nanoseconds == nanoseconds, nanoseconds % 10 != 0 {
+      // A time that no coarser clock has.
+      root.keepsNanoseconds.store(true, ordering: .relaxed)
+    }
     // Microseconds, or a little less, will do.
     guard kept.nanoseconds / 1_000 != nanoseconds / 1_000 else { return kept }
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
     try file.setModified(seconds: seconds - Int64(number % 43_200) * 2, nanoseconds: 0)
     return Stamp(try file.status())
+  }
+
+  init(seconds: Int64, nanoseconds: Int64) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
   }
 
   init(_ status: FileStatus) {
