@@ -94,15 +94,18 @@ struct ChildProcessTests {
     await #expect(processExitsWith: .success) {
       let directory = try TemporaryDirectory()
       let path = directory.path
-      // 0, 1, 2 and 3 become files of these names.
-      for number: Int32 in 0..<4 {
+      // These become files of these names. Not 3 but 90, which nobody else in this process has:
+      // the test runner's own channel may be 3, and be closed any time.
+      let numbers: [Int32] = [0, 1, 2, 90]
+      for number in numbers {
         let file = try FileDescriptor.open("\(path)/\(number)", [.readWrite, .create])
         let high = fcntl(file.rawValue, F_DUPFD_CLOEXEC, 100 + number)
         try file.close()
         dup2(high, number)
       }
       for choice in 0..<64 {
-        let (input, output, errors) = (Int32(choice % 4), Int32(choice / 4 % 4), Int32(choice / 16))
+        let (input, output) = (numbers[choice % 4], numbers[choice / 4 % 4])
+        let errors = numbers[choice / 16]
         let child = try ChildProcess(
           "sh",
           [
