@@ -74,7 +74,7 @@ struct WatchTable {
   }
 
   private var entries: [ID: WatchEntry] = [:]
-  private var byNumber: [Int32: [ID]] = [:]
+  private var byNumber: [Int32: Set<ID>] = [:]
   /// Directories above watched ones, watched for their own removal only, with the number of users.
   private var parents: [String: (number: Int32, users: Int)] = [:]
   private var parentNumbers: Set<Int32> = []
@@ -120,10 +120,11 @@ struct WatchTable {
   }
 
   private mutating func release(_ id: ID, _ number: Int32?) {
-    guard let number, var users = byNumber[number] else { return }
-    users.removeAll { $0 == id }
-    byNumber[number] = users.isEmpty ? nil : users
-    if users.isEmpty { endWatch(number) }
+    guard let number, byNumber[number] != nil else { return }
+    byNumber[number]?.remove(id)
+    guard byNumber[number]?.isEmpty == true else { return }
+    byNumber[number] = nil
+    endWatch(number)
   }
 
   private mutating func endWatch(_ number: Int32) {
@@ -217,7 +218,7 @@ struct WatchTable {
       let number = try queue.descriptor.addWatch(path, events.union(.addToExisting))
       entry.number = number
       entry.detection = .events
-      byNumber[number, default: []].append(id)
+      byNumber[number, default: []].insert(id)
     } catch {
       let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
       poll(&entry, "inotify: \(error)\(advice)", now: now)
