@@ -28,7 +28,6 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let directoryNotEmpty = Errno(rawValue: ENOTEMPTY)
   package static let deviceBusy = Errno(rawValue: EBUSY)
   package static let notPermitted = Errno(rawValue: EPERM)
-  package static let notSupported = Errno(rawValue: EOPNOTSUPP)
   package static let noFunction = Errno(rawValue: ENOSYS)
   package static let brokenPipe = Errno(rawValue: EPIPE)
   package static let noSuchDevice = Errno(rawValue: ENXIO)

@@ -130,15 +130,23 @@ struct SharedContainerTests {
     }
   }
 
-  @Test("notices within its next operations that its directory was replaced by another")
-  func isReplaced() throws {
-    let directory = try TemporaryDirectory()
+  /// A container whose value "x" is 1, moved away to "old", and a new directory in its place.
+  private func replacedContainer(
+    in directory: TemporaryDirectory
+  ) throws -> (container: SharedContainer, path: String) {
     let inside = directory.path + "/c"
     try makeDirectory(inside)
     let container = try SharedContainer(path: inside)
     try container.value("x").replace(with: 1)
     try rename(inside, at: Directory.current, to: directory.path + "/old", at: Directory.current)
     try makeDirectory(inside)
+    return (container, inside)
+  }
+
+  @Test("notices within its next operations that its directory was replaced by another")
+  func isReplaced() throws {
+    let directory = try TemporaryDirectory()
+    let (container, inside) = try replacedContainer(in: directory)
     try eventually("the new directory is used") { try container.value("x").read() == nil }
     try container.value("x").replace(with: 2)
     #expect(try SharedContainer(path: inside).value("x").read() == 2)
@@ -148,12 +156,7 @@ struct SharedContainerTests {
   @Test("finds at once what is only in the directory that took its own's place")
   func missesNothing() throws {
     let directory = try TemporaryDirectory()
-    let inside = directory.path + "/c"
-    try makeDirectory(inside)
-    let container = try SharedContainer(path: inside)
-    try container.value("x").replace(with: 1)
-    try rename(inside, at: Directory.current, to: directory.path + "/old", at: Directory.current)
-    try makeDirectory(inside)
+    let (container, inside) = try replacedContainer(in: directory)
     try SharedContainer(path: inside).value("y").replace(with: 2)
     #expect(try container.value("y").read() == 2)
   }

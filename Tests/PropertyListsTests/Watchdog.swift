@@ -27,6 +27,7 @@ final class Watchdog: Sendable {
     precondition(result == 0, "a thread has a clock of its processor time")
     self.clock = clock
     Thread { [self] in
+      // No test waits for this: only how soon a hang ends the run depends on it.
       while !look() { Thread.sleep(forTimeInterval: 0.2) }
     }.start()
   }
@@ -64,6 +65,7 @@ final class Watchdog: Sendable {
     state.withLock {
       if $0.isOver { return true }
       if let file = $0.file, processorTime() - $0.began > Self.hang {
+        // The hanging thread cannot be told to fail; the input must not be lost with it.
         fatalError("an input hangs: \(hex(file))")
       }
       return false

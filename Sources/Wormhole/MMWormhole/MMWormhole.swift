@@ -27,7 +27,8 @@ public final class MMWormhole: Sendable {
 
   /// A listener as the original takes it, which is any closure.
   // It is called on the main queue and nowhere else, as its documentation says: code written for
-  // MMWormhole relies on that, with classes that Swift 6 does not know to be of the main actor.
+  // MMWormhole relies on that, with classes that Swift 6 does not know to be of the main actor. What
+  // it captures may be released on any thread, as with the original's blocks.
   private struct Listener: @unchecked Sendable {
     let call: (Any?) -> Void
   }
