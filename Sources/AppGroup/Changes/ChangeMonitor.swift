@@ -1,6 +1,6 @@
 import Dispatch
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// Tells observers that a directory may have changed: one inotify descriptor and one thread for the
 /// process, however many observers there are.
@@ -43,7 +43,7 @@ package final class ChangeMonitor: Sendable {
   }
 
   /// Watches an open file for certain events, only as long as it exists.
-  func watchOpen(
+  package func watchOpen(
     _ file: borrowing FileDescriptor, _ events: WatchEvents,
     _ signal: @escaping @Sendable () -> Void
   ) -> Watch {
