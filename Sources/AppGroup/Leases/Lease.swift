@@ -11,7 +11,7 @@ import SystemCalls
 package final class Lease: Sendable {
   let site: LeaseSite
   package let held: HeldDirectory
-  let declaration: LeaseDeclaration
+  package let declaration: LeaseDeclaration
   /// The entry that declares us, and in an exclusive lease takes what will be published.
   private let staged: Mutex<SharedDescriptor?>
   /// Where that entry is: in the holder's own directory, through its descriptor (rule 2).
