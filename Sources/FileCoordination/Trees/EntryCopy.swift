@@ -56,16 +56,22 @@ struct EntryCopy {
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws -> Bool {
     let status = try fileStatus(name, at: source)
+    // A second name of a socket still reaches the program behind it.
+    if status.kind == .socket || mode == .link, status.kind != .directory,
+      try hasSecondName(name, at: source, to: newName, at: target)
+    {
+      outcome.linkedEntries += 1
+      return true
+    }
     switch status.kind {
     case .regular:
-      if mode == .link, try isLinked(name, at: source, to: newName, at: target) { break }
       try copyFile(name, at: source, to: newName, at: target)
     case .symbolicLink:
       try copySymbolicLink(name, at: source, to: newName, at: target)
-      try apply(Metadata(status), toEntry: newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
     case .fifo:
       try makeFIFO(newName, at: target)
-      try apply(Metadata(status), toEntry: newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
     case .socket: outcome.sockets += 1
     case .device: throw Unsupported(kind: .device)
     case .directory: throw Errno.isDirectory
@@ -73,12 +79,11 @@ struct EntryCopy {
     return true
   }
 
-  private mutating func isLinked(
+  private func hasSecondName(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws(Errno) -> Bool {
     do throws(Errno) {
       try link(name, at: source, to: newName, at: target)
-      outcome.linkedFiles += 1
       return true
     } catch {
       // Somebody else's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file
@@ -95,7 +100,7 @@ struct EntryCopy {
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws {
     let original = try openedFile(name, at: source)
-    let metadata = try Metadata(of: original)
+    let metadata = try FileMetadata(of: original)
     guard metadata.status.kind == .regular else { throw KindChanged() }
     let copy = try FileDescriptor.open(
       newName, at: target, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
@@ -130,7 +135,7 @@ struct EntryCopy {
 
   // Of an entry that is not to be opened.
   private mutating func apply(
-    _ metadata: Metadata, toEntry name: FileName, at directory: Int32
+    _ metadata: FileMetadata, toEntry name: FileName, at directory: Int32
   ) throws(Errno) {
     let raw = try fileStatus(name, at: directory)
     let (permissions, isKept) = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in
@@ -147,7 +152,7 @@ struct EntryCopy {
 
   /// Gives a file or directory its final metadata.
   mutating func apply(
-    _ metadata: Metadata, to file: borrowing FileDescriptor
+    _ metadata: FileMetadata, to file: borrowing FileDescriptor
   ) throws(Errno) {
     let raw = try file.status()
     let (permissions, isKept) = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in

@@ -4,7 +4,8 @@ import SystemCalls
 ///
 /// Kept are content, with its holes, permission bits, modification times, extended attributes with
 /// the access control lists among them, and owner and group where this user may set them. Symbolic
-/// links are copied as links, FIFOs are made anew, sockets are left out; a device is refused. A file
+/// links are copied as links, FIFOs are made anew, a socket gets a second name or is left out; a device is
+/// refused. A file
 /// with several names in the tree becomes a file for each; attributes of symbolic links and FIFOs are
 /// not copied. An entry that vanishes before it was copied is left out. Nothing follows a symbolic
 /// link or waits for the other end of a FIFO.
@@ -15,7 +16,8 @@ struct TreeCopy {
     /// Files share their content with the original until one is changed, where the file system can
     /// do that; elsewhere content is copied.
     case copy
-    /// Files are a second name of the original, where the system permits that; elsewhere copied.
+    /// All but directories are a second name of the original, where the system permits that; elsewhere
+    /// they are copied.
     case link
   }
 
@@ -23,10 +25,10 @@ struct TreeCopy {
   struct Outcome: Equatable, Sendable {
     /// Entries that could not be given their owner or group, and are this user's.
     var entriesOfOtherOwner = 0
-    /// Sockets, which were left out.
+    /// Sockets that could not be given a second name, and were left out.
     var sockets = 0
-    /// Files that are a second name of the original.
-    var linkedFiles = 0
+    /// Entries that are a second name of the original.
+    var linkedEntries = 0
     /// Files that share their content with the original.
     var clonedFiles = 0
   }
@@ -76,7 +78,7 @@ struct TreeCopy {
     let path = TreePath(name)
     let (from, to, metadata) = try reporting("copy", path) { () throws(Errno) in
       let from = SharedDescriptor(try openDirectory(name, at: source))
-      let metadata = try Metadata(of: from.descriptor)
+      let metadata = try FileMetadata(of: from.descriptor)
       return (from, try makeAndOpen(newName, at: target), metadata)
     }
     var visitor = TreeCopyVisitor(
@@ -91,7 +93,7 @@ struct TreeCopy {
 
   private func hasDefaultAccessList(at directory: Int32) throws(Errno) -> Bool {
     let opened = try FileDescriptor.open(".", at: directory, [.readOnly, .directory])
-    return try Metadata.attributeNames(of: opened).contains(Metadata.defaultAccessList)
+    return try FileMetadata.attributeNames(of: opened).contains(FileMetadata.defaultAccessList)
   }
 }
 

@@ -6,11 +6,11 @@ struct TreeCopyVisitor: TreeVisitor {
   private(set) var entries: EntryCopy
   private var target: DirectoryChain
   // Of the directories that were entered and not yet left, to be set when they are.
-  private var metadata: [Metadata]
+  private var metadata: [FileMetadata]
 
   init(
     leavesOut: @escaping (FileName) -> Bool, entries: EntryCopy, root: SharedDescriptor,
-    metadata: Metadata
+    metadata: FileMetadata
   ) {
     self.leavesOut = leavesOut
     self.entries = entries
@@ -34,7 +34,7 @@ struct TreeCopyVisitor: TreeVisitor {
     guard let source = try opened(name, at: place, path) else { return nil }
     let to = try targetDirectory(path)
     try reporting("copy", path) { () throws(Errno) in
-      metadata.append(try Metadata(of: source.descriptor))
+      metadata.append(try FileMetadata(of: source.descriptor))
       let made = try makeAndOpen(name, at: to.descriptor.rawValue)
       try target.descend(name, into: made)
     }

@@ -1,7 +1,7 @@
 import SystemCalls
 
 /// What a file is besides its content: owner, mode, times, extended attributes.
-struct Metadata {
+struct FileMetadata {
   static let accessList = FileName("system.posix_acl_access")
   static let defaultAccessList = FileName("system.posix_acl_default")
 
