@@ -1,6 +1,6 @@
 import Dispatch
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// Tells observers that a directory may have changed: one inotify descriptor and one thread for the
 /// process, however many observers there are.
@@ -48,6 +48,19 @@ package final class ChangeMonitor: Sendable {
     _ signal: @escaping @Sendable () -> Void
   ) -> Watch {
     add(WatchEntry(descriptor: file.rawValue, events: events, signal: signal))
+  }
+
+  /// Watches an open file or directory for certain events, only as long as it exists, and tells
+  /// where to look: what is large cannot be looked at as a whole each time.
+  ///
+  /// - Parameters:
+  ///   - file: needed only during this call; the watch is the inode's, also when it is moved.
+  ///   - hear: called on the monitor's thread, so it must be short.
+  package func watchOpen(
+    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    add(WatchEntry(descriptor: file.rawValue, events: events, hear: hear))
   }
 
   private func add(_ entry: WatchEntry) -> Watch {
