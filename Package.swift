@@ -14,6 +14,7 @@ let package = Package(
   products: [
     .library(name: "PropertyLists", targets: ["PropertyLists"]),
     .library(name: "AppGroup", targets: ["AppGroup"]),
+    .library(name: "FileCoordination", targets: ["FileCoordination"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
     .executable(name: "wormhole", targets: ["WormholeCommand"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
@@ -31,6 +32,10 @@ let package = Package(
     // The container and its primitives: values, notifications; leases and the change monitor beneath them.
     .target(
       name: "AppGroup", dependencies: ["SystemCalls", "PropertyLists"], swiftSettings: settings),
+    // Coordinated access to any file or directory, inside a container or not.
+    .target(
+      name: "FileCoordination", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      swiftSettings: settings),
     // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
     .target(
       name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
@@ -77,6 +82,13 @@ let package = Package(
     .testTarget(
       name: "FileSystemTests",
       dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "FileCoordinationTests",
+      dependencies: [
+        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "participant",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "WormholeTests",

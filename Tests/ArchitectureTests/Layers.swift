@@ -3,7 +3,7 @@
 /// A new layer gets a row here, with what lies below it and nothing beside it.
 enum Layers {
   private static let ours: Set<String> = [
-    "SystemCalls", "PropertyLists", "AppGroup", "Wormhole", "Histories",
+    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "Histories",
   ]
 
   static let allowed: [String: Set<String>] = [
@@ -12,6 +12,10 @@ enum Layers {
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "AppGroup": [
       "SystemCalls", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
+    ],
+    "FileCoordination": [
+      "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
+      "Synchronization",
     ],
     "Wormhole": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",

@@ -1,0 +1,17 @@
+import SystemCalls
+import Testing
+
+@testable import FileCoordination
+
+@Suite("The path of an entry in a tree")
+struct TreesPathTests {
+  @Test("keeps its bytes, and a directory comes before its entries")
+  func bytes() {
+    let directory = TreePath(FileName(bytes: [0xff]))
+    let entry = directory.appending(FileName(bytes: [0x61]))
+    #expect(entry.bytes == [0xff, 0x2f, 0x61])
+    #expect(entry.components.map(\.bytes) == [[0xff], [0x61]])
+    #expect(TreePath().appending(FileName(bytes: [0x61])).bytes == [0x61])
+    #expect(directory < entry)
+  }
+}
