@@ -15,6 +15,7 @@ package struct WatchEvents: OptionSet, Sendable, Hashable {
   package static let created = WatchEvents(rawValue: UInt32(IN_CREATE))
   package static let deleted = WatchEvents(rawValue: UInt32(IN_DELETE))
   package static let movedFrom = WatchEvents(rawValue: UInt32(IN_MOVED_FROM))
+  package static let modified = WatchEvents(rawValue: UInt32(IN_MODIFY))
   package static let movedTo = WatchEvents(rawValue: UInt32(IN_MOVED_TO))
   package static let selfDeleted = WatchEvents(rawValue: UInt32(IN_DELETE_SELF))
   package static let selfMoved = WatchEvents(rawValue: UInt32(IN_MOVE_SELF))
@@ -57,6 +58,14 @@ extension FileDescriptor {
   /// - Returns: whether more may be waiting: the kernel fills the buffer as long as the next event
   ///   fits, so room for the longest means that there was none left.
   package func takeEvents(_ body: (Int32, WatchEvents) -> Void) throws(Errno) -> Bool {
+    try takeNamedEvents { number, events, _ in body(number, events) }
+  }
+
+  /// Takes waiting events with the name that each is for: an entry of the watched directory, or
+  /// empty for the watched file itself. The bytes end at the first NUL, and with the call.
+  package func takeNamedEvents(
+    _ body: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void
+  ) throws(Errno) -> Bool {
     var failure: Errno?
     let capacity = 16_384
     let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
@@ -68,8 +77,11 @@ extension FileDescriptor {
           let number = buffer.load(fromByteOffset: offset, as: Int32.self)
           let mask = buffer.load(fromByteOffset: offset + 4, as: UInt32.self)
           let length = buffer.load(fromByteOffset: offset + 12, as: UInt32.self)
-          body(number, WatchEvents(rawValue: mask))
-          offset += 16 + Int(length)
+          let next = offset + 16 + Int(length)
+          guard next <= count else { break }
+          let name = UnsafeRawBufferPointer(rebasing: buffer[(offset + 16)..<next])
+          body(number, WatchEvents(rawValue: mask), name)
+          offset = next
         }
         return count > capacity - (16 + 256)
       } catch {

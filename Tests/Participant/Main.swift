@@ -21,6 +21,8 @@ import SystemCalls
 /// state NAME NUMBER                sets its state
 /// ```
 ///
+/// `PresenceVerbs` has more.
+///
 /// Errors are answered as "error CODE SENTENCE".
 @main
 struct Participant {
@@ -65,6 +67,8 @@ struct Participant {
     case "long": try hold(value, number, term: .seconds(600))
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
+    case _ where PresenceVerbs.all.contains(verb):
+      return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     default: return "error usage"
     }

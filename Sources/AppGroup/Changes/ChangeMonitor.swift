@@ -50,6 +50,19 @@ package final class ChangeMonitor: Sendable {
     add(WatchEntry(descriptor: file.rawValue, events: events, signal: signal))
   }
 
+  /// Watches an open file or directory for certain events, only as long as it exists, and tells
+  /// where to look: what is large cannot be looked at as a whole each time.
+  ///
+  /// - Parameters:
+  ///   - file: needed only during this call; the watch is the inode's, also when it is moved.
+  ///   - hear: called on the monitor's thread, so it must be short.
+  package func watchOpen(
+    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    add(WatchEntry(descriptor: file.rawValue, events: events, hear: hear))
+  }
+
   private func add(_ entry: WatchEntry) -> Watch {
     let (id, detection, mustStart) = state.withLock { table in
       // Excludes: the thread taking this watch's first events before its entry is in the table.

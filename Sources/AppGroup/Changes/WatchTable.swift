@@ -13,6 +13,8 @@ struct WatchEntry {
   let target: Target
   let events: WatchEvents
   let signal: @Sendable () -> Void
+  /// For who wants to know where to look; called instead of `signal`.
+  let hear: (@Sendable (WatchNews) -> Void)?
   /// The kernel's number, while there is a watch.
   var number: Int32?
   /// Which directory the watch is for.
@@ -33,12 +35,29 @@ struct WatchEntry {
       .onlyDirectory, .doNotFollow,
     ]
     self.signal = signal
+    hear = nil
   }
 
   init(descriptor: Int32, events: WatchEvents, signal: @escaping @Sendable () -> Void) {
     target = .open(descriptor: descriptor)
     self.events = events
     self.signal = signal
+    hear = nil
+  }
+
+  init(
+    descriptor: Int32, events: WatchEvents, hear: @escaping @Sendable (WatchNews) -> Void
+  ) {
+    target = .open(descriptor: descriptor)
+    self.events = events
+    signal = {}
+    self.hear = hear
+  }
+
+  /// Whether an event is for this entry: the inode's mask is the sum of what all its watchers want.
+  func wants(_ raised: WatchEvents) -> Bool {
+    let always: WatchEvents = [.ignored, .unmounted, .overflowed]
+    return !raised.isDisjoint(with: events.union(always))
   }
 }
 
@@ -78,6 +97,8 @@ struct WatchTable {
   /// Directories above watched ones, watched for their own removal only, with the number of users.
   private var parents: [String: (number: Int32, users: Int)] = [:]
   private var parentNumbers: Set<Int32> = []
+  /// The watches for which somebody wants names.
+  private var hearing: Set<Int32> = []
   private var timed: Set<ID> = []
   private var nextID: ID = 0
   private var descriptors: Descriptors?
@@ -124,6 +145,7 @@ struct WatchTable {
     byNumber[number]?.remove(id)
     guard byNumber[number]?.isEmpty == true else { return }
     byNumber[number] = nil
+    hearing.remove(number)
     endWatch(number)
   }
 
@@ -187,7 +209,9 @@ struct WatchTable {
     entry.nextLook = nil
     switch entry.target {
     case .open(let descriptor):
-      watch(&entry, id, "/proc/self/fd/\(descriptor)", entry.events, now: now)
+      let path = "/proc/self/fd/\(descriptor)"
+      watch(&entry, id, path, entry.events, now: now)
+      if entry.hear != nil { noteNetwork(&entry, path, now: now) }
     case .path(let path, let above, let prepare):
       do {
         try prepare()
@@ -219,6 +243,7 @@ struct WatchTable {
       entry.number = number
       entry.detection = .events
       byNumber[number, default: []].insert(id)
+      if entry.hear != nil { hearing.insert(number) }
     } catch {
       let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
       poll(&entry, "inotify: \(error)\(advice)", now: now)
@@ -233,8 +258,8 @@ struct WatchTable {
   private func noteNetwork(_ entry: inout WatchEntry, _ path: String, now: ContinuousClock.Instant)
   {
     do throws(Errno) {
-      let directory = try FileDescriptor.open(path, [.pathOnly, .directory])
-      guard let network = try directory.fileSystem().networkName else { return }
+      let file = try FileDescriptor.open(path, .pathOnly)
+      guard let network = try file.fileSystem().networkName else { return }
       poll(&entry, "\(network) is a network file system", now: now)
     } catch {
       // Gone again: the watch, if there is one, will say so.
@@ -280,7 +305,8 @@ struct WatchTable {
     wakeUps += 1
     var signalled: Set<ID> = []
     var lost: Set<ID> = []
-    if ready.contains(true) { takeEvents(ready, &signalled, &lost, now: now) }
+    var news: [ID: WatchNews] = [:]
+    if ready.contains(true) { takeEvents(ready, &signalled, &lost, &news) }
     if let check = nextCheck, check <= now {
       nextCheck = nil
       lost.formUnion(replaced())
@@ -295,7 +321,12 @@ struct WatchTable {
     }
     for id in lost { reestablish(id, now: now, isFirstLook: !timed.contains(id)) }
     signalled.formUnion(lost)
-    return signalled.compactMap { entries[$0]?.signal }
+    return signalled.compactMap { id in
+      guard let entry = entries[id] else { return nil }
+      guard let hear = entry.hear else { return entry.signal }
+      let heard = news[id] ?? .everything
+      return { hear(heard) }
+    }
   }
 
   private func isBroken(_ id: ID) -> Bool {
@@ -304,25 +335,34 @@ struct WatchTable {
   }
 
   private mutating func takeEvents(
-    _ ready: [Bool], _ signalled: inout Set<ID>, _ lost: inout Set<ID>, now: ContinuousClock.Instant
+    _ ready: [Bool], _ signalled: inout Set<ID>, _ lost: inout Set<ID>,
+    _ news: inout [ID: WatchNews]
   ) {
     var overflowed = false
-    var raised: [(Int32, WatchEvents)] = []
+    var raised: [(Int32, WatchEvents, FileName?)] = []
+    let hearing = hearing
     do throws(Errno) {
       // The event queue comes first in `whatToWaitFor`; reading what is not ready costs a call.
       if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
       if ready.first == true, let queue = descriptors?.events {
-        while try queue.descriptor.takeEvents({ raised.append(($0, $1)) }) {}
+        let take: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void = { number, events, name in
+          raised.append((number, events, hearing.contains(number) ? FileName(event: name) : nil))
+        }
+        while try queue.descriptor.takeNamedEvents(take) {}
       }
     } catch {
       // Whatever was lost with them, a look at everything finds it.
       overflowed = true
     }
     let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
-    for (number, events) in raised {
+    for (number, events, name) in raised {
       if events.contains(.overflowed) { overflowed = true }
       let users = byNumber[number] ?? []
-      signalled.formUnion(users)
+      if hearing.contains(number) {
+        signalled.formUnion(tell(users, events, name, &news))
+      } else {
+        signalled.formUnion(users)
+      }
       if !events.isDisjoint(with: ends) { lost.formUnion(users.filter(isReplaceable)) }
       if parentNumbers.contains(number), !events.isDisjoint(with: ends) {
         renewParents(number)
@@ -330,8 +370,21 @@ struct WatchTable {
       }
     }
     if overflowed {
+      news = [:]
       signalled.formUnion(entries.keys)
       lost.formUnion(replaced())
+    }
+  }
+
+  /// Notes the news of those who want names; returns who of the users is concerned at all.
+  private func tell(
+    _ users: Set<ID>, _ events: WatchEvents, _ name: FileName?, _ news: inout [ID: WatchNews]
+  ) -> [ID] {
+    users.filter { id in
+      guard let entry = entries[id], entry.hear != nil else { return true }
+      guard entry.wants(events) else { return false }
+      news[id, default: WatchNews()].note(events, of: name)
+      return true
     }
   }
 

@@ -4,6 +4,7 @@ import SystemCalls
 enum NameKind: String {
   case value = "values"
   case notification = "notifications"
+  case presence = "presence"
 }
 
 /// The directory of one identifier: one each, so that the kernel wakes only those who watch it.
@@ -32,12 +33,12 @@ struct NamedDirectory: Sendable {
   /// Opens the directory.
   ///
   /// - Returns: nil when there is none.
-  func open() throws -> FileDescriptor? {
+  func open(_ options: OpenOptions = [.pathOnly, .directory]) throws -> FileDescriptor? {
     for attempt in 0..<2 {
       let handle = try root.handle()
       do {
         let directory = try FileDescriptor.openBeneath(
-          relativePath, at: handle.descriptor.rawValue, [.pathOnly, .directory])
+          relativePath, at: handle.descriptor.rawValue, options)
         if name.longIdentifier != nil { try verify(directory) }
         return directory
       } catch let error as Errno where error == .noSuchFile {

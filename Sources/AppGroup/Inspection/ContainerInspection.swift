@@ -206,6 +206,8 @@ extension ContainerInspection {
     switch kind {
     case .value: report.values.append(content)
     case .notification: report.notifications.append(content)
+    // The role of being the only one is no content: see `lookAtPresence`.
+    case .presence: return
     }
   }
 

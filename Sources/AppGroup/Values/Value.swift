@@ -28,7 +28,12 @@ public struct Value: Sendable {
     self.container = container
     self.identifier = identifier
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
-    fileName = kind == .value ? "value.plist" : "state.plist"
+    fileName =
+      switch kind {
+      case .value: "value.plist"
+      case .notification: "state.plist"
+      case .presence: "exclusive.plist"
+      }
     relativePath = directory.relativePath + "/" + fileName
   }
 

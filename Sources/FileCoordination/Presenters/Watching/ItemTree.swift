@@ -1,0 +1,308 @@
+import AppGroup
+import SystemCalls
+
+/// What is known of a presented directory: every entry at any depth, as it was when last looked at.
+///
+/// Each directory has a watch, and its events say which names to look at again; the difference to
+/// what is known is what has happened. A directory is watched first and listed then. Where events
+/// were lost, all names of a directory are compared, so that nothing that stayed is missed.
+///
+/// A name that is gone may appear elsewhere a moment later, for the two events of a move do not come
+/// as one (inotify(7)): it is called gone at the second look.
+struct ItemTree {
+  typealias NodeID = Int
+
+  struct Entry {
+    var known: EntryStatus
+    /// Its own node, for a directory.
+    var node: NodeID?
+  }
+
+  struct Node {
+    var parent: NodeID?
+    var name: FileName
+    var identity: FileStatus
+    var entries: [FileName: Entry] = [:]
+    var watch: Watch?
+  }
+
+  /// An entry that is not where it was.
+  struct Vanished {
+    let path: ItemPath
+    let entry: Entry
+    var isOld = false
+  }
+
+  struct Appeared {
+    let node: NodeID
+    let name: FileName
+    let status: FileStatus
+  }
+
+  /// What one look has found, and what is left to do for it.
+  private struct Found {
+    let root: ItemPath
+    var notices: [PresenterNotice] = []
+    var appeared: [Appeared] = []
+    var waiting: [(NodeID, WatchNews)] = []
+  }
+
+  static let rootID: NodeID = 0
+  static let events: WatchEvents = [
+    .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
+    .selfMoved,
+  ]
+
+  /// Where the names that coordination itself makes beside an item begin.
+  static let ownPrefix = ".coordination-"
+
+  var nodes: [NodeID: Node] = [:]
+  var vanished: [FileIdentity: Vanished] = [:]
+  /// News of directories that were not where they should be: they are being moved.
+  private var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
+  private var lastID = Self.rootID
+  private(set) var root: SharedDescriptor
+  private let hear: @Sendable (NodeID, WatchNews) -> Void
+
+  /// Watches and lists the directory.
+  ///
+  /// - Complexity: one look at each entry at any depth, and one watch for each directory.
+  init(
+    _ root: SharedDescriptor, _ status: FileStatus,
+    hear: @escaping @Sendable (NodeID, WatchNews) -> Void
+  ) {
+    self.root = root
+    self.hear = hear
+    nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []), identity: status)
+    _ = look([Self.rootID: .everything], at: ItemPath("/"), isLast: true)
+  }
+
+  /// Whether a second look, a moment later, is to tell what this one could not.
+  var mustLookAgain: Bool { !vanished.isEmpty || postponed.values.contains { !$0.isOld } }
+
+  /// The directory was replaced by another one: what differs between them is found by the next look
+  /// at everything.
+  mutating func replaceRoot(by root: SharedDescriptor, _ status: FileStatus) {
+    self.root = root
+    nodes[Self.rootID]?.identity = status
+    nodes[Self.rootID]?.watch = nil
+  }
+
+  /// Whether the directory itself has not been looked into since it was replaced.
+  var isReplaced: Bool { nodes[Self.rootID]?.watch == nil }
+
+  // MARK: Looking
+
+  /// Looks where the news say, and returns what has happened.
+  ///
+  /// - Parameters:
+  ///   - path: where the directory is now.
+  ///   - isLast: whether what is gone is to be called gone at once.
+  mutating func look(
+    _ news: [NodeID: WatchNews], at path: ItemPath, isLast: Bool
+  ) -> [PresenterNotice] {
+    var found = Found(root: path)
+    // From the top, so that a directory that was replaced is known before what is in it.
+    found.waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
+    while true {
+      if let (id, news) = found.waiting.popLast() {
+        examine(id, news, &found)
+      } else if let new = found.appeared.popLast() {
+        place(new, &found)
+      } else {
+        break
+      }
+    }
+    settle(isLast: isLast, &found)
+    return found.notices
+  }
+
+  private mutating func takePostponed(with news: [NodeID: WatchNews]) -> [(NodeID, WatchNews)] {
+    var all = news
+    for (id, old) in postponed { all[id, default: WatchNews()].merge(old.news) }
+    for id in postponed.keys { postponed[id]?.isOld = true }
+    return Array(all)
+  }
+
+  private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
+    guard let node = nodes[id] else { return }
+    guard let directory = open(id) else {
+      // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
+      if id != Self.rootID { postponed[id] = (news, postponed[id]?.isOld ?? false) }
+      return
+    }
+    postponed[id] = nil
+    var names = Set(news.names.keys)
+    if node.watch == nil || news.isEverything {
+      // Watched first, listed then.
+      if node.watch == nil { watch(id, directory.descriptor) }
+      names = Set(node.entries.keys).union(list(directory))
+    }
+    let path = path(of: id, from: found.root)
+    for name in names where !name.hasPrefix(Self.ownPrefix) {
+      let now = statusIfVisible(name.text, at: directory.descriptor.rawValue)
+      switch (node.entries[name], now) {
+      case (nil, nil): continue
+      case (nil, let now?): found.appeared.append(Appeared(node: id, name: name, status: now))
+      case (let old?, nil):
+        nodes[id]?.entries[name] = nil
+        vanish(old, at: path.appending(name), &found)
+      case (let old?, let now?):
+        let wasWritten = news.names[name]?.contains(.closedAfterWriting) ?? false
+        guard old.known.differs(from: now, wasWritten: wasWritten) else { continue }
+        found.notices.append(.subitemChanged(path.appending(name)))
+        update(old, name, in: id, to: now, &found)
+      }
+    }
+  }
+
+  private mutating func update(
+    _ old: Entry, _ name: FileName, in id: NodeID, to now: FileStatus, _ found: inout Found
+  ) {
+    var entry = Entry(known: EntryStatus(now), node: old.node)
+    if now.kind != .directory, let node = old.node {
+      drop(node)
+      entry.node = nil
+    }
+    if now.kind == .directory, old.node == nil { entry.node = makeNode(in: id, name, now) }
+    nodes[id]?.entries[name] = entry
+    guard let node = entry.node else { return }
+    let isReplaced = !old.known.status.isSameFile(as: now)
+    guard isReplaced || nodes[node]?.watch == nil else { return }
+    nodes[node]?.identity = now
+    nodes[node]?.watch = nil
+    found.waiting.append((node, .everything))
+  }
+
+  private mutating func vanish(_ entry: Entry, at path: ItemPath, _ found: inout Found) {
+    let identity = FileIdentity(entry.known.status)
+    guard vanished[identity] != nil else {
+      vanished[identity] = Vanished(path: path, entry: entry)
+      return
+    }
+    // Another name of a file that is gone already, or the number of one given to the next.
+    if let node = entry.node { drop(node) }
+    found.notices.append(.subitemChanged(path))
+  }
+
+  // MARK: What is new, and what is gone
+
+  private mutating func place(_ new: Appeared, _ found: inout Found) {
+    let place = path(of: new.node, from: found.root).appending(new.name)
+    let identity = FileIdentity(new.status)
+    var entry = Entry(known: EntryStatus(new.status))
+    if let old = vanished[identity], old.entry.known.isMoved(to: new.status) {
+      vanished[identity] = nil
+      found.notices.append(.subitemMoved(old.path, place))
+      entry.node = old.entry.node
+      if let node = entry.node {
+        nodes[node]?.parent = new.node
+        nodes[node]?.name = new.name
+      }
+    } else {
+      found.notices.append(.subitemAppeared(place))
+      if new.status.kind == .directory {
+        let node = makeNode(in: new.node, new.name, new.status)
+        entry.node = node
+        found.waiting.append((node, .everything))
+      }
+    }
+    nodes[new.node]?.entries[new.name] = entry
+  }
+
+  private mutating func settle(isLast: Bool, _ found: inout Found) {
+    for (identity, gone) in vanished {
+      guard isLast || gone.isOld else {
+        vanished[identity]?.isOld = true
+        continue
+      }
+      vanished[identity] = nil
+      if let node = gone.entry.node { drop(node) }
+      found.notices.append(.subitemChanged(gone.path))
+    }
+  }
+
+  // MARK: Nodes
+
+  private mutating func makeNode(
+    in parent: NodeID, _ name: FileName, _ status: FileStatus
+  ) -> NodeID {
+    lastID += 1
+    nodes[lastID] = Node(parent: parent, name: name, identity: status)
+    return lastID
+  }
+
+  private mutating func drop(_ id: NodeID) {
+    var waiting = [id]
+    while let next = waiting.popLast() {
+      guard let node = nodes.removeValue(forKey: next) else { continue }
+      postponed[next] = nil
+      waiting += node.entries.values.compactMap(\.node)
+    }
+  }
+
+  private mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
+    let hear = hear
+    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
+  }
+
+  private func list(_ directory: SharedDescriptor) -> [FileName] {
+    do throws(Errno) {
+      return try directory.descriptor.entries().map(\.name)
+    } catch {
+      // Removed in this moment: what was known of it is found to be gone, name by name.
+      return []
+    }
+  }
+
+  /// - Returns: nil when the directory is not where it should be, or may not be read.
+  private func open(_ id: NodeID) -> SharedDescriptor? {
+    guard let node = nodes[id] else { return nil }
+    let names = names(to: id).map(\.text)
+    let path = names.isEmpty ? "." : names.joined(separator: "/")
+    do throws(Errno) {
+      let directory = try FileDescriptor.openBeneath(
+        path, at: root.descriptor.rawValue, [.readOnly, .directory])
+      guard try directory.status().isSameFile(as: node.identity) else { return nil }
+      return SharedDescriptor(directory)
+    } catch {
+      return nil
+    }
+  }
+
+  private func names(to id: NodeID) -> [FileName] {
+    var names: [FileName] = []
+    var next = id
+    while let node = nodes[next], let parent = node.parent {
+      names.append(node.name)
+      next = parent
+    }
+    return names.reversed()
+  }
+
+  private func path(of id: NodeID, from root: ItemPath) -> ItemPath {
+    names(to: id).reduce(root) { $0.appending($1) }
+  }
+
+  /// Which directory knows of a path below, and by which name; nil when none does.
+  func place(of components: [FileName]) -> (node: NodeID, name: FileName)? {
+    guard let name = components.last else { return nil }
+    var id = Self.rootID
+    for component in components.dropLast() {
+      guard let next = nodes[id]?.entries[component]?.node else { return nil }
+      id = next
+    }
+    return (id, name)
+  }
+}
+
+/// Which file on which file system.
+struct FileIdentity: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+
+  init(_ status: FileStatus) {
+    device = status.device
+    inode = status.inode
+  }
+}

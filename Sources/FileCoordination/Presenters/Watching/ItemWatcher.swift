@@ -1,0 +1,194 @@
+import Dispatch
+import Synchronization
+import SystemCalls
+import AppGroup
+
+/// Watches one presented item and tells what happens to it, whoever does it.
+///
+/// An event only says where to look; looks are made on a queue of the watcher's own, one at a time.
+/// While its presenter has an access of its own under way the watcher waits, and what that published
+/// is then known without being told.
+final class ItemWatcher: Sendable {
+  private struct Pending {
+    var news: [WatchSource: WatchNews] = [:]
+    var isScheduled = false
+    var pauses = 0
+    var isCancelled = false
+    var path: ItemPath?
+  }
+
+  private let tell: @Sendable ([PresenterNotice]) -> Void
+  private let queue = DispatchQueue(label: "wormhole.presented-item")
+  private let pending = Mutex(Pending())
+  /// Nil after the end.
+  private let state = Mutex<ItemLook?>(nil)
+
+  /// - Parameter tell: gets what has happened, on any thread.
+  init(_ tell: @escaping @Sendable ([PresenterNotice]) -> Void) {
+    self.tell = tell
+    let hear: @Sendable (WatchSource, WatchNews) -> Void = { [weak self] in self?.note($0, $1) }
+    state.withLock { $0 = ItemLook(hear: hear) }
+  }
+
+  /// Where the item is now; nil as long as there is none.
+  var path: ItemPath? { pending.withLock { $0.path } }
+
+  /// Watches another item; what it is like now counts as known.
+  ///
+  /// - Complexity: for a directory, one look at each entry and one watch for each directory in it.
+  func present(_ path: ItemPath?) {
+    state.withLock { state in
+      state?.present(path)
+      remember(state)
+    }
+  }
+
+  func cancel() {
+    pending.withLock { $0.isCancelled = true }
+    // Outside the lock: the end of a watch calls nobody, but frees what other locks guard.
+    let old = state.withLock { state in
+      defer { state = nil }
+      return state
+    }
+    withExtendedLifetime(old) {}
+  }
+
+  // MARK: Events
+
+  private func note(_ source: WatchSource, _ news: WatchNews) {
+    pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
+    schedule(after: nil)
+  }
+
+  private func schedule(after milliseconds: Int?) {
+    if let milliseconds {
+      return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
+        self?.look()
+      }
+    }
+    let isFirst = pending.withLock { pending in
+      guard !pending.isScheduled, pending.pauses == 0, !pending.isCancelled else { return false }
+      pending.isScheduled = true
+      return true
+    }
+    if isFirst { queue.async { [weak self] in self?.look() } }
+  }
+
+  private func look() {
+    let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
+      pending.isScheduled = false
+      guard pending.pauses == 0, !pending.isCancelled else { return nil }
+      defer { pending.news = [:] }
+      return pending.news
+    }
+    guard let news else { return }
+    let result = state.withLock { state in
+      defer { remember(state) }
+      return state?.look(news) ?? ItemLook.Result()
+    }
+    deliver(result)
+  }
+
+  private func deliver(_ result: ItemLook.Result) {
+    if !result.notices.isEmpty { tell(result.notices) }
+    if let next = result.nextLook { schedule(after: next) }
+  }
+
+  private func remember(_ state: ItemLook?) {
+    pending.withLock { $0.path = state?.path }
+  }
+
+  // MARK: What the presenter does itself, and what movers tell
+
+  /// Begins an access of the presenter's own: nothing is told before it ends.
+  func pause() {
+    pending.withLock { $0.pauses += 1 }
+  }
+
+  /// Ends it.
+  ///
+  /// - Parameter published: what it published: told only where it is not there any more.
+  func resume(published: [ItemPath: FileStatus?]) {
+    let result = state.withLock { state in
+      let news = pending.withLock { pending in
+        pending.pauses -= 1
+        defer { pending.news = [:] }
+        return pending.news
+      }
+      var result = look(&state, news, at: Array(published.keys))
+      let path = state?.path
+      result.notices.removeAll { Self.isOwn($0, of: path, published) }
+      remember(state)
+      return result
+    }
+    deliver(result)
+  }
+
+  /// Somebody tells that an item was moved that is, or contains, or lies in this one.
+  ///
+  /// - Parameter isOwn: whether the presenter itself did.
+  func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
+    let result = state.withLock { state in
+      defer { remember(state) }
+      return Self.follow(&state, from: old, to: new, isOwn: isOwn) { look(&$0, [:], at: [old, new]) }
+    }
+    deliver(result)
+  }
+
+  private static func follow(
+    _ state: inout ItemLook?, from old: ItemPath, to new: ItemPath, isOwn: Bool,
+    _ look: (inout ItemLook?) -> ItemLook.Result
+  ) -> ItemLook.Result {
+    guard let path = state?.path else { return ItemLook.Result() }
+    if let moved = path.moved(from: old, to: new) {
+      state?.follow(to: moved)
+      return ItemLook.Result(notices: isOwn ? [] : [.moved(moved)])
+    }
+    guard path.contains(old) else { return ItemLook.Result() }
+    let wasKnown = state?.knows(old) ?? false
+    var result = look(&state)
+    let told = PresenterNotice.subitemMoved(old, new)
+    let others = result.notices.filter {
+      $0 != told && $0 != .subitemChanged(old) && $0 != .subitemAppeared(new)
+    }
+    // Gone before this call, it was told of when that was seen: as moved, if it stayed in here.
+    let mustTell = !isOwn && (wasKnown || !path.contains(new))
+    result.notices = mustTell ? [told] + others : others
+    return result
+  }
+
+  // A look at certain paths as well, at once.
+  private func look(
+    _ state: inout ItemLook?, _ news: [WatchSource: WatchNews], at paths: [ItemPath]
+  ) -> ItemLook.Result {
+    var news = news
+    for path in paths {
+      guard let (source, name) = state?.source(of: path) else { continue }
+      news[source, default: WatchNews()].add(name)
+    }
+    return state?.look(news, isLast: true) ?? ItemLook.Result()
+  }
+
+  private static func isOwn(
+    _ notice: PresenterNotice, of item: ItemPath?, _ published: [ItemPath: FileStatus?]
+  ) -> Bool {
+    let place: ItemPath? =
+      switch notice {
+      case .changed: item
+      case .moved: nil
+      case .subitemAppeared(let path), .subitemChanged(let path), .subitemMoved(_, let path): path
+      }
+    guard let place else { return false }
+    return published.contains { path, status in
+      (path == place || path.contains(place)) && isAsPublished(path, status)
+    }
+  }
+
+  private static func isAsPublished(_ path: ItemPath, _ published: FileStatus?) -> Bool {
+    switch (published, statusIfVisible(path.text)) {
+    case (nil, nil): true
+    case (let published?, let now?): now.isAsPublished(published)
+    default: false
+    }
+  }
+}

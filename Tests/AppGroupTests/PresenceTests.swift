@@ -1,0 +1,113 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Presence between processes")
+struct PresenceTests {
+  let directory: TemporaryDirectory
+  let presence: Presence
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    presence = try directory.container().presence("p")
+  }
+
+  private func participant() throws -> Participant { try Participant(directory.path) }
+
+  private var place: String { directory.path + "/presence/p" }
+
+  @Test("shows who enters, with what it said, and not who left")
+  func entersAndLeaves() throws {
+    #expect(try presence.status() == .neverSeen)
+    #expect(try presence.members() == [])
+    let a = try participant()
+    let id = try a.ask("enter p hello")
+    let member = try #require(try presence.members().first)
+    #expect(member.id == id)
+    #expect(member.processID == a.processID)
+    #expect(member.program == "participant")
+    #expect(member.state == .running)
+    #expect(member.content == "hello")
+    #expect(!member.isOwnProcess)
+    #expect(try presence.status() == .running(member))
+    #expect(try a.ask("leave p") == "done")
+    #expect(try presence.members() == [])
+    guard case .gone(let last, let ended) = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    #expect(last?.id == id)
+    #expect(try #require(ended) >= member.since)
+    #expect(try presence.container.presenceNames() == ["p"])
+  }
+
+  @Test("of a killed process ends with it, and says who it was")
+  func killed() throws {
+    let a = try participant()
+    let id = try a.ask("enter p")
+    try a.end()
+    #expect(try presence.members() == [])
+    guard case .gone(let last, let ended) = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    #expect(last?.id == id)
+    #expect(last?.processID == a.processID)
+    #expect(last?.state == .gone)
+    #expect(ended == nil, "nobody saw when")
+  }
+
+  @Test("shows a stopped process as suspended, and as running when it goes on")
+  func suspended() throws {
+    let a = try participant()
+    _ = try a.ask("enter p")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    let member = try #require(try presence.members().first)
+    #expect(member.state == .suspended)
+    #expect(try presence.status() == .suspended(member))
+    try a.send(.continue)
+    try eventually("it is seen to run") { try presence.members().first?.state == .running }
+    #expect(try a.ask("members p") == "\(a.processID):running")
+  }
+
+  @Test("tells observers of entering, leaving and death, and of nothing that is over")
+  func observed() async throws {
+    let seen = Mutex<[[Int32]]>([])
+    let observation = try presence.observe(startsWithCurrent: true, on: .global()) { members in
+      seen.withLock { $0.append(members.map(\.processID)) }
+    }
+    defer { observation.cancel() }
+    func last() -> [Int32]? { seen.withLock { $0.last } }
+    try eventually("nobody is told first") { last() == [] }
+    let a = try participant()
+    let b = try participant()
+    _ = try a.ask("enter p")
+    try eventually("the first is told") { last() == [a.processID] }
+    _ = try b.ask("enter p")
+    try eventually("the second is told") { last() == [a.processID, b.processID] }
+    try a.end()
+    try eventually("its death is told") { last() == [b.processID] }
+    _ = try b.ask("leave p")
+    try eventually("its leaving is told") { last() == [] }
+    #expect(
+      seen.withLock { $0 } == [
+        [], [a.processID], [a.processID, b.processID], [b.processID], [],
+      ])
+  }
+
+  @Test("is a sequence of who is here")
+  func sequence() async throws {
+    var changes = try presence.changes().makeAsyncIterator()
+    #expect(await changes.next() == [])
+    let a = try participant()
+    let id = try a.ask("enter p")
+    #expect(await changes.next()?.map(\.id) == [id])
+    try a.end()
+    #expect(await changes.next() == [])
+  }
+}
