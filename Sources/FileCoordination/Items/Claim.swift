@@ -12,6 +12,7 @@ final class Claim: Sendable {
   let site: ItemSite
   private let directory: FileDescriptor
   private let state: Mutex<ClaimName>
+  private let isEnded = Atomic(false)
 
   /// Where the private copy is, below the claim.
   static let copies = "item"
@@ -127,6 +128,7 @@ final class Claim: Sendable {
     do throws(Errno) {
       try removeDirectory(Self.copies, at: descriptor)
       try removeDirectory(name.text, at: site.descriptor)
+      isEnded.store(true, ordering: .relaxed)
       return true
     } catch {
       guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
@@ -136,11 +138,21 @@ final class Claim: Sendable {
 
   /// Ends the access: gives up the claim, and removes the site if nobody else is there.
   func end() {
+    guard !isEnded.exchange(true, ordering: .relaxed) else { return }
     do {
       try leave()
-      try site.removeIfUnused()
     } catch {
       // The access itself has ended already; what is left behind is swept by whoever comes next.
+      Diagnostics.report(error)
+    }
+    removeSiteIfUnused()
+  }
+
+  func removeSiteIfUnused() {
+    do {
+      try site.removeIfUnused()
+    } catch {
+      // As above.
       Diagnostics.report(error)
     }
   }

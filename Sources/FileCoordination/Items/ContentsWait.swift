@@ -76,7 +76,7 @@ struct ContentsWait {
   }
 
   private mutating func walk() throws {
-    guard let status = try location.status() else { return }
+    guard let status = try location.status(), status.kind == .directory else { return }
     let root: SharedDescriptor
     do throws(Errno) {
       root = SharedDescriptor(

@@ -81,8 +81,9 @@ final class ItemPublication: SteppedWork {
       // New readers wait from now on, so that there is an end to them.
       try claim.become(.publishing, coversContents: claim.name.coversContents)
       return try wait(lock.holder(), "is reading it") { readers.watch($0) }
-    case .over(let lock):
-      return try withExtendedLifetime(lock) { try publish(change) }
+    case .over:
+      // Who was to be waited for is gone, and `readers` keeps new ones out.
+      return try publish(change)
     }
   }
 
@@ -124,7 +125,10 @@ final class ItemPublication: SteppedWork {
     case .later(let attempt): return attempt
     case .published(let published, let isSiteLeft):
       // Not under the lease: there may be much to remove.
-      if isSiteLeft { claim.end() }
+      if isSiteLeft {
+        claim.end()
+        claim.removeSiteIfUnused()
+      }
       return .done(published)
     }
   }
@@ -146,6 +150,8 @@ final class ItemPublication: SteppedWork {
       guard try claim.isStanding() else { throw claim.overtaken() }
       if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
       try moveIn(change, under: lease)
+      // What was locked is the old item, which is to be removed.
+      readers = ReadersWait()
       let published = Published(change: change, status: try location.status())
       if durability == .durable { try synchronizeDirectories(lease) }
       guard try claim.removeIfEmpty() else { return .published(published, isSiteLeft: true) }
@@ -190,7 +196,7 @@ final class ItemPublication: SteppedWork {
   private func synchronizeCopy(_ change: StagedCopy.Change) throws {
     guard case .replaced(let status) = change else { return }
     let copies = try claim.openCopies()
-    try TreeSynchronization.run(FileName(location.name), status, at: copies.rawValue)
+    try ItemSynchronization.run(FileName(location.name), status, at: copies.rawValue)
   }
 
   private func synchronizeDirectories(_ lease: Lease) throws {

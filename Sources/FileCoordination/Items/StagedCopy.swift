@@ -45,7 +45,7 @@ struct StagedCopy: Sendable {
       let after = try location.status()
       guard let copy = try status(in: claim) else { continue }
       // A directory is compared when it is published.
-      let isSame = before.kind == .directory || after.map { $0.hasSameContent(as: before) } ?? false
+      let isSame = before.kind == .directory || after.map { $0.isUnchanged(since: before) } ?? false
       guard isSame || attempt == attempts else {
         try TreeRemoval().remove(FileName(location.name), at: copies.rawValue)
         continue
@@ -95,10 +95,9 @@ struct StagedCopy: Sendable {
     guard let original else { return .replaced(now) }
     guard now.kind == original.kind else { return .replaced(now) }
     if let trees {
-      return try trees.isUnchanged(in: claim.openCopies().rawValue) ? .none : .replaced(now)
+      return try trees.isUnchanged(in: try claim.openCopies()) ? .none : .replaced(now)
     }
-    return now.isSameFile(as: original) && now.hasSameContent(as: original)
-      ? .none : .replaced(now)
+    return now.isUnchanged(since: original) ? .none : .replaced(now)
   }
 
   /// Whether what others did to the directory meanwhile has to be carried over before it is published.
@@ -110,15 +109,5 @@ struct StagedCopy: Sendable {
   func merge(from location: ItemLocation, in claim: Claim) throws {
     guard isMerged, let trees else { return }
     try trees.merge(from: location, to: try claim.openCopies())
-  }
-}
-
-extension FileStatus {
-  /// Whether nobody has written to the file in between, as far as its times tell.
-  func hasSameContent(as other: FileStatus) -> Bool {
-    isSameFile(as: other) && size == other.size && modifiedSeconds == other.modifiedSeconds
-      && modifiedNanoseconds == other.modifiedNanoseconds
-      && changedSeconds == other.changedSeconds
-      && changedNanoseconds == other.changedNanoseconds
   }
 }

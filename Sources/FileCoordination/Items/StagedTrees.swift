@@ -21,9 +21,9 @@ struct StagedTrees: Sendable {
   }
 
   /// Whether the accessor changed nothing.
-  func isUnchanged(in copies: Int32) throws -> Bool {
+  func isUnchanged(in copies: borrowing FileDescriptor) throws -> Bool {
     guard let copy else { return false }
-    return try TreeManifest(of: name, at: copies).isUnchanged(since: copy)
+    return try TreeManifest(of: name, at: copies.rawValue).isUnchanged(since: copy)
   }
 
   /// Carries over to the copy what others did in the directory since.
