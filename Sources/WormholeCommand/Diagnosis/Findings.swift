@@ -96,6 +96,7 @@ enum Findings {
       (.abandonedChange, "changes whose makers died before they published them"),
       (.abandonedContent, "messages whose writers died before they published them"),
       (.abandonedCreation, "files and directories whose makers died before they named them"),
+      (.abandonedPresence, "registrations of processes that died"),
     ]
     return kinds.compactMap { kind, noun in
       let found = report.leftovers.filter { $0.kind == kind }
