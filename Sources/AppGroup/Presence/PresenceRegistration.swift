@@ -87,7 +87,7 @@ public final class PresenceRegistration: Sendable {
   /// Watches first: what is removed from now on is told.
   func begin() throws {
     try watch()
-    try presence.place.sweepEntering()
+    try presence.place.sweep()
     try condition.withLock { $0.phase = .here(try presence.place.post(record)) }
   }
 
@@ -198,6 +198,15 @@ extension PresenceDirectory {
       }
     } catch {
       // A full disk: then nobody knows who was last, and it is gone all the same.
+      discardStaged(record, at: place)
+    }
+  }
+
+  func discardStaged(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
+    do throws(Errno) {
+      try PresencePost.discard(Self.enteringName(record.id), at: place.rawValue)
+    } catch {
+      // Swept when it is unlocked.
       return
     }
   }
