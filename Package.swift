@@ -63,10 +63,13 @@ let package = Package(
     // The tests, one target for each layer.
 
     .target(
-      name: "TestSupport", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestSupport",
-      swiftSettings: settings),
+      name: "TestSupport", dependencies: ["FileCoordination", "AppGroup", "SystemCalls"],
+      path: "Tests/TestSupport", swiftSettings: settings),
     .executableTarget(
-      name: "participant", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      name: "participant",
+      dependencies: [
+        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+      ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", swiftSettings: settings),
     .testTarget(

@@ -26,7 +26,9 @@ enum Layers {
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.
-    "participant": ["AppGroup", "PropertyLists", "SystemCalls"],
+    "participant": [
+      "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+    ],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

@@ -21,7 +21,7 @@ import SystemCalls
 /// state NAME NUMBER                sets its state
 /// ```
 ///
-/// `PresenceVerbs` has more.
+/// `PresenceVerbs` and `PresenterVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -69,6 +69,8 @@ struct Participant {
     case "post": try container.notification(key).post()
     case _ where PresenceVerbs.all.contains(verb):
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
+    case _ where PresenterVerbs.all.contains(verb):
+      return try PresenterVerbs.perform(verb, key, rest.first)
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     default: return "error usage"
     }

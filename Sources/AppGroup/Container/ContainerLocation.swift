@@ -2,8 +2,8 @@ import SystemCalls
 
 /// Where the containers of groups live: `$XDG_DATA_HOME/app-groups/<group>`, by default
 /// `~/.local/share/app-groups/<group>` (XDG Base Directory Specification 0.8).
-enum ContainerLocation {
-  static func path(forGroup group: String) throws(AppGroupError) -> String {
+package enum ContainerLocation {
+  package static func path(forGroup group: String) throws(AppGroupError) -> String {
     let action = "find the container of group \"\(group)\""
     guard !group.isEmpty else {
       throw AppGroupError(

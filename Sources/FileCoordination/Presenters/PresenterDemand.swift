@@ -1,24 +1,35 @@
 /// What a coordinated access is about to do to an item.
-struct PresenterDemand: Sendable, Hashable {
+package struct PresenterDemand: Sendable, Hashable {
   /// Absolute, without symbolic links.
-  let path: String
-  let kind: Kind
+  package let path: String
+  package let kind: Kind
 
-  enum Kind: Sendable, Hashable {
+  package init(path: String, kind: Kind) {
+    self.path = path
+    self.kind = kind
+  }
+
+  package enum Kind: Sendable, Hashable {
     case reading(savesChanges: Bool)
     case writing(Effect)
   }
 
-  enum Effect: String, Sendable, Hashable {
+  package enum Effect: String, Sendable, Hashable {
     case content, deleting, moving, merging, replacing, metadata
   }
 }
 
 /// Who asks: a coordinator, and the presenter it was made for, who hears nothing of its operations.
-struct PresenterClient: Sendable {
-  let id: String
-  let presenter: (any FilePresenter)?
-  let purposeIdentifier: String
+package struct PresenterClient: Sendable {
+  package let id: String
+  package let presenter: (any FilePresenter)?
+  package let purposeIdentifier: String
+
+  package init(id: String, presenter: (any FilePresenter)?, purposeIdentifier: String) {
+    self.id = id
+    self.presenter = presenter
+    self.purposeIdentifier = purposeIdentifier
+  }
 }
 
 /// One callback that a presenter answers.

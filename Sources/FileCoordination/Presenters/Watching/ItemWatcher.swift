@@ -17,6 +17,7 @@ final class ItemWatcher: Sendable {
     var path: ItemPath?
   }
 
+  private let moved = Mutex<@Sendable () -> Void>({})
   private let tell: @Sendable ([PresenterNotice]) -> Void
   private let queue = DispatchQueue(label: "wormhole.presented-item")
   private let pending = Mutex(Pending())
@@ -32,6 +33,9 @@ final class ItemWatcher: Sendable {
 
   /// Where the item is now; nil as long as there is none.
   var path: ItemPath? { pending.withLock { $0.path } }
+
+  /// Calls a closure when the item is elsewhere, on any thread, with no lock held.
+  func whenMoved(_ body: @escaping @Sendable () -> Void) { moved.withLock { $0 = body } }
 
   /// Watches another item; what it is like now counts as known.
   ///
@@ -82,14 +86,16 @@ final class ItemWatcher: Sendable {
       return pending.news
     }
     guard let news else { return }
+    let before = path
     let result = state.withLock { state in
       defer { remember(state) }
       return state?.look(news) ?? ItemLook.Result()
     }
-    deliver(result)
+    deliver(result, before)
   }
 
-  private func deliver(_ result: ItemLook.Result) {
+  private func deliver(_ result: ItemLook.Result, _ before: ItemPath?) {
+    if path != before { moved.withLock { $0 }() }
     if !result.notices.isEmpty { tell(result.notices) }
     if let next = result.nextLook { schedule(after: next) }
   }
@@ -109,6 +115,7 @@ final class ItemWatcher: Sendable {
   ///
   /// - Parameter published: what it published: told only where it is not there any more.
   func resume(published: [ItemPath: FileStatus?]) {
+    let before = path
     let result = state.withLock { state in
       let news = pending.withLock { pending in
         pending.pauses -= 1
@@ -121,18 +128,19 @@ final class ItemWatcher: Sendable {
       remember(state)
       return result
     }
-    deliver(result)
+    deliver(result, before)
   }
 
   /// Somebody tells that an item was moved that is, or contains, or lies in this one.
   ///
   /// - Parameter isOwn: whether the presenter itself did.
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
+    let before = path
     let result = state.withLock { state in
       defer { remember(state) }
       return Self.follow(&state, from: old, to: new, isOwn: isOwn) { look(&$0, [:], at: [old, new]) }
     }
-    deliver(result)
+    deliver(result, before)
   }
 
   private static func follow(

@@ -1,0 +1,64 @@
+import AppGroup
+import Synchronization
+
+/// The answers that one conversation waits for.
+final class PresenterAnswers: Sendable {
+  private struct State {
+    var waiting: [String: PresenterDescription] = [:]
+    var silent: [PresenterDescription] = []
+    var failure: (any Error)?
+  }
+
+  let latch = WakeLatch()
+  private let state = Mutex(State())
+
+  /// How often presenters of other processes are looked at while they are waited for: the one thing
+  /// no event tells is that a process was stopped.
+  private static let interval = PresenterConversation.grace
+
+  func expect(_ id: String, _ description: PresenterDescription) {
+    state.withLock { $0.waiting[id] = description }
+  }
+
+  var waiting: Set<String> { state.withLock { Set($0.waiting.keys) } }
+
+  /// Who did not answer, as it was when it was seen last.
+  var silent: [PresenterDescription] { state.withLock { $0.silent } }
+
+  func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
+    state.withLock { state in
+      guard state.waiting.removeValue(forKey: id) != nil else { return }
+      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
+    }
+    latch.raise()
+  }
+
+  /// Goes on without an answer.
+  func giveUp(_ id: String, _ description: PresenterDescription) {
+    state.withLock { state in
+      guard state.waiting.removeValue(forKey: id) != nil else { return }
+      state.silent.append(description)
+    }
+    latch.raise()
+  }
+
+  /// Waits until all have answered, one has refused, or the moment has come.
+  ///
+  /// - Parameter look: called at intervals, for what is not told.
+  /// - Throws: what a presenter signalled.
+  func wait(until limit: ContinuousClock.Instant, _ look: () -> Void) throws {
+    while true {
+      let (isOver, failure) = state.withLock { ($0.waiting.isEmpty, $0.failure) }
+      if let failure { throw failure }
+      if isOver { return }
+      let now = ContinuousClock.now
+      guard now < limit else { break }
+      latch.block(until: min(limit, now.advanced(by: Self.interval)))
+      look()
+    }
+    state.withLock { state in
+      state.silent += state.waiting.values
+      state.waiting = [:]
+    }
+  }
+}

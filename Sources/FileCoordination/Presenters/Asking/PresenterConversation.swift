@@ -1,0 +1,114 @@
+import AppGroup
+import Synchronization
+package import SystemCalls
+
+/// One access as the presenters see it: they are asked before it begins, and hear when it is over.
+///
+/// Nothing is locked while they are asked, so a presenter may itself coordinate in a callback. Who
+/// leaves or dies while it is asked counts as having answered; who does not answer is named.
+package final class PresenterConversation: Sendable {
+  /// How long all presenters together may take.
+  static let patience: Duration = .seconds(2)
+  /// How long those of a process that is stopped are waited for.
+  static let grace: Duration = .milliseconds(50)
+
+  /// Who did not answer in time.
+  package var silent: [PresenterDescription] { state.withLock { $0.silent } }
+
+  private struct State {
+    var exchanges: [PresenterExchange] = []
+    var remote: [RemoteAsking] = []
+    var silent: [PresenterDescription] = []
+    var isOver = false
+  }
+
+  private let own: RegisteredPresenter?
+  private let state = Mutex(State())
+
+  private init(_ client: PresenterClient) {
+    own = client.presenter.flatMap { PresenterRegistry.shared.registered($0) }
+    own?.watcher.pause()
+  }
+
+  deinit { finish(published: [:]) }
+
+  /// Asks everybody concerned, in this process and in others, and waits for their answers, at most
+  /// for `patience` and not beyond the deadline.
+  ///
+  /// - Throws: what a presenter signalled; the access must not begin then.
+  /// - Complexity: without presenters a look for containers above the items, and one at who is
+  ///   present in each.
+  package static func begin(
+    _ demands: [PresenterDemand], for client: PresenterClient,
+    until deadline: ContinuousClock.Instant
+  ) throws -> PresenterConversation {
+    let conversation = PresenterConversation(client)
+    do {
+      try conversation.ask(demands, until: deadline)
+    } catch {
+      conversation.finish(published: [:])
+      throw error
+    }
+    return conversation
+  }
+
+  private func ask(
+    _ demands: [PresenterDemand], until deadline: ContinuousClock.Instant
+  ) throws {
+    let answers = PresenterAnswers()
+    let exchanges = local(demands, answers)
+    let remote = RemoteAsking.concerned(by: demands, answers)
+    state.withLock { state in
+      state.exchanges = exchanges
+      state.remote = remote
+    }
+    guard !exchanges.isEmpty || !remote.isEmpty else { return }
+    for asking in remote { asking.start(demands) }
+    for exchange in exchanges { exchange.start() }
+    let limit = min(deadline, ContinuousClock.now.advanced(by: Self.patience))
+    try answers.wait(until: limit) { for asking in remote { asking.look() } }
+    let silent = answers.silent
+    state.withLock { $0.silent = silent }
+    if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
+  }
+
+  private func local(
+    _ demands: [PresenterDemand], _ answers: PresenterAnswers
+  ) -> [PresenterExchange] {
+    PresenterRegistry.shared.all.compactMap { presenter in
+      guard presenter !== own, let path = presenter.path else { return nil }
+      let steps = PresenterStep.steps(for: demands, ofPresenterAt: path)
+      guard !steps.isEmpty else { return nil }
+      answers.expect(
+        presenter.id,
+        PresenterDescription(
+          processID: Program.processID, program: "this program", state: .running, path: path.text))
+      return PresenterExchange(presenter, steps) { answers.take(presenter.id, $0) }
+    }
+  }
+
+  /// The access is over: reacquirers are called, and the client's own presenter is watched again.
+  ///
+  /// - Parameter published: what was published at each path, nil for what was removed: of that the
+  ///   client's presenter is not told.
+  package func finish(published: [String: FileStatus?]) {
+    let (exchanges, remote, isFirst) = state.withLock { state in
+      let isFirst = !state.isOver
+      state.isOver = true
+      return (state.exchanges, state.remote, isFirst)
+    }
+    guard isFirst else { return }
+    for asking in remote { asking.finish() }
+    for exchange in exchanges { exchange.finish() }
+    guard let own else { return }
+    var byPath: [ItemPath: FileStatus?] = [:]
+    for (path, status) in published { byPath[ItemPath(path)] = .some(status) }
+    own.watcher.resume(published: byPath)
+    do {
+      try own.presentItem()
+    } catch {
+      // The access itself is done; its presenter goes on as it was known before.
+      Diagnostics.report(error)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+extension FileCoordinator {
+  /// Registers a presenter: from now on it is asked before others use its item, and told what they
+  /// did to it. It is retained until it is removed as often as it was added.
+  ///
+  /// Whoever reads the item in the same moment is asked no more; register while reading it under
+  /// coordination, or read it afterwards.
+  ///
+  /// - Parameter presenter: an item that does not exist yet is watched for; one that has no URL yet
+  ///   is asked for it after each coordinated access of its own.
+  /// - Throws: an error with a sentence when the user's container for file coordination cannot be
+  ///   used, or the directories above the item may not be looked at.
+  /// - Complexity: for a directory one look at each entry in it, at any depth, and one watch for
+  ///   each directory; a descriptor for the item and one for its registration.
+  public static func addFilePresenter(_ presenter: any FilePresenter) throws {
+    try PresenterRegistry.shared.add(presenter)
+  }
+
+  /// Ends a registration: no callback begins after this returns, and nobody waits for one that has
+  /// begun. May be called in a callback. A reacquirer that it has handed in is still called.
+  ///
+  /// - Parameter presenter: one that is not registered is left alone.
+  public static func removeFilePresenter(_ presenter: any FilePresenter) {
+    PresenterRegistry.shared.remove(presenter)
+  }
+
+  /// The registered presenters of this process, in no order.
+  public static var filePresenters: [any FilePresenter] {
+    PresenterRegistry.shared.all.map(\.presenter)
+  }
+}

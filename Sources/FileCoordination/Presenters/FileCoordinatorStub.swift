@@ -1,0 +1,2 @@
+/// Coordinates accesses to files among processes.
+public final class FileCoordinator: Sendable {}

@@ -1,0 +1,124 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+@Suite("A presenter of a file, when others do not coordinate")
+struct PresentersFileWatchingTests {
+  let scene: PresenterScene
+
+  init() throws {
+    scene = try PresenterScene()
+    try scene.shell("echo old > file")
+  }
+
+  @Test(
+    "hears of content and attributes, whoever changes them",
+    arguments: [
+      "echo x > file", "echo x >> file", "printf oLd | dd of=file conv=notrunc status=none",
+      "touch -d @1 file", "chmod 600 file; chmod 640 file", "rm file",
+      "echo new > file.tmp; mv file.tmp file",
+      "mv file file~; echo new > file",
+      "python3 -c 'import os; os.rename(\"file\", \"x\"); os.symlink(\"x\", \"file\")'",
+    ])
+  func changes(_ command: String) throws {
+    try scene.presenting("file") { presenter in
+      try scene.shell(command)
+      try scene.wait(presenter, for: "changed")
+      #expect(!presenter.heard.contains { $0 != "changed" })
+    }
+  }
+
+  @Test("hears of a program that writes and keeps the file open")
+  func keptOpen() throws {
+    try scene.presenting("file") { presenter in
+      let file = try FileDescriptor.open(scene.path("file"), .writeOnly)
+      try file.writeAll(Array("in place".utf8))
+      try scene.wait(presenter, for: "changed")
+      try file.close()
+    }
+  }
+
+  @Test("hears of each of several writes that leave the same size within one tick of the clock")
+  func sameTick() throws {
+    try scene.presenting("file") { presenter in
+      for round in 0..<50 {
+        presenter.forget()
+        let file = try FileDescriptor.open(scene.path("file"), .writeOnly)
+        try file.writeAll(Array("\(round % 10)".utf8))
+        try file.close()
+        try scene.wait(presenter, for: "changed")
+      }
+    }
+  }
+
+  @Test("hears of a file that appears, also with the directories above it, and goes, and comes again")
+  func appearing() throws {
+    try scene.presenting("new/deep/file") { presenter in
+      try scene.shell("mkdir new; mkdir new/deep; echo 1 > new/deep/file")
+      try scene.wait(presenter, for: "changed")
+      for command in ["rm -r new", "mkdir -p new/deep; echo 2 > new/deep/file"] {
+        presenter.forget()
+        try scene.shell(command)
+        try scene.wait(presenter, for: "changed")
+      }
+    }
+  }
+
+  @Test(
+    "hears where it was moved to, also with a directory above it",
+    arguments: [
+      ("mv file other", "moved:other", "echo x > other"),
+      ("mkdir d; mv file d/file2", "moved:file2", "echo x > d/file2"),
+    ])
+  func moves(_ command: String, _ line: String, _ change: String) throws {
+    try scene.presenting("file") { presenter in
+      try scene.shell(command)
+      try scene.wait(presenter, for: line)
+      #expect(presenter.heard == [line])
+      try scene.shell(change)
+      try scene.wait(presenter, for: "changed")
+    }
+  }
+
+  @Test("hears that a directory above was moved")
+  func parentMoves() throws {
+    try scene.shell("mkdir -p a/b; mv file a/b/file")
+    try scene.presenting("a/b/file") { presenter in
+      try scene.shell("mv a c")
+      try scene.wait(presenter, for: "moved:file")
+      #expect(PresenterRegistry.shared.registered(presenter)?.path?.text == scene.path("c/b/file"))
+      try scene.shell("rm -r c")
+      try scene.wait(presenter, for: "changed")
+    }
+  }
+
+  @Test("hears nothing of what lies beside it")
+  func neighbours() throws {
+    try scene.presenting("file") { presenter in
+      try scene.shell("echo x > beside; mkdir d; mv beside d; rm -r d; ln -s file link")
+      try scene.shell("mv file last")
+      try scene.wait(presenter, for: "moved:last")
+      #expect(presenter.heard == ["moved:last"])
+    }
+  }
+
+  @Test("hears nothing any more when it was removed, and may be added as often as it is removed")
+  func removal() throws {
+    try scene.presenting("file") { other in
+      try scene.presenting("file") { presenter in
+        try PresenterRegistry.shared.add(presenter)
+        PresenterRegistry.shared.remove(presenter)
+        try scene.shell("echo 1 > file")
+        try scene.wait(presenter, for: "changed")
+        PresenterRegistry.shared.remove(presenter)
+        presenter.forget()
+        other.forget()
+        try scene.shell("echo 12 > file")
+        try scene.wait(other, for: "changed")
+        #expect(presenter.heard.isEmpty)
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import AppGroup
+import SystemCalls
+import TestSupport
+
+@testable import FileCoordination
+
+/// A container with items in it, so that presenters of several processes meet in it and nowhere else.
+struct PresenterScene {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    try makeDirectory(directory.path + "/items")
+  }
+
+  func path(_ name: String) -> String { directory.path + "/items/" + name }
+
+  /// Runs a shell command in the directory of the items: somebody who knows nothing of us.
+  func shell(_ command: String) throws {
+    let process = try ChildProcess("sh", ["-ec", "cd '\(directory.path)/items'; \(command)"])
+    let end = try process.wait(until: .now + .seconds(30))
+    guard end == .exited(0) else {
+      throw NeverHappened(what: "\(command): \(String(describing: end))")
+    }
+  }
+
+  /// Presents an item as long as `body` runs.
+  func presenting<Result>(
+    _ name: String, _ manner: RecordingPresenter.Manner = .answers,
+    meanwhile: @escaping @Sendable (String) -> Void = { _ in },
+    _ body: (RecordingPresenter) throws -> Result
+  ) throws -> Result {
+    let presenter = RecordingPresenter(path(name), manner, meanwhile: meanwhile)
+    try PresenterRegistry.shared.add(presenter)
+    defer { PresenterRegistry.shared.remove(presenter) }
+    return try body(presenter)
+  }
+
+  /// Waits until the presenter has heard a line.
+  func wait(_ presenter: RecordingPresenter, for line: String) throws {
+    try eventually("\(line) among \(presenter.heard)") { presenter.heard.contains(line) }
+  }
+
+  /// A conversation of somebody about an item.
+  func ask(
+    _ kind: PresenterDemand.Kind, _ name: String, by presenter: (any FilePresenter)? = nil
+  ) throws -> PresenterConversation {
+    try PresenterConversation.begin(
+      [PresenterDemand(path: path(name), kind: kind)], for: Self.client(presenter),
+      until: .now + .seconds(20))
+  }
+
+  static func client(_ presenter: (any FilePresenter)? = nil) -> PresenterClient {
+    PresenterClient(id: "test", presenter: presenter, purposeIdentifier: "test")
+  }
+
+  /// Writes a file in one step, as a coordinated access publishes it.
+  func publish(_ text: String, _ name: String) throws -> FileStatus {
+    try shell("printf %s '\(text)' > .coordination-staged; mv .coordination-staged '\(name)'")
+    return try fileStatus(path(name))
+  }
+}

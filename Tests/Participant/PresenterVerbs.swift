@@ -1,0 +1,60 @@
+import AppGroup
+import FileCoordination
+import Synchronization
+import TestSupport
+
+/// What a participant does about presenters; a path is absolute and has no spaces.
+///
+/// ```
+/// present PATH [MANNER]     presents the item in one of the manners of RecordingPresenter
+/// dismiss PATH              removes that presenter
+/// heard PATH                what it was told so far
+/// ask KIND PATH             begins a conversation as a coordinator does before an access that is
+///                           "reading", "current" (reading without changes) or an effect; answers
+///                           "begun" with the states of those who were silent
+/// over KIND PATH            ends it
+/// moved OLD NEW             tells that an item was moved
+/// ```
+enum PresenterVerbs {
+  static let all: Set<String> = ["present", "dismiss", "heard", "ask", "over", "moved"]
+  private static let presenters = Mutex<[String: RecordingPresenter]>([:])
+  private static let conversations = Mutex<[String: PresenterConversation]>([:])
+
+  static func perform(_ verb: String, _ first: String, _ second: String?) throws -> String {
+    switch verb {
+    case "present":
+      let manner = second.flatMap { RecordingPresenter.Manner(rawValue: $0) }
+      let presenter = RecordingPresenter(first, manner ?? .answers)
+      try FileCoordinator.addFilePresenter(presenter)
+      presenters.withLock { $0[first] = presenter }
+    case "dismiss":
+      let presenter = presenters.withLock { $0.removeValue(forKey: first) }
+      if let presenter { FileCoordinator.removeFilePresenter(presenter) }
+    case "heard":
+      return presenters.withLock { $0[first]?.heard ?? [] }.joined(separator: " ")
+    case "ask": return try ask(first, second ?? "")
+    case "over":
+      let key = first + (second ?? "")
+      conversations.withLock { $0.removeValue(forKey: key) }?.finish(published: [:])
+    default: PresenterConversation.tellMoved(from: first, to: second ?? "", by: client)
+    }
+    return "done"
+  }
+
+  private static var client: PresenterClient {
+    PresenterClient(id: "participant", presenter: nil, purposeIdentifier: "participant")
+  }
+
+  private static func ask(_ kind: String, _ path: String) throws -> String {
+    let demand: PresenterDemand.Kind
+    switch kind {
+    case "reading": demand = .reading(savesChanges: true)
+    case "current": demand = .reading(savesChanges: false)
+    default: demand = .writing(PresenterDemand.Effect(rawValue: kind) ?? .content)
+    }
+    let conversation = try PresenterConversation.begin(
+      [PresenterDemand(path: path, kind: demand)], for: client, until: .now + .seconds(20))
+    conversations.withLock { $0[kind + path] = conversation }
+    return (["begun"] + conversation.silent.map(\.state.rawValue)).joined(separator: " ")
+  }
+}

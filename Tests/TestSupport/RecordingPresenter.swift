@@ -1,0 +1,111 @@
+package import Dispatch
+import FileCoordination
+package import FoundationEssentials
+import Synchronization
+
+/// A presenter that writes down what it is told, and answers as a test wants.
+package final class RecordingPresenter: FilePresenter {
+  /// How it answers what it is asked.
+  package enum Manner: String, Sendable {
+    case answers
+    /// Has something called when the other is done, and writes that down.
+    case reacquires
+    /// Never answers.
+    case isSilent
+    /// Signals an error when it is asked to save or to accommodate a deletion.
+    case refuses
+    /// Removes itself in the first callback that it should answer, and does not answer.
+    case leaves
+  }
+
+  package struct Refusal: Error, CustomStringConvertible {
+    package let description = "not now"
+  }
+
+  package let presentedItemQueue = DispatchQueue(label: "recording-presenter")
+  private let url: Mutex<URL?>
+  private let manner: Manner
+  private let lines = Mutex<[String]>([])
+  private let meanwhile: @Sendable (String) -> Void
+
+  /// - Parameter meanwhile: called in each callback that must be answered, before the answer.
+  package init(
+    _ path: String?, _ manner: Manner = .answers,
+    meanwhile: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    url = Mutex(path.map { URL(filePath: $0) })
+    self.manner = manner
+    self.meanwhile = meanwhile
+  }
+
+  package var presentedItemURL: URL? { url.withLock { $0 } }
+
+  package func move(to path: String?) { url.withLock { $0 = path.map { URL(filePath: $0) } } }
+
+  /// What it was told so far, a word each; paths as their last component.
+  package var heard: [String] { lines.withLock { $0 } }
+
+  package func forget() { lines.withLock { $0 = [] } }
+
+  private func hear(_ line: String) { lines.withLock { $0.append(line) } }
+
+  private func answer(_ line: String, _ answer: @escaping @Sendable ((any Error)?) -> Void) {
+    hear(line)
+    meanwhile(line)
+    switch manner {
+    case .answers, .reacquires: answer(nil)
+    case .isSilent: return
+    case .refuses: answer(Refusal())
+    case .leaves: FileCoordinator.removeFilePresenter(self)
+    }
+  }
+
+  private func relinquish(
+    _ line: String, _ other: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+  ) {
+    let reacquirer: @Sendable () -> Void = { self.hear("reacquired") }
+    answer(line) { _ in other(self.manner == .reacquires ? reacquirer : nil) }
+  }
+
+  package func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+  ) {
+    relinquish("reader", reader)
+  }
+
+  package func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+  ) {
+    relinquish("writer", writer)
+  }
+
+  package func savePresentedItemChanges(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    answer("save", completionHandler)
+  }
+
+  package func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    answer("deletion", completionHandler)
+  }
+
+  package func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    answer("deletion:\(url.lastPathComponent)", completionHandler)
+  }
+
+  package func presentedItemDidMove(to newURL: URL) { hear("moved:\(newURL.lastPathComponent)") }
+
+  package func presentedItemDidChange() { hear("changed") }
+
+  package func presentedSubitemDidAppear(at url: URL) { hear("appeared:\(url.lastPathComponent)") }
+
+  package func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) {
+    hear("moved:\(oldURL.lastPathComponent):\(newURL.lastPathComponent)")
+  }
+
+  package func presentedSubitemDidChange(at url: URL) { hear("changed:\(url.lastPathComponent)") }
+}
