@@ -56,6 +56,9 @@ struct ClaimName: Hashable, Sendable {
       purpose: String(fields[9]))
   }
 
+  /// The process, for those whom it is in the way of.
+  var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
+
   var text: String {
     "\(Self.prefix)\(kind.rawValue)\(coversContents ? "c" : "")-\(declaration.name)-\(purpose)"
   }

@@ -6,6 +6,7 @@ import SystemCalls
 ///
 /// One walk through the directory finds those who are there: the sites of items with claims in them,
 /// and items that readers have locked. Then only these are waited for, and one more walk confirms.
+/// A claim of a process that is stopped or overdue is taken away, one of a dead process as well.
 struct ContentsWait {
   /// Somebody who is there.
   struct Obstacle {
@@ -51,11 +52,17 @@ struct ContentsWait {
     switch found.place {
     case .site(let site, var others):
       defer { found.place = .site(site, others) }
-      guard case .present(let name) = try others.look(at: site, purpose: purpose, { _ in true })
-      else { return nil }
-      return Obstacle(
-        path: found.path,
-        holder: LeaseHolder(identity: name.declaration.identity, held: name.declaration.age))
+      while true {
+        switch try others.look(at: site, purpose: purpose, { _ in true }) {
+        case .nobody: return nil
+        case .present(let name): return Obstacle(path: found.path, holder: name.holder)
+        case .removable(let name, let isAlive):
+          // Not merely passed by: it would publish into the old directory, and nobody see it.
+          guard try site.takeAway(name, isAlive: isAlive) else {
+            return Obstacle(path: found.path, holder: name.holder)
+          }
+        }
+      }
     case .item(let item, var readers):
       defer { found.place = .item(item, readers) }
       guard case .present(let lock) = try readers.look(at: item) else { return nil }

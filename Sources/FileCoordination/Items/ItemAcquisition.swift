@@ -156,6 +156,12 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func attemptHolding(_ claim: Claim) throws -> Attempt {
+    guard try claim.site.isAtItsPlace() else {
+      // The directory was replaced while the claim was made: nobody looks for it there any more, and
+      // nobody would see what is published there.
+      giveUpClaim()
+      return .again
+    }
     if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
       // Whoever has the directory waits for us, unless we give way.
       giveUpClaim()
@@ -190,10 +196,8 @@ final class ItemAcquisition: SteppedWork {
   ) throws -> Attempt {
     if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
     if patience.isOver {
-      let holder = LeaseHolder(
-        identity: name.declaration.identity, held: name.declaration.age)
       let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
-      return try timedOut(holder, what)
+      return try timedOut(name.holder, what)
     }
     return watch(ownLatch) ? .wait(until: patience.nextLook) : .again
   }

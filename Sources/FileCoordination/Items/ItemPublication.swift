@@ -166,8 +166,7 @@ final class ItemPublication: SteppedWork {
     case .nobody: return nil
     case .present(let name):
       try claim.become(.publishing, coversContents: claim.name.coversContents)
-      let holder = LeaseHolder(identity: name.declaration.identity, held: name.declaration.age)
-      return try wait(holder, "shares it") { others.watch($0) }
+      return try wait(name.holder, "shares it") { others.watch($0) }
     case .removable(let name, let isAlive):
       try claim.site.takeAway(name, isAlive: isAlive, under: lease)
       return .again

@@ -111,6 +111,16 @@ final class ItemSite: Sendable {
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
   }
 
+  /// Whether whoever comes for the item finds this site.
+  func isAtItsPlace() throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(Self.path(of: location)).isSameFile(as: directory.descriptor.status())
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      return false
+    }
+  }
+
   /// All that is in the site now.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
     try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()

@@ -83,6 +83,24 @@ struct Others {
 }
 
 extension ItemSite {
+  /// Takes a claim away, and the lease for it.
+  ///
+  /// - Returns: false when somebody has the lease this moment.
+  func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+    do {
+      let request = LeaseRequest(
+        site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
+      guard case .acquired(let lease) = try request.attempt() else { return false }
+      try withExtendedLifetime(lease) { try takeAway(name, isAlive: isAlive, under: lease) }
+      return true
+    } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+      return false
+    } catch let error as Errno where error == .staleHandle {
+      // Whoever left last has removed the site.
+      return true
+    }
+  }
+
   /// Takes a claim away, in one step that fails for a holder of the lease that was itself overtaken.
   func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws {
     guard let entry = try lease.takeIn(name.text) else { return }
