@@ -3,7 +3,7 @@
 /// A new layer gets a row here, with what lies below it and nothing beside it.
 enum Layers {
   private static let ours: Set<String> = [
-    "SystemCalls", "PropertyLists", "AppGroup", "Wormhole", "Histories",
+    "SystemCalls", "PropertyLists", "AppGroup", "Wormhole", "GroupDefaults", "Histories",
   ]
 
   static let allowed: [String: Set<String>] = [
@@ -16,13 +16,16 @@ enum Layers {
     "Wormhole": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
+    "GroupDefaults": [
+      "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
+    ],
     "WormholeCommand": [
-      "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
-      "Synchronization",
+      "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls",
+      "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.
-    "participant": ["AppGroup", "PropertyLists", "SystemCalls"],
+    "participant": ["GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls"],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

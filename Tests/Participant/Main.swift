@@ -19,6 +19,7 @@ import SystemCalls
 /// calls COMMAND…                   as COMMAND; answers how many system calls it made
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
+/// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
 /// Errors are answered as "error CODE SENTENCE".
@@ -66,6 +67,8 @@ struct Participant {
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    case _ where verb.hasPrefix("defaults-"):
+      return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
     default: return "error usage"
     }
     return "done"
