@@ -16,9 +16,16 @@ final class Suite: Sendable {
     let contents: Result<Contents, GroupDefaultsError>
   }
 
+  /// What was put into a file, and need not be decoded when it comes back.
+  private struct Encoded {
+    let bytes: [UInt8]
+    let contents: Contents
+  }
+
   let value: Value
   let ownWrites = OwnWrites()
   private let known = Mutex<Known?>(nil)
+  private let lastEncoded = Mutex<Encoded?>(nil)
 
   /// - Parameter name: nil for the container's own suite.
   init(_ name: String?, in container: SharedContainer) {
@@ -73,6 +80,8 @@ final class Suite: Sendable {
 
   private func decoded(_ snapshot: Snapshot) -> Result<Contents, GroupDefaultsError> {
     do {
+      let encoded = lastEncoded.withLock { $0 }
+      if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
       guard case .dictionary(let contents)? = try snapshot.propertyList() else {
         return .failure(.damaged(value, "it is a property list, but no dictionary of defaults"))
       }
@@ -154,6 +163,7 @@ final class Suite: Sendable {
       let bytes = try PropertyListValue.dictionary(contents).binaryBytes()
       // What no reader would accept within its limits is not published.
       try PropertyListGuard.check(bytes)
+      lastEncoded.withLock { $0 = Encoded(bytes: bytes, contents: contents) }
       return bytes
     } catch {
       throw GroupDefaultsError(

@@ -104,4 +104,25 @@ struct SharingTests {
     scene.defaults.set(2, forKey: "l")
     #expect(try scene.defaults.stored() == ["k": true, "l": 2])
   }
+
+  #if DEBUG
+    @Test("cost one system call a read, and the file is read only when somebody has written")
+    func calls() throws {
+      let defaults = scene.defaults
+      for index in 0..<5 { defaults.set(index, forKey: "k\(index)") }
+      #expect(defaults.integer(forKey: "k1") == 1)
+      func calls(expecting value: Int) -> Int {
+        let plan = Faults.Plan { _, _ in .proceed }
+        let found = Faults.$plan.withValue(plan) { defaults.integer(forKey: "k1") }
+        #expect(found == value)
+        return plan.calls
+      }
+      // The container's path may have its look of once a second in one of them.
+      let counts = (0..<3).map { _ in calls(expecting: 1) }
+      #expect(counts.min() == 1, "\(counts)")
+      #expect(try scene.participant().ask("defaults-set k1 7") == "done")
+      let (first, second) = (calls(expecting: 7), calls(expecting: 7))
+      #expect(first > 2 && second <= 2)
+    }
+  #endif
 }

@@ -2,6 +2,7 @@ import AppGroup
 import Foundation
 import GroupDefaults
 import PropertyLists
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -119,6 +120,34 @@ struct StoringTests {
     #expect(scene.defaults.synchronize(), "\(scene.reported())")
     #expect(scene.defaults.integer(forKey: "k") == 1)
   }
+
+  #if DEBUG
+    @Test("wait for the disk in synchronize() and durable writes, and in no other call")
+    func fsyncs() throws {
+      let defaults = scene.defaults
+      defaults.set(0, forKey: "k")
+      func fsyncs(_ body: () throws -> Void) rethrows -> Int {
+        let count = Mutex(0)
+        let plan = Faults.Plan { call, _ in
+          if call == .fsync { count.withLock { $0 += 1 } }
+          return .proceed
+        }
+        try Faults.$plan.withValue(plan, operation: body)
+        return count.withLock { $0 }
+      }
+      #expect(fsyncs { defaults.set(1, forKey: "k") } == 0)
+      // The file, its directory, and the one that it came from.
+      #expect(fsyncs { defaults.synchronize() } >= 3)
+      #expect(try fsyncs { try defaults.write(2, forKey: "k", durability: .durable) } >= 3)
+      #expect(
+        try fsyncs { try defaults.update(forKey: "k", durability: .durable) { $0 = 3 } } >= 3)
+      #expect(try fsyncs { try defaults.remove(forKey: "k", durability: .durable) } >= 3)
+      // A disk that fails is no success.
+      let failing = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
+      #expect(!Faults.$plan.withValue(failing) { defaults.synchronize() })
+      #expect(scene.reported().count == 1)
+    }
+  #endif
 
   @Test("tell absent from empty, and are empty again after quarantine")
   func absence() throws {
