@@ -47,6 +47,12 @@ struct ItemTree {
     var waiting: [(NodeID, WatchNews)] = []
   }
 
+  /// A name in a directory.
+  struct Place: Equatable {
+    let node: NodeID
+    let name: FileName
+  }
+
   static let rootID: NodeID = 0
   static let events: WatchEvents = [
     .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
@@ -58,6 +64,8 @@ struct ItemTree {
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
+  /// Where each file was seen last: of a move, the new place may be told of before the old one.
+  private var places: [FileIdentity: Place] = [:]
   /// News of directories that were not where they should be: they are being moved.
   private var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
   private var lastID = Self.rootID
@@ -145,8 +153,7 @@ struct ItemTree {
       case (nil, nil): continue
       case (nil, let now?): found.appeared.append(Appeared(node: id, name: name, status: now))
       case (let old?, nil):
-        nodes[id]?.entries[name] = nil
-        vanish(old, at: path.appending(name), &found)
+        vanish(old, Place(node: id, name: name), at: path.appending(name), &found)
       case (let old?, let now?):
         let wasWritten = news.names[name]?.contains(.closedAfterWriting) ?? false
         guard old.known.differs(from: now, wasWritten: wasWritten) else { continue }
@@ -165,7 +172,7 @@ struct ItemTree {
       entry.node = nil
     }
     if now.kind == .directory, old.node == nil { entry.node = makeNode(in: id, name, now) }
-    nodes[id]?.entries[name] = entry
+    set(entry, at: Place(node: id, name: name), insteadOf: old)
     guard let node = entry.node else { return }
     let isReplaced = !old.known.status.isSameFile(as: now)
     guard isReplaced || nodes[node]?.watch == nil else { return }
@@ -174,7 +181,10 @@ struct ItemTree {
     found.waiting.append((node, .everything))
   }
 
-  private mutating func vanish(_ entry: Entry, at path: ItemPath, _ found: inout Found) {
+  private mutating func vanish(
+    _ entry: Entry, _ place: Place, at path: ItemPath, _ found: inout Found
+  ) {
+    set(nil, at: place, insteadOf: entry)
     let identity = FileIdentity(entry.known.status)
     guard vanished[identity] != nil else {
       vanished[identity] = Vanished(path: path, entry: entry)
@@ -185,12 +195,23 @@ struct ItemTree {
     found.notices.append(.subitemChanged(path))
   }
 
+  /// Looks at the place where a file was that has appeared elsewhere.
+  private mutating func lookForOld(_ new: Appeared, _ found: inout Found) {
+    guard let place = places[FileIdentity(new.status)], let directory = open(place.node),
+      let entry = nodes[place.node]?.entries[place.name],
+      statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
+    else { return }
+    let path = path(of: place.node, from: found.root).appending(place.name)
+    vanish(entry, place, at: path, &found)
+  }
+
   // MARK: What is new, and what is gone
 
   private mutating func place(_ new: Appeared, _ found: inout Found) {
     let place = path(of: new.node, from: found.root).appending(new.name)
     let identity = FileIdentity(new.status)
     var entry = Entry(known: EntryStatus(new.status))
+    if vanished[identity] == nil { lookForOld(new, &found) }
     if let old = vanished[identity], old.entry.known.isMoved(to: new.status) {
       vanished[identity] = nil
       found.notices.append(.subitemMoved(old.path, place))
@@ -207,7 +228,7 @@ struct ItemTree {
         found.waiting.append((node, .everything))
       }
     }
-    nodes[new.node]?.entries[new.name] = entry
+    set(entry, at: Place(node: new.node, name: new.name), insteadOf: nil)
   }
 
   private mutating func settle(isLast: Bool, _ found: inout Found) {
@@ -224,6 +245,17 @@ struct ItemTree {
 
   // MARK: Nodes
 
+  private mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
+    if let old { forget(FileIdentity(old.known.status), at: place) }
+    nodes[place.node]?.entries[place.name] = entry
+    if let entry { places[FileIdentity(entry.known.status)] = place }
+  }
+
+  private mutating func forget(_ identity: FileIdentity, at place: Place) {
+    // Of a file with several names, another may have been seen last.
+    if places[identity] == place { places[identity] = nil }
+  }
+
   private mutating func makeNode(
     in parent: NodeID, _ name: FileName, _ status: FileStatus
   ) -> NodeID {
@@ -237,7 +269,10 @@ struct ItemTree {
     while let next = waiting.popLast() {
       guard let node = nodes.removeValue(forKey: next) else { continue }
       postponed[next] = nil
-      waiting += node.entries.values.compactMap(\.node)
+      for (name, entry) in node.entries {
+        forget(FileIdentity(entry.known.status), at: Place(node: next, name: name))
+        if let node = entry.node { waiting.append(node) }
+      }
     }
   }
 
