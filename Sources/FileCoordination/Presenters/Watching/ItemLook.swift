@@ -159,9 +159,7 @@ struct ItemLook {
   ) {
     guard let path, item?.tree != nil else { return }
     var ofNodes: [ItemTree.NodeID: WatchNews] = [:]
-    for case (.node(let id), let news) in news where news.isEverything || !news.names.isEmpty {
-      ofNodes[id] = news
-    }
+    for case (.node(let id), let news) in news { ofNodes[id] = news }
     if item?.tree?.isReplaced == true { ofNodes[ItemTree.rootID] = .everything }
     result.notices += item?.tree?.look(ofNodes, at: path, isLast: isLast) ?? []
     if item?.tree?.mustLookAgain == true { result.nextLook = Self.moveGap }

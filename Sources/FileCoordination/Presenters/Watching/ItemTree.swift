@@ -133,7 +133,11 @@ struct ItemTree {
   }
 
   private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
-    guard let node = nodes[id] else { return }
+    // Removed, and perhaps made again with the same number: whatever is there now is not watched.
+    if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
+    guard let node = nodes[id],
+      node.watch == nil || news.isEverything || !news.names.isEmpty
+    else { return }
     guard let directory = open(id) else {
       // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
       if id != Self.rootID { postponed[id] = (news, postponed[id]?.isOld ?? false) }
@@ -212,7 +216,7 @@ struct ItemTree {
     let identity = FileIdentity(new.status)
     var entry = Entry(known: EntryStatus(new.status))
     if vanished[identity] == nil { lookForOld(new, &found) }
-    if let old = vanished[identity], old.entry.known.isMoved(to: new.status) {
+    if let old = vanished[identity], isMoved(old, to: new, at: place) {
       vanished[identity] = nil
       found.notices.append(.subitemMoved(old.path, place))
       entry.node = old.entry.node
@@ -229,6 +233,13 @@ struct ItemTree {
       }
     }
     set(entry, at: Place(node: new.node, name: new.name), insteadOf: nil)
+  }
+
+  // Of a directory that was removed nothing is left but its number, which a new one may have.
+  private func isMoved(_ old: Vanished, to new: Appeared, at place: ItemPath) -> Bool {
+    guard old.entry.known.isMoved(to: new.status), old.path != place else { return false }
+    guard let node = old.entry.node else { return true }
+    return nodes[node]?.watch != nil
   }
 
   private mutating func settle(isLast: Bool, _ found: inout Found) {

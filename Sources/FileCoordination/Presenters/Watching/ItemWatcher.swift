@@ -79,19 +79,19 @@ final class ItemWatcher: Sendable {
   }
 
   private func look() {
-    let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
-      pending.isScheduled = false
-      guard pending.pauses == 0, !pending.isCancelled else { return nil }
-      defer { pending.news = [:] }
-      return pending.news
-    }
-    guard let news else { return }
     let before = path
-    let result = state.withLock { state in
+    let result = state.withLock { state -> ItemLook.Result? in
+      // Excludes: a look that began before a pause and finds what is published after it.
+      let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
+        pending.isScheduled = false
+        guard pending.pauses == 0, !pending.isCancelled else { return nil }
+        defer { pending.news = [:] }
+        return pending.news
+      }
       defer { remember(state) }
-      return state?.look(news) ?? ItemLook.Result()
+      return news.flatMap { state?.look($0) }
     }
-    deliver(result, before)
+    if let result { deliver(result, before) }
   }
 
   private func deliver(_ result: ItemLook.Result, _ before: ItemPath?) {
@@ -108,7 +108,7 @@ final class ItemWatcher: Sendable {
 
   /// Begins an access of the presenter's own: nothing is told before it ends.
   func pause() {
-    pending.withLock { $0.pauses += 1 }
+    state.withLock { _ in pending.withLock { $0.pauses += 1 } }
   }
 
   /// Ends it.
