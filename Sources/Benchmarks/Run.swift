@@ -56,5 +56,6 @@ struct RowGroup: Sendable {
     RowGroup(name: "start", measure: StartRow.measure),
     RowGroup(name: "durable", measure: PublishRows.measureDurable),
     RowGroup(name: "notify", measure: NotifyRow.measure),
+    RowGroup(name: "presence", measure: PresenceRows.measure),
   ]
 }

@@ -100,6 +100,42 @@ struct PresenceTests {
       ])
   }
 
+  @Test("with a hundred processes is exact, before and after all are killed at once")
+  func hundred() throws {
+    let others = try (0..<100).map { _ in try participant() }
+    for other in others { try other.tell("enter p") }
+    let ids = try others.map { try $0.answer() }
+    let seen = Mutex<[String]>([])
+    let observation = try presence.observe(startsWithCurrent: true, on: .global()) { members in
+      seen.withLock { $0 = members.map(\.id) }
+    }
+    defer { observation.cancel() }
+    let members = try presence.members()
+    #expect(Set(members.map(\.id)) == Set(ids))
+    #expect(Set(members.map(\.processID)) == Set(others.map(\.processID)))
+    #expect(members.allSatisfy { $0.state == .running })
+    try eventually("all are told") { seen.withLock { Set($0) } == Set(ids) }
+    for other in others.dropLast() { try other.send(.kill) }
+    try eventually("who is left is told") { seen.withLock { $0 } == [ids[99]] }
+    #expect(try presence.members().map(\.id) == [ids[99]])
+  }
+
+  @Test("that is looked at tells nobody: only owners open their files for writing")
+  func looksAreSilent() throws {
+    let a = try participant()
+    _ = try a.ask("enter p")
+    let queue = try FileDescriptor.eventQueue()
+    _ = try queue.addWatch(place, [.closedAfterWriting, .created, .deleted, .movedTo, .movedFrom])
+    _ = try presence.members()
+    _ = try presence.status()
+    var events = 0
+    _ = try queue.takeEvents { _, _ in events += 1 }
+    #expect(events == 0)
+    try a.end()
+    _ = try queue.takeEvents { _, _ in events += 1 }
+    #expect(events == 1, "the detector detects")
+  }
+
   @Test("is a sequence of who is here")
   func sequence() async throws {
     var changes = try presence.changes().makeAsyncIterator()

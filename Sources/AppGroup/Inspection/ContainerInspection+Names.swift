@@ -8,6 +8,7 @@ extension ContainerInspection {
       return addForeign(path, isInTheWay: true)
     }
     checkOwnerAndMode(path)
+    guard kind != .presence else { return lookAtPresence(identifier, path) }
     let value = Value(container: container, identifier: identifier, kind: kind)
     lookAtContent(value, kind, path + "/" + value.fileName)
     for entry in list(path)?.entries ?? [] {
@@ -47,7 +48,7 @@ extension ContainerInspection {
     }
   }
 
-  private mutating func lookAtLease(_ value: Value, _ kind: NameKind, _ parent: String) {
+  mutating func lookAtLease(_ value: Value, _ kind: NameKind, _ parent: String) {
     let path = parent + "/" + LeaseSite.lease
     let owner = (kind: kind, identifier: value.identifier)
     for entry in list(path)?.entries ?? [] {

@@ -47,12 +47,14 @@ struct ContainerInspection {
     lookAtTopLevel()
     lookAtNames(of: .value)
     lookAtNames(of: .notification)
+    lookAtNames(of: .presence)
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
     report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
     report.notifications.sort {
       $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)
     }
+    report.presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     // What was gone at a second look was somebody's work that is done now.
     report.leftovers = report.leftovers.filter { status($0.path) != nil }
   }
@@ -74,7 +76,7 @@ struct ContainerInspection {
     guard let listing = list(".") else { return }
     let known = [
       ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
-      Quarantine.directory, "queues", "presence",
+      NameKind.presence.rawValue, Quarantine.directory, "queues",
     ]
     for entry in listing.entries {
       let name = entry.name.text
@@ -206,10 +208,12 @@ extension ContainerInspection {
     switch kind {
     case .value: report.values.append(content)
     case .notification: report.notifications.append(content)
-    // The role of being the only one is no content: see `lookAtPresence`.
+    // Has no content of its own: see `lookAtPresence`.
     case .presence: return
     }
   }
+
+  mutating func add(_ presence: ContainerReport.NamedPresence) { report.presences.append(presence) }
 
   mutating func add(_ lease: ContainerReport.HeldLease) { report.leases.append(lease) }
 

@@ -21,6 +21,8 @@ public struct ContainerReport: Sendable {
   public internal(set) var values: [NamedContent] = []
   /// The notifications by name.
   public internal(set) var notifications: [NamedContent] = []
+  /// The presences by name, also those that were only observed.
+  public internal(set) var presences: [NamedPresence] = []
   /// The leases that processes hold.
   public internal(set) var leases: [HeldLease] = []
   /// What dead or overtaken processes left behind; `SharedContainer.sweep` removes it.
@@ -67,6 +69,16 @@ extension ContainerReport {
     public internal(set) var state: UInt64?
   }
 
+  /// Who is present under a name.
+  public struct NamedPresence: Sendable {
+    /// The name.
+    public let name: String
+    /// Its directory.
+    public let path: String
+    /// Those who are here, running or suspended, the oldest first.
+    public let members: [PresenceMember]
+  }
+
   /// A lease that is being held.
   public struct HeldLease: Sendable {
     /// Why others may take a lease away.
@@ -101,6 +113,8 @@ extension ContainerReport {
       case abandonedContent
       /// A directory or `container.plist` whose maker died before it had its name.
       case abandonedCreation
+      /// The registration of a process that died, or had not quite entered.
+      case abandonedPresence
     }
 
     /// What it is.

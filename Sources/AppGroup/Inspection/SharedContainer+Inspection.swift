@@ -39,7 +39,12 @@ extension SharedContainer {
       do {
         if let owner = leftover.owner {
           let value = Value(container: self, identifier: owner.identifier, kind: owner.kind)
-          if swept.insert(value.path).inserted { try value.sweep(until: .now + patience) }
+          if leftover.kind == .abandonedPresence {
+            let presence = presence(owner.identifier)
+            try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
+          } else if swept.insert(value.path).inserted {
+            try value.sweep(until: .now + patience)
+          }
         } else {
           try reporting("remove a leftover", path: leftover.path) {
             try removeCreation(leftover.path)

@@ -39,7 +39,7 @@ final class ExclusiveEntry: Sendable {
     record = PresenceRecord(isExclusive: true, content: content)
     try presence.check(record)
     try reporting("enter \"\(presence.name)\"", path: presence.path) {
-      try presence.place.sweepEntering()
+      try presence.place.sweep()
     }
   }
 

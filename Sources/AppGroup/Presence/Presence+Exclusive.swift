@@ -62,6 +62,9 @@ extension Presence {
     case busy(PresenceMember)
   }
 
+  /// Names whose role it is to be the only one.
+  var role: Value { Value(container: container, identifier: name, kind: .presence) }
+
   /// Whose the role is; nil for nobody's.
   func roleID() throws -> String? { try Self.id(in: role.snapshot()) }
 
@@ -87,6 +90,10 @@ extension Presence {
     }
     let directory = SharedDescriptor(try place.directory.openOrMake())
     let post = try PresencePost.stage(record, at: directory.descriptor, in: container.root)
+    var hasEntered = false
+    defer {
+      if !hasEntered { place.discardStaged(record, at: directory.descriptor) }
+    }
     let mine = try PropertyListValue.dictionary(["id": .string(record.id)]).binaryBytes()
     let holders = try role.edit(.init(.standard, deadline)) {
       snapshot -> (Edit, (mayEnter: Bool, other: PresenceMember?)) in
@@ -95,14 +102,11 @@ extension Presence {
       return (.replace(mine), (true, other))
     }
     if let other = holders.other {
-      guard holders.mayEnter else {
-        try PresencePost.discard(
-          PresenceDirectory.enteringName(record.id), at: directory.descriptor.rawValue)
-        return .busy(other)
-      }
+      guard holders.mayEnter else { return .busy(other) }
       try place.retire(other)
     }
     try place.publish(record, at: directory.descriptor)
+    hasEntered = true
     return .taken(post)
   }
 

@@ -22,7 +22,7 @@ extension Presence {
   ) throws -> Observation {
     let delivery = PresenceDelivery(self, on: queue, handler)
     let watch = try place.directory.watch { delivery.signal() }
-    try delivery.open(known: startsWithCurrent ? nil : members())
+    delivery.open(known: startsWithCurrent ? nil : try members())
     return Observation(watch: watch, delivery: delivery)
   }
 
@@ -50,30 +50,45 @@ final class PresenceDelivery: Cancellable {
   /// A look that failed is made again after this.
   static let retry: Duration = .milliseconds(200)
 
+  private final class Target: Sendable {
+    private let delivery = Mutex(WeakDelivery())
+
+    func set(_ delivery: Delivery<[PresenceMember]?>) {
+      self.delivery.withLock { $0.delivery = delivery }
+    }
+
+    func signal() { delivery.withLock { $0.delivery }?.signal() }
+  }
+
+  private struct WeakDelivery { weak var delivery: Delivery<[PresenceMember]?>? }
+
   init(
     _ presence: Presence, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) {
-    let again = WeakDelivery()
+    let target = Target()
+    let looks = SecondLooks { target.signal() }
     let delivery = Delivery<[PresenceMember]?>(initial: nil, on: queue) { last in
       do {
-        let members = try presence.members()
+        let members = try looks.members(of: presence, last: last)
         let call: @Sendable () -> Void = { handler(members) }
         return (members, members == last ? nil : call)
       } catch {
-        again.signal(after: Self.retry)
+        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
+          target.signal()
+        }
         return (last, nil)
       }
     }
-    again.set(delivery)
+    target.set(delivery)
     self.delivery = delivery
-    looks = SecondLooks { delivery.signal() }
+    self.looks = looks
   }
 
   func signal() { looks.begin() }
 
   /// - Parameter known: nil to deliver what is there now.
-  func open(known: [PresenceMember]?) throws {
+  func open(known: [PresenceMember]?) {
     delivery.open(known: known, signalled: known == nil)
     // Who ended between the watch and the look may have been told of already.
     looks.begin()
@@ -82,20 +97,6 @@ final class PresenceDelivery: Cancellable {
   func cancel() {
     looks.end()
     delivery.cancel()
-  }
-}
-
-/// Lets a delivery's own look ask for another one later.
-private final class WeakDelivery: Sendable {
-  private struct Box { weak var delivery: Delivery<[PresenceMember]?>? }
-  private let box = Mutex(Box())
-
-  func set(_ delivery: Delivery<[PresenceMember]?>) { box.withLock { $0.delivery = delivery } }
-
-  func signal(after delay: Duration) {
-    Blocking.timers.asyncAfter(deadline: .now() + delay.dispatchInterval) { [self] in
-      box.withLock { $0.delivery }?.signal()
-    }
   }
 }
 
@@ -134,9 +135,9 @@ public struct PresenceChanges: AsyncSequence, Sendable {
         await sequence.latch.suspend(until: wait)
         wait = nil
         if Task.isCancelled { break }
-        let presence = sequence.presence
+        let (presence, looks, last) = (sequence.presence, sequence.looks, known)
         do {
-          let members = try await Blocking.run { try presence.members() }
+          let members = try await Blocking.run { try looks.members(of: presence, last: last) }
           guard members != known else { continue }
           known = members
           return members

@@ -16,8 +16,6 @@ public struct Presence: Sendable {
   public let name: String
 
   let place: PresenceDirectory
-  /// Whose role it is to be the only one.
-  let role: Value
 
   /// How many bytes a registration's file may have at most, its `content` included: 64 KiB.
   public static let maximumBytes = PresenceRecord.limits.maximumBytes
@@ -27,7 +25,6 @@ public struct Presence: Sendable {
     self.name = name
     place = PresenceDirectory(
       directory: NamedDirectory(root: container.root, kind: .presence, identifier: name))
-    role = Value(container: container, identifier: name, kind: .presence)
   }
 
   /// Where the registrations are, or would be.
@@ -36,8 +33,8 @@ public struct Presence: Sendable {
   /// Registers this process until `leave()`, until the registration is forgotten, or until the
   /// process ends. A process may have several registrations.
   ///
-  /// A registration outlives the removal of its file or directory, or of the whole container: it is
-  /// made again in what is put there instead.
+  /// A registration outlives the removal of its file or directory, or of the whole container: a
+  /// fifth of a second later it is made again, in what is there instead.
   ///
   /// - Parameter content: something small for others to know; it stays as it is.
   /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or no property
@@ -56,7 +53,7 @@ public struct Presence: Sendable {
   /// Who is here now, the oldest first.
   ///
   /// - Throws: `AppGroupError` for what the file system refuses, and `tooLarge` for a directory with
-  ///   more than 100,000 files.
+  ///   more than 10,000 files.
   /// - Complexity: opens and lists one directory. For each member open, fstat, flock, read and close
   ///   of its file, and a look in /proc.
   public func members() throws -> [PresenceMember] {

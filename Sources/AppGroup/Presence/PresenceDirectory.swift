@@ -29,7 +29,7 @@ struct PresenceDirectory: Sendable {
   static let suffix = ".plist"
   static let last = "last.plist"
   /// More entries than this are a planted directory, and looking at it would never end.
-  static let maximumEntries = 100_000
+  static let maximumEntries = 10_000
 
   var root: ContainerRoot { directory.root }
 
@@ -56,8 +56,9 @@ struct PresenceDirectory: Sendable {
     var dead: [PresenceMember] = []
   }
 
+  /// - Parameter movesAside: whether what is dead becomes who was last.
   /// - Returns: nil when there is no such directory.
-  func look() throws -> Look? {
+  func look(movesAside: Bool = true) throws -> Look? {
     guard let place = try directory.open([.readOnly, .directory]) else { return nil }
     let names = try names(in: place)
     var look = Look()
@@ -69,7 +70,7 @@ struct PresenceDirectory: Sendable {
     }
     look.live.sort { $0.isBefore($1) }
     look.dead.sort { $0.isBefore($1) }
-    moveAside(look.dead, in: place)
+    if movesAside { moveAside(look.dead, in: place) }
     return look
   }
 
@@ -145,17 +146,13 @@ struct PresenceDirectory: Sendable {
     moveAside([member], in: place)
   }
 
-  /// Removes what those left who died while they entered.
-  func sweepEntering() throws {
-    guard let place = try directory.open([.readOnly, .directory]) else { return }
+  /// Moves the dead aside, and removes what is left of those who died while they entered.
+  func sweep() throws {
+    guard try look() != nil, let place = try directory.open([.readOnly, .directory]) else { return }
+    let examiner = try Examiner(place, root)
     for entry in try place.entries() where entry.isDirectory != true {
-      guard Self.id(in: entry.name, after: Self.enteringPrefix) != nil else { continue }
       do throws(Errno) {
-        let file = try FileDescriptor.openBeneath(
-          entry.name.text, at: place.rawValue, [.readOnly, .nonBlocking])
-        guard try file.status().kind == .regular, try file.tryLock(.shared) else { continue }
-        // Under the lock: its maker either has it, or finds its file removed when it gets it.
-        try removeFile(entry.name, at: place.rawValue)
+        _ = try examiner.isAbandoned(entry.name, removing: true)
       } catch {
         guard Self.isPassedOver(error) else { throw error }
       }

@@ -52,6 +52,26 @@ extension PresenceDirectory {
       }
     }
 
+    /// Whether it is one of our files that nobody has locked, and says nothing: of one who died
+    /// while entering, or whose content was lost with the power.
+    ///
+    /// - Parameter removing: whether to remove it, while nobody else can lock it: its maker, between
+    ///   making and locking it, then finds it locked or removed, and makes another.
+    func isAbandoned(_ name: FileName, removing: Bool) throws(Errno) -> Bool {
+      let isEntering = PresenceDirectory.id(in: name, after: enteringPrefix) != nil
+      let member = PresenceDirectory.id(in: name, after: memberPrefix)
+      guard isEntering || member != nil else { return false }
+      let file = try FileDescriptor.openBeneath(
+        name.text, at: place, [.readOnly, .nonBlocking])
+      let status = try file.status()
+      guard status.kind == .regular, root.access.trusts(status, in: owner),
+        try file.tryLock(.shared)
+      else { return false }
+      if let member, try read(name.text, id: member) != nil { return false }
+      if removing { try removeFile(name, at: place) }
+      return true
+    }
+
     /// Of one whose file is locked.
     private func state(of record: PresenceRecord) throws(Errno) -> PresenceMember.State {
       // A hard link shares the lock of the file that it was made from.

@@ -1,17 +1,20 @@
 import Dispatch
 import Synchronization
+import SystemCalls
 
 /// The looks that follow an event: a dying process's close is told just before the kernel frees its
 /// lock, so a look at once may find it still locked, and no other event comes.
 ///
 /// The kernel is between two lines of `__fput` then; how long depends only on when its thread gets a
-/// processor again. So the looks begin close together, and end after some seconds.
+/// processor again. So the looks begin close together, and end after some seconds. They cost less
+/// than the first: all that may have changed is that a known lock is free.
 final class SecondLooks: Sendable {
   static let delays: [Duration] =
-    [.microseconds(300)] + (0..<13).map { .milliseconds(1 << $0) }
+    [.microseconds(300)] + [1, 2, 4, 8, 16, 32, 64, 256, 1_024, 4_096].map { .milliseconds($0) }
 
   private struct Condition {
     var round: UInt64 = 0
+    var mayHaveChanged = true
     var isEnded = false
   }
 
@@ -26,6 +29,7 @@ final class SecondLooks: Sendable {
   func begin() {
     let round = condition.withLock { condition -> UInt64? in
       condition.round += 1
+      condition.mayHaveChanged = true
       return condition.isEnded ? nil : condition.round
     }
     guard let round else { return }
@@ -50,5 +54,42 @@ final class SecondLooks: Sendable {
 
   func end() {
     condition.withLock { $0.isEnded = true }
+  }
+
+  /// Who is here, for a look.
+  ///
+  /// - Parameter last: what the last look found.
+  func members(of presence: Presence, last: [PresenceMember]?) throws -> [PresenceMember] {
+    let mayHaveChanged = condition.withLock { condition in
+      // Excludes: an event during the look that would count as seen by it.
+      defer { condition.mayHaveChanged = false }
+      return condition.mayHaveChanged
+    }
+    do {
+      if let last, !mayHaveChanged, try presence.place.areLocked(last.map(\.id)) { return last }
+      return try presence.members()
+    } catch {
+      condition.withLock { $0.mayHaveChanged = true }
+      throw error
+    }
+  }
+}
+
+extension PresenceDirectory {
+  /// Whether all these are still there and locked, by whomever.
+  fileprivate func areLocked(_ ids: [String]) throws -> Bool {
+    guard !ids.isEmpty else { return true }
+    guard let place = try directory.open() else { return false }
+    for id in ids {
+      do throws(Errno) {
+        let file = try FileDescriptor.openBeneath(
+          Self.memberName(id), at: place.rawValue, [.readOnly, .nonBlocking])
+        if try file.tryLock(.shared) { return false }
+      } catch {
+        guard Self.isPassedOver(error) else { throw error }
+        return false
+      }
+    }
+    return true
   }
 }

@@ -51,6 +51,11 @@ final class Worker {
     return try answer()
   }
 
+  func kill() throws(Errno) { try process.send(.kill) }
+
+  /// Waits for its end, so that it does not stay a zombie.
+  func reap() throws(Errno) { _ = try process.wait(until: .now + .seconds(10)) }
+
   /// The numbers of an answer.
   func askNumbers(_ line: String) throws -> [Double] {
     try ask(line).split(separator: " ").compactMap { Double($0) }

@@ -12,6 +12,9 @@ enum WorkerMode {
     case rawEcho = "echo-raw"
     /// Observes many names and tells what that costs.
     case observe
+    /// Is present until it is killed; ours and raw.
+    case present
+    case rawPresent = "present-raw"
   }
 
   static func run(_ arguments: [String]) throws {
@@ -26,6 +29,8 @@ enum WorkerMode {
     case .taskEcho: try LatencyRows.echoTask(directory)
     case .rawEcho: try LatencyRows.echoRaw(directory)
     case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
+    case .present: try PresenceRows.present(directory)
+    case .rawPresent: try PresenceRows.presentRaw(directory)
     }
   }
 

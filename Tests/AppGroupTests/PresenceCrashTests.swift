@@ -1,0 +1,206 @@
+import Dispatch
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("Presence, whatever ends a process or takes its directory,")
+struct PresenceCrashTests {
+  let directory: TemporaryDirectory
+  let presence: Presence
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    presence = try directory.container().presence("p")
+  }
+
+  private func participant() throws -> Participant { try Participant(directory.path) }
+
+  private var place: String { directory.path + "/presence/p" }
+
+  private func names(_ place: String? = nil) throws -> [String] {
+    try FileDescriptor.open(place ?? self.place, [.readOnly, .directory]).entries()
+      .map(\.name.text).sorted()
+  }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
+  }
+
+  @Test(
+    "has nobody who was killed before any of its steps, and nothing of it after the next",
+    arguments: ["enter p", "alone p"], [false, true])
+  func killedAtEveryStep(command: String, isFirst: Bool) throws {
+    var step = 0
+    while true {
+      if isFirst { try shell("rm -rf presence") }
+      let victim = try participant()
+      try victim.tell("die \(step) \(command)")
+      do {
+        _ = try victim.answer()
+        // It has fewer steps.
+        break
+      } catch is Participant.Failure {
+        #expect(try victim.wait() == .killed(signal: 9))
+      }
+      #expect(try presence.members() == [], "killed before call \(step): \(directory.listing)")
+      let next = try presence.enterExclusively(until: .now + .seconds(5))
+      #expect(try presence.members().map(\.id) == [next.id], "\(step): \(directory.listing)")
+      next.leave()
+      #expect(
+        Set(try names()).subtracting(["lease"]) == ["exclusive.plist", "last.plist"],
+        "killed before call \(step): \(directory.listing)")
+      #expect(try presence.container.report().leftovers.isEmpty, "\(directory.listing)")
+      step += 1
+    }
+    #expect(step > 15)
+  }
+
+  @Test("has nobody who was killed while leaving")
+  func killedLeaving() throws {
+    let counting = try participant()
+    _ = try counting.ask("enter p")
+    let calls = try #require(Int(try counting.ask("calls leave p")))
+    #expect(calls > 5)
+    for step in 0..<calls {
+      let victim = try participant()
+      let id = try victim.ask("enter p")
+      try victim.tell("die \(step) leave p")
+      #expect(try victim.wait() == .killed(signal: 9))
+      guard case .gone(let last, _) = try presence.status() else {
+        Issue.record("killed before call \(step): \(try presence.status())")
+        continue
+      }
+      #expect(last?.id == id, "killed before call \(step): \(directory.listing)")
+      try presence.enter().leave()
+      #expect(try names() == ["last.plist"], "killed before call \(step): \(directory.listing)")
+    }
+  }
+
+  @Test("is reported with its members and its dead, and swept of these by a sweep")
+  func inspected() throws {
+    let a = try participant()
+    let b = try participant()
+    _ = try a.ask("enter p")
+    _ = try b.ask("enter p")
+    try b.end()
+    try shell("cp presence/p/member-* . && mv member-* presence/p/entering-12-34.plist || true")
+    try FileDescriptor.open(place + "/entering-1-2.plist", [.writeOnly, .create]).close()
+    let container = presence.container
+    let before = try container.report()
+    #expect(before.presences.map(\.name) == ["p"])
+    #expect(before.presences.first?.members.map(\.processID) == [a.processID])
+    #expect(
+      before.leftovers.map(\.kind) == [.abandonedPresence, .abandonedPresence],
+      "\(directory.listing)")
+    #expect(try names().count == 3, "a report only looks")
+    #expect(try container.sweep().failures.isEmpty)
+    #expect(try container.report().leftovers.isEmpty, "\(directory.listing)")
+    #expect(try presence.members().map(\.processID) == [a.processID])
+  }
+
+  @Test("shows nobody in a copy of a container, be it of files or of links to them")
+  func copied() throws {
+    let a = try participant()
+    _ = try a.ask("enter p")
+    for (option, copy) in [("-a", "files"), ("-al", "links")] {
+      try shell("cd .. && cp \(option) '\(directory.path)' '\(directory.path)-\(copy)'")
+      let path = directory.path + "-" + copy
+      defer {
+        do { try shell("rm -r '\(path)'") } catch { Issue.record(error) }
+      }
+      let other = try SharedContainer(path: path).presence("p")
+      #expect(try other.members() == [], "\(copy)")
+      guard case .gone = try other.status() else {
+        Issue.record("\(try other.status())")
+        continue
+      }
+    }
+    #expect(try presence.members().map(\.processID) == [a.processID])
+  }
+
+  @Test("lasts though its file, its directory or the whole container is removed or replaced")
+  func replaced() throws {
+    let a = try participant()
+    let id = try a.ask("enter p")
+    func isBack() throws {
+      try eventually("it is here again: \(directory.listing)") {
+        try presence.members().map(\.id) == [id]
+      }
+    }
+    for command in [
+      "rm presence/p/member-*", "rm -r presence/p", "mv presence/p aside", "rm -r presence",
+      "mv presence aside2 && mkdir -m 700 -p presence/p",
+      "cp -a presence x; rm -r presence; mv x presence",
+    ] {
+      let before = try fileStatus(place + "/member-\(id).plist")
+      try shell(command)
+      try eventually("it is made again after \(command): \(directory.listing)") {
+        do throws(Errno) {
+          return try !fileStatus(place + "/member-\(id).plist").isSameFile(as: before)
+        } catch {
+          guard error == .noSuchFile else { throw error }
+          return false
+        }
+      }
+      try isBack()
+    }
+    try a.end()
+    #expect(try presence.members() == [])
+  }
+
+  @Test("of the only one outlives its directory, too")
+  func exclusiveReplaced() throws {
+    let a = try participant()
+    let id = try a.ask("alone p")
+    try shell("rm -r presence")
+    try eventually("it is here again: \(directory.listing)") {
+      try presence.members().map(\.id) == [id]
+    }
+    #expect(try a.ask("confirm p") == "done")
+    #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+  }
+
+  @Test("tells observers of those in the directory that replaced the one they watched")
+  func observersOfReplaced() async throws {
+    let seen = Heard<[String]>()
+    let observation = try presence.observe(on: .global()) { seen.add($0.map(\.id)) }
+    try shell("rm -r presence")
+    let a = try participant()
+    let id = try a.ask("enter p")
+    try eventually("it is told") { seen.all.last == [id] }
+    try a.end()
+    try eventually("its death, too") { seen.all.last == [] }
+    observation.cancel()
+  }
+
+  @Test("of a process in another namespace of process numbers is seen, and its end, too")
+  func namespace() throws {
+    let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
+    let program = try BuiltProgram.path("participant")
+    let inside: Participant
+    let id: String
+    do {
+      inside = try Participant(
+        program: "unshare",
+        asRoot + ["--pid", "--fork", "--kill-child", program, directory.path])
+      id = try inside.ask("enter p")
+    } catch let error as Participant.Failure {
+      print("no namespace to be had: \(error)")
+      return
+    }
+    let member = try #require(try presence.members().first)
+    #expect(member.id == id)
+    #expect(member.state == .unknown, "its number says nothing here")
+    #expect(try presence.status() == .unknown(member))
+    let b = try participant()
+    let other = try b.ask("enter p")
+    #expect(try inside.ask("members p") == "\(member.processID):running \(b.processID):unknown")
+    #expect(try presence.members().map(\.id) == [id, other])
+    try inside.end()
+    try eventually("it is gone") { try presence.members().map(\.id) == [other] }
+  }
+}

@@ -1,0 +1,108 @@
+import AppGroup
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Being the only one")
+struct PresenceExclusiveTests {
+  let directory: TemporaryDirectory
+  let presence: Presence
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    presence = try directory.container().presence("p")
+  }
+
+  private func participant() throws -> Participant { try Participant(directory.path) }
+
+  @Test("keeps others out, and tells them who is")
+  func keepsOut() throws {
+    let a = try participant()
+    let b = try participant()
+    let id = try a.ask("alone p")
+    #expect(try presence.members().map(\.isExclusive) == [true])
+    let error = #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+    #expect(error?.code == .timedOut)
+    #expect(error?.holder?.processID == a.processID)
+    #expect(error?.holder?.state == .running)
+    let answer = try b.ask("alone p")
+    #expect(answer.hasPrefix("error timedOut"), "\(answer)")
+    #expect(answer.contains("process \(a.processID) (participant)"), "\(answer)")
+    #expect(try presence.members().map(\.id) == [id], "\(directory.listing)")
+    #expect(try a.ask("confirm p") == "done")
+  }
+
+  @Test(
+    "passes to who waits when it leaves, and when it is killed", arguments: ["leave p", "kill"])
+  func passes(command: String) throws {
+    let a = try participant()
+    let b = try participant()
+    _ = try a.ask("alone p")
+    try b.tell("alone p 60")
+    if command == "kill" { try a.end() } else { #expect(try a.ask(command) == "done") }
+    let id = try b.answer()
+    #expect(try presence.members().map(\.id) == [id])
+    #expect(try b.ask("confirm p") == "done")
+  }
+
+  @Test("passes to a task that waits, and a cancelled one waits no more")
+  func tasks() async throws {
+    let a = try participant()
+    _ = try a.ask("alone p")
+    let presence = presence
+    let cancelled = Task { try await presence.enterExclusively(until: .now + .seconds(60)) }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
+    let waiting = Task { try await presence.enterExclusively(until: .now + .seconds(60)) }
+    try a.end()
+    let registration = try await waiting.value
+    #expect(try presence.members().map(\.id) == [registration.id])
+    registration.leave()
+    let error = #expect(throws: AppGroupError.self) { try registration.confirm() }
+    #expect(error?.code == .invalidToken)
+  }
+
+  // A                          this process
+  // alone, stopped
+  //                            alone: takes the role
+  // continues: overtaken
+  @Test("is taken over from a suspended process, which learns by whom when it goes on")
+  func overtaken() throws {
+    let a = try participant()
+    let old = try a.ask("alone p")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    let strict = #expect(throws: AppGroupError.self) {
+      try presence.enterExclusively(overtaking: .nobody, until: .now + .milliseconds(100))
+    }
+    #expect(strict?.holder?.state == .stopped)
+    let registration = try presence.enterExclusively()
+    #expect(registration.id != old)
+    #expect(try presence.members().map(\.id) == [registration.id], "\(directory.listing)")
+    try a.send(.continue)
+    let answer = try a.ask("confirm p")
+    #expect(answer.hasPrefix("error leaseLost"), "\(answer)")
+    #expect(answer.contains("process \(Program.processID) "), "\(answer)")
+    #expect(try presence.members().map(\.id) == [registration.id], "\(directory.listing)")
+    try registration.confirm()
+  }
+
+  @Test("is one process's at a time, however many want it at once")
+  func contended() throws {
+    let contenders = try (0..<8).map { _ in try participant() }
+    for contender in contenders { try contender.tell("alone p 60") }
+    var remaining = Set(contenders.indices)
+    while !remaining.isEmpty {
+      try eventually("somebody has it: \(directory.listing)") {
+        try presence.members().contains { $0.state == .running }
+      }
+      let members = try presence.members()
+      let index = try #require(
+        contenders.firstIndex { $0.processID == members.first?.processID })
+      #expect(members.count == 1, "\(directory.listing)")
+      #expect(try contenders[index].answer() == members.first?.id)
+      #expect(remaining.remove(index) != nil)
+      #expect(try contenders[index].ask("leave p") == "done")
+    }
+  }
+}

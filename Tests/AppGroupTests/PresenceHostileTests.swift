@@ -1,0 +1,174 @@
+import Dispatch
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("Presence in a directory that others have written to")
+struct PresenceHostileTests {
+  let directory: TemporaryDirectory
+  let presence: Presence
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    presence = try directory.container().presence("p")
+  }
+
+  private var place: String { directory.path + "/presence/p" }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
+  }
+
+  /// A file that this process locks, as a live registration's is.
+  private func plant(_ id: String, _ bytes: [UInt8]) throws -> SharedDescriptor {
+    let file = try FileDescriptor.open(
+      place + "/member-\(id).plist", [.writeOnly, .create, .exclusive])
+    #expect(try file.tryLock(.exclusive))
+    try file.writeAll(bytes)
+    return SharedDescriptor(file)
+  }
+
+  @Test(
+    "believes nothing of it, and goes on",
+    arguments: [
+      "mkfifo presence/p/member-1.plist presence/p/entering-1.plist presence/p/last.plist",
+      "mkdir presence/p/member-1.plist presence/p/entering-1.plist presence/p/last.plist",
+      "ln -s /etc/passwd presence/p/member-1.plist; ln -s /dev/zero presence/p/last.plist",
+      "truncate -s 1T presence/p/member-1.plist presence/p/last.plist presence/p/entering-1.plist",
+      "head -c 60000 /dev/urandom > presence/p/member-1.plist",
+      "touch presence/p/member-.plist presence/p/member-1 presence/p/member-../x.plist || true",
+      "touch \"presence/p/member-$(printf 'a\\377b').plist\"",
+      "mknod presence/p/member-1.plist c 1 5 || true",
+    ])
+  func planted(command: String) throws {
+    let a = try Participant(directory.path)
+    let id = try a.ask("enter p")
+    try shell(command)
+    #expect(try presence.members().map(\.id) == [id], "\(directory.listing)")
+    let own = try presence.enter()
+    #expect(try presence.members().map(\.id) == [id, own.id], "\(directory.listing)")
+    own.leave()
+    try a.end()
+    #expect(try presence.members() == [], "\(directory.listing)")
+    guard case .gone = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    _ = try presence.container.report()
+    _ = try presence.container.sweep()
+    try presence.enterExclusively().leave()
+  }
+
+  @Test("believes no locked file that is not a whole record of that very file")
+  func locked() throws {
+    let own = try presence.enter()
+    var record = PresenceRecord(isExclusive: false, content: nil)
+    let inode = try fileStatus(place).inode
+    record.directory = inode
+    let good = try record.bytes()
+    var keep = [try plant("1", []), try plant("2", Array(good.dropLast(9))), try plant("3", good)]
+    record.directory = inode ^ 1
+    let elsewhere = record.id
+    keep.append(try plant(elsewhere, try record.bytes()))
+    #expect(try presence.members().map(\.id) == [own.id], "\(directory.listing)")
+    withExtendedLifetime(keep) {}
+  }
+
+  @Test("believes no file of a process whose number is another's now, or is a dead one's")
+  func reused() throws {
+    let own = try presence.enter()
+    let record = PresenceRecord(isExclusive: false, content: nil)
+    let inode = try fileStatus(place).inode
+    func claim(_ change: (inout PropertyListValue) -> Void) throws -> SharedDescriptor {
+      var record = PresenceRecord(isExclusive: false, content: nil)
+      record.directory = inode
+      var value = try PropertyListValue(bytes: try record.bytes())
+      change(&value)
+      return try plant(record.id, try value.binaryBytes())
+    }
+    // The detector detects: unchanged, it is believed.
+    let believed = try claim { _ in }
+    #expect(try presence.members().count == 2)
+    let keep = [
+      try claim { $0["started"] = PropertyListValue(record.identity.startTicks + 1) },
+      try claim {
+        $0["namespace"] = PropertyListValue(record.identity.namespace ^ 1)
+        $0["boot"] = "00000000-0000-0000-0000-000000000000"
+      },
+    ]
+    #expect(try presence.members().count == 2, "\(directory.listing)")
+    #expect(try presence.members().first?.id == own.id)
+    withExtendedLifetime((believed, keep)) {}
+  }
+
+  // the kernel                 an observer
+  // tells of a close
+  //                            looks: still locked
+  // frees the lock, and tells nobody
+  //                            looks again
+  @Test("is seen to end though the lock is freed only after the look that its close called for")
+  func lateUnlock() throws {
+    let own = try presence.enter()
+    var record = PresenceRecord(isExclusive: false, content: nil)
+    record.directory = try fileStatus(place).inode
+    let path = place + "/member-\(record.id).plist"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(try record.bytes())
+    // Open for reading, so that its own close is not told.
+    let holder = try FileDescriptor.open(path, .readOnly)
+    #expect(try holder.tryLock(.exclusive))
+    let seen = Heard<[String]>()
+    let observation = try presence.observe(startsWithCurrent: true, on: .global()) {
+      seen.add($0.map(\.id))
+    }
+    try eventually("both are here") { seen.all.last == [own.id, record.id] }
+    own.leave()
+    try eventually("one is left") { seen.all.last == [record.id] }
+    try holder.close()
+    try eventually("none is") { seen.all.last == [] }
+    observation.cancel()
+  }
+
+  @Test("refuses a directory with more files than anybody looks at")
+  func crowded() throws {
+    try presence.enter().leave()
+    try shell("cd presence/p && seq 1 10001 | xargs touch")
+    let error = #expect(throws: AppGroupError.self) { try presence.members() }
+    #expect(error?.code == .tooLarge)
+  }
+
+  @Test("refuses content that nobody would accept")
+  func content() throws {
+    for content: PropertyListValue in [
+      .string(String(repeating: "x", count: Presence.maximumBytes)),
+      .array(Array(repeating: true, count: 20_000)),
+    ] {
+      let error = #expect(throws: AppGroupError.self) { try presence.enter(content: content) }
+      #expect(error?.code == .unsupportedValue)
+    }
+    #expect(try presence.members() == [])
+    let large = try presence.enter(content: .string(String(repeating: "x", count: 60_000)))
+    #expect(try presence.members().first?.content?.stringValue?.utf8.count == 60_000)
+    large.leave()
+  }
+
+  @Test("says that it is full, and leaves nothing, when the disk is")
+  func full() throws {
+    #if DEBUG
+      let plan = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }
+      let error = #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(plan) { try presence.enter() }
+      }
+      #expect(error?.code == .noSpace)
+      #expect(try presence.members() == [])
+      #expect(try FileDescriptor.open(place, .readOnly).entries().isEmpty, "\(directory.listing)")
+      let registration = try presence.enter()
+      Faults.$plan.withValue(plan) { registration.leave() }
+      #expect(try presence.members() == [])
+      #expect(try FileDescriptor.open(place, .readOnly).entries().isEmpty, "\(directory.listing)")
+    #endif
+  }
+}
