@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -28,6 +29,8 @@ enum {
   csys_RESOLVE_BENEATH = 0x08,
   csys_O_PATH = 010000000,
   csys_O_CLOEXEC = 02000000,
+  csys_SEEK_DATA = 3,
+  csys_SEEK_HOLE = 4,
 };
 
 // renameat2(2), Linux 3.15.
@@ -52,6 +55,34 @@ static inline int csys_openat2(
 // getdents64(2): the entries of a directory without opendir(3)'s allocation.
 static inline long csys_getdents64(int directory, void *_Nonnull buffer, size_t size) {
   return syscall(SYS_getdents64, directory, buffer, size);
+}
+
+// ioctl_ficlone(2), Linux 4.5: shares the content of one file with another, empty one.
+static inline int csys_clone_file(int target, int source) {
+  return ioctl(target, _IOW(0x94, 9, int) /* FICLONE */, source);
+}
+
+// copy_file_range(2), Linux 4.5.
+static inline long csys_copy_file_range(
+    int source, int64_t *_Nonnull source_offset, int target, int64_t *_Nonnull target_offset,
+    size_t count) {
+  return syscall(SYS_copy_file_range, source, source_offset, target, target_offset, count, 0);
+}
+
+// listxattr(2) and its relatives for an open file.
+static inline long csys_list_attributes(int file, void *_Nullable list, size_t size) {
+  return flistxattr(file, list, size);
+}
+static inline long csys_get_attribute(
+    int file, const char *_Nonnull name, void *_Nullable value, size_t size) {
+  return fgetxattr(file, name, value, size);
+}
+static inline int csys_set_attribute(
+    int file, const char *_Nonnull name, const void *_Nullable value, size_t size) {
+  return fsetxattr(file, name, value, size, 0);
+}
+static inline int csys_remove_attribute(int file, const char *_Nonnull name) {
+  return fremovexattr(file, name);
 }
 
 // pidfd_open(2), Linux 5.3.

@@ -96,31 +96,6 @@ package func linkTarget(
   return String(decoding: buffer[..<count], as: UTF8.self)
 }
 
-/// The name of a directory entry, byte for byte: other programs may have chosen it.
-package struct FileName: Hashable, Sendable {
-  package let bytes: [UInt8]
-
-  package init(bytes: [UInt8]) {
-    self.bytes = bytes
-  }
-
-  /// The name as text; repaired where it is not valid UTF-8, so only for reading.
-  package var text: String { String(decoding: bytes, as: UTF8.self) }
-
-  package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
-
-  package func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-    // A name from the kernel has no NUL inside, so the C string is the whole name.
-    (bytes + [0]).withUnsafeBytes { raw in
-      let pointer = raw.bindMemory(to: CChar.self)
-      guard let base = pointer.baseAddress else {
-        preconditionFailure("an array with a terminator is never empty")
-      }
-      return body(base)
-    }
-  }
-}
-
 extension FileDescriptor {
   /// One entry of a directory.
   package struct Entry: Hashable, Sendable {

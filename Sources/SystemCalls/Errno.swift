@@ -24,6 +24,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let noSuchProcess = Errno(rawValue: ESRCH)
   package static let noChild = Errno(rawValue: ECHILD)
   package static let noSpace = Errno(rawValue: ENOSPC)
+  package static let noSuchAttribute = Errno(rawValue: ENODATA)
   package static let notDirectory = Errno(rawValue: ENOTDIR)
   package static let directoryNotEmpty = Errno(rawValue: ENOTEMPTY)
   package static let deviceBusy = Errno(rawValue: EBUSY)
@@ -32,10 +33,14 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let brokenPipe = Errno(rawValue: EPIPE)
   package static let noSuchDevice = Errno(rawValue: ENXIO)
   package static let readOnlyFileSystem = Errno(rawValue: EROFS)
+  package static let rangeTooSmall = Errno(rawValue: ERANGE)
   package static let staleHandle = Errno(rawValue: ESTALE)
   package static let tooManyOpenFiles = Errno(rawValue: EMFILE)
   package static let tooManyOpenFilesInSystem = Errno(rawValue: ENFILE)
   package static let tooManyLinks = Errno(rawValue: ELOOP)
+  package static let tooManyNames = Errno(rawValue: EMLINK)
+  package static let unsuitableRequest = Errno(rawValue: ENOTTY)
+  package static let unsupported = Errno(rawValue: EOPNOTSUPP)
   package static let wouldBlock = Errno(rawValue: EAGAIN)
 }
 

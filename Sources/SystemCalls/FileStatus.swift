@@ -17,8 +17,15 @@ package struct FileStatus: Hashable, Sendable {
   package let kind: Kind
   /// The size of the content in bytes.
   package let size: Int64
+  /// What the content takes of the disk in bytes; less than the size where there are holes.
+  package let allocatedBytes: Int64
   package let modifiedSeconds: Int64
   package let modifiedNanoseconds: Int64
+  /// When the content or anything else of the file was changed last; nobody can choose this time.
+  package let changedSeconds: Int64
+  package let changedNanoseconds: Int64
+  /// Which device the file stands for, if it is one.
+  package let representedDevice: UInt64
 
   init(_ raw: stat) {
     device = UInt64(raw.st_dev)
@@ -28,8 +35,13 @@ package struct FileStatus: Hashable, Sendable {
     group = raw.st_gid
     permissions = raw.st_mode & 0o7777
     size = Int64(raw.st_size)
+    // In units of 512 bytes, whatever the file system's blocks (stat(3type)).
+    allocatedBytes = Int64(raw.st_blocks) * 512
     modifiedSeconds = Int64(raw.st_mtim.tv_sec)
     modifiedNanoseconds = Int64(raw.st_mtim.tv_nsec)
+    changedSeconds = Int64(raw.st_ctim.tv_sec)
+    changedNanoseconds = Int64(raw.st_ctim.tv_nsec)
+    representedDevice = UInt64(raw.st_rdev)
     kind =
       switch raw.st_mode & S_IFMT {
       case S_IFREG: .regular
@@ -58,16 +70,15 @@ extension FileDescriptor {
   /// Sets the modification time. The corresponding C function is `futimens`; the time of the last
   /// access stays. Only the file's owner may choose a time (utimensat(2)).
   package func setModified(seconds: Int64, nanoseconds: Int64) throws(Errno) {
-    let omit = (1 << 30) - 2  // UTIME_OMIT
-    var times = (
-      timespec(tv_sec: 0, tv_nsec: omit),
-      timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-    )
     _ = try perform(.futimens) {
-      withUnsafePointer(to: &times) {
-        $0.withMemoryRebound(to: timespec.self, capacity: 2) { futimens(rawValue, $0) }
-      }
+      withModificationTime(seconds, nanoseconds) { futimens(rawValue, $0) }
     }
+  }
+
+  /// Sets owner and group; nil keeps one. The corresponding C function is `fchown`, which takes the
+  /// set-id bits away (chown(2)).
+  package func setOwner(_ owner: UInt32?, group: UInt32?) throws(Errno) {
+    _ = try perform(.fchown) { fchown(rawValue, owner ?? .max, group ?? .max) }
   }
 
   /// Sets the permission bits. The corresponding C function is `fchmod`.
@@ -92,6 +103,63 @@ package func fileStatus(
     path.withCString { fstatat(directory, $0, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
   }
   return FileStatus(raw)
+}
+
+/// The status of an entry whose name need not be valid UTF-8; a symbolic link is not followed.
+package func fileStatus(_ name: FileName, at directory: Int32) throws(Errno) -> FileStatus {
+  var raw = stat()
+  _ = try perform(.fstatat) {
+    name.withCString { fstatat(directory, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+  }
+  return FileStatus(raw)
+}
+
+/// Sets the modification time of an entry, not of what a symbolic link points to. The corresponding
+/// C function is `utimensat`; the time of the last access stays.
+package func setModified(
+  _ name: FileName, at directory: Int32, seconds: Int64, nanoseconds: Int64
+) throws(Errno) {
+  _ = try perform(.utimensat) {
+    name.withCString { name in
+      withModificationTime(seconds, nanoseconds) {
+        utimensat(directory, name, $0, AT_SYMLINK_NOFOLLOW)
+      }
+    }
+  }
+}
+
+/// Sets owner and group of an entry, not of what a symbolic link points to; nil keeps one. The
+/// corresponding C function is `fchownat`.
+package func setOwner(
+  _ name: FileName, at directory: Int32, _ owner: UInt32?, group: UInt32?
+) throws(Errno) {
+  _ = try perform(.fchownat) {
+    name.withCString {
+      fchownat(directory, $0, owner ?? .max, group ?? .max, AT_SYMLINK_NOFOLLOW)
+    }
+  }
+}
+
+/// Sets the permission bits of an entry, which must be no symbolic link: that would be followed. The
+/// corresponding C function is `fchmodat`.
+package func setPermissions(
+  _ name: FileName, at directory: Int32, _ permissions: UInt32
+) throws(Errno) {
+  _ = try perform(.fchmodat) { name.withCString { fchmodat(directory, $0, permissions, 0) } }
+}
+
+// The two times of `utimensat`, of which the first, that of the last access, stays.
+private func withModificationTime<Result>(
+  _ seconds: Int64, _ nanoseconds: Int64, _ body: (UnsafePointer<timespec>) -> Result
+) -> Result {
+  let omit = (1 << 30) - 2  // UTIME_OMIT
+  var times = (
+    timespec(tv_sec: 0, tv_nsec: omit),
+    timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+  )
+  return withUnsafePointer(to: &times) {
+    $0.withMemoryRebound(to: timespec.self, capacity: 2, body)
+  }
 }
 
 /// A kind of file system, as far as it matters here: does the kernel see every change of a file?

@@ -85,12 +85,22 @@ package enum Program {
 
   /// Writes all bytes to a descriptor that this process does not own, such as standard output.
   package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Errno) {
+    var failure: Errno?
+    bytes.withUnsafeBytes { buffer in
+      do throws(Errno) {
+        try write(buffer, to: descriptor)
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  static func write(_ buffer: UnsafeRawBufferPointer, to descriptor: Int32) throws(Errno) {
     var done = 0
-    while done < bytes.count {
+    while done < buffer.count {
       let count = try perform(.write) {
-        bytes.withUnsafeBytes { buffer in
-          Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
-        }
+        Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
       }
       // A device may take nothing and report no error (write(2)); asking again would never end.
       guard count > 0 else { throw .inputOutput }

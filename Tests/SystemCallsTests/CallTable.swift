@@ -9,7 +9,7 @@ import SystemCalls
 /// - getenv, getpwuid_r, strerror_r, isatty and the terminal's size: the answer "unknown" is enough;
 /// - the preparations of posix_spawn: memory only, they return the error number and are checked.
 enum CallTable {
-  static let rows = files + names + locksAndEvents + processes
+  static let rows = files + copying + names + entries + locksAndEvents + processes
 
   static let files: [CallRow] = [
     CallRow(.openat, "hello") { bench in

@@ -15,8 +15,6 @@ struct TreeError: Error, Equatable, Sendable {
     case unsupported(FileStatus.Kind)
     /// The entry is a directory that another file system is mounted on.
     case mountPoint
-    /// What was asked to be given up was given up.
-    case cancelled
   }
 }
 
@@ -29,7 +27,6 @@ extension TreeError: CustomStringConvertible {
     case .refused(let error): error.description
     case .unsupported(let kind): "a \(kind) has no content that could be copied; move it elsewhere"
     case .mountPoint: "another file system is mounted on it; unmount it first"
-    case .cancelled: "it was given up"
     }
   }
 }

@@ -23,6 +23,11 @@ struct TreePath: Hashable, Sendable {
     guard !bytes.isEmpty else { return TreePath(name) }
     return TreePath(bytes: bytes + [UInt8(ascii: "/")] + name.bytes)
   }
+
+  /// The path without its last component, whose length is known.
+  func parent(ofNameWith length: Int) -> TreePath {
+    TreePath(bytes: Array(bytes.dropLast(length + 1)))
+  }
 }
 
 extension TreePath: Comparable {

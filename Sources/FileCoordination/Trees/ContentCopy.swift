@@ -1,0 +1,113 @@
+import SystemCalls
+
+/// Copies the content of files, in the cheapest way that the two file systems allow.
+struct ContentCopy {
+  private enum Way {
+    case clone, kernel, memory
+  }
+
+  private static let kernelPiece: Int64 = 8 << 20
+  private static let memoryPiece = 1 << 20
+
+  private let check: () throws -> Void
+  // What was refused once is not tried for the next file.
+  private var way = Way.clone
+
+  init(check: @escaping () throws -> Void) {
+    self.check = check
+  }
+
+  /// Copies as much as the file had when its status was taken; holes stay holes.
+  ///
+  /// - Returns: whether the content is shared.
+  /// - Complexity: memory for one piece of 1 MiB at most, whatever the size.
+  mutating func copy(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor
+  ) throws -> Bool {
+    guard status.size > 0 else { return false }
+    if way == .clone, try isCloned(source, to: target) { return true }
+    if status.allocatedBytes >= status.size {
+      try copy(source, 0..<status.size, to: target)
+    } else {
+      try copySparse(source, status, to: target)
+    }
+    return false
+  }
+
+  private mutating func isCloned(
+    _ source: borrowing FileDescriptor, to target: borrowing FileDescriptor
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try target.clone(of: source)
+      return true
+    } catch {
+      switch error {
+      case .noSpace, .diskQuotaExceeded, .inputOutput, .interrupted: throw error
+      // Not this file system, at all.
+      case .unsupported, .unsuitableRequest, .noFunction: way = .kernel
+      // Not these two files: swapped to, or with other flags, or of another file system.
+      default: break
+      }
+      return false
+    }
+  }
+
+  private mutating func copySparse(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor
+  ) throws {
+    var offset: Int64 = 0
+    while offset < status.size, let start = try source.nextData(from: offset),
+      start < status.size, let end = try source.nextHole(from: start)
+    {
+      try copy(source, start..<min(end, status.size), to: target)
+      offset = max(end, start + 1)
+    }
+    try check()
+    let length = min(status.size, try source.status().size)
+    if try target.status().size < length { try target.setLength(length) }
+  }
+
+  private mutating func copy(
+    _ source: borrowing FileDescriptor, _ range: Range<Int64>, to target: borrowing FileDescriptor
+  ) throws {
+    var offset = range.lowerBound
+    while offset < range.upperBound, way != .memory {
+      try check()
+      let count = min(range.upperBound - offset, Self.kernelPiece)
+      do throws(Errno) {
+        let done = try target.copyRange(of: source, from: offset, count: count)
+        // The end; or a file system that has not learned to say that it cannot.
+        if done == 0 { break }
+        offset += done
+      } catch {
+        let refusals: [Errno] = [
+          .crossesDevices, .invalidArgument, .noFunction, .unsupported, .notPermitted,
+        ]
+        guard refusals.contains(error) else { throw error }
+        way = .memory
+      }
+    }
+    if offset < range.upperBound {
+      try copyThroughMemory(source, offset..<range.upperBound, to: target)
+    }
+  }
+
+  private func copyThroughMemory(
+    _ source: borrowing FileDescriptor, _ range: Range<Int64>, to target: borrowing FileDescriptor
+  ) throws {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: min(Self.memoryPiece, Int(range.upperBound - range.lowerBound)), alignment: 16)
+    defer { buffer.deallocate() }
+    try source.seek(to: range.lowerBound)
+    try target.seek(to: range.lowerBound)
+    var left = Int(range.upperBound - range.lowerBound)
+    while left > 0 {
+      try check()
+      let count = try source.read(
+        into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(left)))
+      if count == 0 { return }
+      try target.writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      left -= count
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+@Suite("The copy of an item")
+struct TreesCopyTests {
+  @Test("equals the item, as other programs see both", arguments: 0..<3)
+  func random(_ run: Int) throws {
+    let seed = TestSeed.next("TREES_COPY_SEED")
+    let scene = try TreesScene()
+    var tree = RandomTree(seed.generator)
+    try tree.make(scene.item, at: scene.at, entries: 60)
+    try scene.copy()
+    let differences = try scene.differences()
+    #expect(differences == "", "\(seed)")
+    #expect(try attributes(scene, "item") == attributes(scene, "staged"), "\(seed)")
+  }
+
+  // Python reads attributes without our help; without it the attributes are compared by our own call
+  // in another test.
+  private func attributes(_ scene: TreesScene, _ name: String) throws -> String {
+    try scene.shell(
+      """
+      cd \(name) && python3 -c "
+      import os
+      for place, directories, files in os.walk(b'.'):
+          for path in [place] + [os.path.join(place, name) for name in sorted(files)]:
+              names = sorted(os.listxattr(path, follow_symlinks=False))
+              print(path, [(name, os.getxattr(path, name, follow_symlinks=False)) for name in names])
+      " | sort
+      """)
+  }
+
+  @Test("of a file is made where nothing is, and of nothing is an error that names it")
+  func file() throws {
+    let scene = try TreesScene()
+    let missing = try #require(throws: TreeError.self) { try scene.copy() }
+    #expect(missing.description == "cannot copy item: No such file or directory")
+    try scene.shell("echo hello >item; chmod 640 item; ln -s item staged")
+    let inTheWay = try #require(throws: TreeError.self) { try scene.copy() }
+    #expect(inTheWay.reason == .refused(.alreadyExists))
+    #expect(try scene.shell("rm staged; cat item") == "hello\n")
+    try scene.copy()
+    #expect(try scene.shell("cat staged; stat -c %a staged") == "hello\n640\n")
+  }
+
+  @Test("makes FIFOs anew, names sockets again or leaves them out, and refuses devices by name")
+  func specialFiles() throws {
+    let scene = try TreesScene()
+    try scene.shell(
+      """
+      mkdir -p item/below; mkfifo -m 604 item/below/fifo
+      python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('item/socket')"
+      """)
+    #expect(try scene.copy() == TreeCopy.Outcome(linkedEntries: 1))
+    let same = try scene.shell(
+      "stat -c %i item/socket staged/socket | uniq | wc -l; rm staged/socket")
+    #expect(same == "1\n")
+    let fifos = try scene.shell("cd staged && find . ! -type d -printf '%P %y %m %n\\n'")
+    #expect(fifos == "below/fifo p 604 1\n")
+    #if DEBUG
+      try scene.shell("rm -r staged")
+      let refusing = Faults.Plan { call, _ in call == .linkat ? .fail(.notPermitted) : .proceed }
+      #expect(
+        try Faults.$plan.withValue(refusing) { try scene.copy() } == TreeCopy.Outcome(sockets: 1))
+    #endif
+    guard Program.effectiveUser == 0 else { return }
+    try scene.shell("rm -r staged; mknod item/below/null c 1 3")
+    let refused = try #require(throws: TreeError.self) { try scene.copy() }
+    #expect(refused.path.text == "item/below/null" && refused.reason == .unsupported(.device))
+    #expect(refused.description.contains("item/below/null"))
+  }
+
+  @Test("of 1 GiB of holes is made of holes")
+  func sparse() throws {
+    let scene = try TreesScene()
+    try scene.shell(
+      """
+      truncate -s 1G item; printf hello | dd of=item bs=1 seek=700000000 conv=notrunc status=none
+      touch -d '2001-02-03 04:05:06.789' item
+      """)
+    try scene.copy()
+    #expect(
+      try scene.shell("cmp item staged; stat -c '%s %y' staged | cut -c-29")
+        == "1073741824 2001-02-03 04:05:0\n")
+    let blocks = try scene.shell("du -k staged | cut -f1").filter(\.isNumber)
+    #expect(try #require(Int(blocks)) < 1_000)
+  }
+
+  @Test("leaves out the names it is told, at any depth, but not the item's own")
+  func leftOut() throws {
+    let scene = try TreesScene()
+    try scene.shell("mkdir -p item/.ours item/a/.ours/b; touch item/.ours/c item/a/d item/a/.oursx")
+    var settings = TreeCopy()
+    settings.leavesOut = { $0.text == ".ours" || $0.text == "item" }
+    try scene.copy(settings)
+    #expect(
+      try scene.shell("cd staged && find . | LC_ALL=C sort") == ".\n./a\n./a/.oursx\n./a/d\n")
+  }
+
+  @Test("is given up between entries and between pieces, with the reason")
+  func cancelled() throws {
+    struct GivenUp: Error {}
+    let scene = try TreesScene()
+    try scene.shell("mkdir -p item/a/b; touch item/a/b/c; head -c 30000000 /dev/zero >item/large")
+    var calls = 0
+    var settings = TreeCopy()
+    settings.check = { calls += 1 }
+    try scene.copy(settings)
+    // Four entries, and the pieces of the large one, unless its content is shared.
+    #expect(calls > 4)
+    for last in 1...calls {
+      try scene.shell("rm -r staged")
+      var left = last
+      settings.check = {
+        left -= 1
+        if left == 0 { throw GivenUp() }
+      }
+      #expect(throws: GivenUp.self) { try scene.copy(settings) }
+    }
+  }
+
+  @Test("of a tree 1,000 deep, with a path too long for any call, needs few descriptors")
+  func deep() throws {
+    let scene = try TreesScene()
+    let level = FileName("a directory's name")
+    var directory = try FileDescriptor.open(scene.place.path, [.readOnly, .directory])
+    for depth in 0...1_000 {
+      let name = depth == 0 ? scene.item : level
+      try makeDirectory(name, at: directory.rawValue)
+      directory = try FileDescriptor.open(name, at: directory.rawValue, [.readOnly, .directory])
+      // Names on the way back up, too.
+      try makeDirectory(FileName("other"), at: directory.rawValue)
+    }
+    try FileDescriptor.open(FileName("last"), at: directory.rawValue, [.writeOnly, .create])
+      .close()
+    var calls = 0
+    var most = 0
+    var settings = TreeCopy()
+    settings.check = {
+      calls += 1
+      if calls % 100 == 0 { most = max(most, try openBelow(scene.place.path)) }
+    }
+    try scene.copy(settings)
+    #expect(most > 3 && most < 60)
+    let list = "find . -printf '%d %f %y %m\\n' | sort"
+    #expect(
+      try scene.shell("(cd item && \(list)) >one; (cd staged && \(list)) >two; cmp one two")
+        == "")
+    #expect(try scene.shell("cat two | wc -l").filter(\.isNumber) == "2003")
+  }
+
+  /// How many descriptors of this process are below a directory.
+  private func openBelow(_ path: String) throws -> Int {
+    let numbers = try FileDescriptor.open("/proc/self/fd", [.readOnly, .directory]).entries()
+    return numbers.filter {
+      do {
+        return try linkTarget("/proc/self/fd/\($0.name.text)").hasPrefix(path)
+      } catch {
+        // Closed since, by another test; or a path too long for an answer, which is below ours.
+        return (error as? Errno) == .fileNameTooLong
+      }
+    }.count
+  }
+}
