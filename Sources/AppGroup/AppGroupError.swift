@@ -1,4 +1,4 @@
-import SystemCalls
+package import SystemCalls
 
 /// Why something in a container could not be done: what failed, on which file, why, who is in the
 /// way, and what to do.
@@ -77,7 +77,7 @@ extension AppGroupError: CustomStringConvertible {
 
 extension AppGroupError {
   /// The kernel refused a call.
-  static func refused(_ action: String, path: String, _ error: Errno) -> AppGroupError {
+  package static func refused(_ action: String, path: String, _ error: Errno) -> AppGroupError {
     let (code, remedy) = advice(for: error)
     return AppGroupError(
       code, action, path: path, reason: error.description.lowercasedFirst, remedy: remedy,

@@ -102,6 +102,8 @@ extension FileDescriptor {
     package let name: FileName
     /// What the directory says the entry is; nil where the file system does not say.
     package let isDirectory: Bool?
+    /// The number that the file has on its file system.
+    package let inode: UInt64
   }
 
   /// Hands out the next entries of an open directory, without "." and "..".
@@ -148,10 +150,12 @@ extension FileDescriptor {
       guard length > 19, offset + length <= buffer.count else { return }
       let type = buffer[offset + 18]
       let name = buffer[(offset + 19)..<(offset + length)].prefix { $0 != 0 }
+      let start = offset
       offset += length
       if name.elementsEqual([46]) || name.elementsEqual([46, 46]) { continue }
       let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
-      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory))
+      let inode = buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))
     }
   }
 }

@@ -23,6 +23,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let noSuchFile = Errno(rawValue: ENOENT)
   package static let noSuchProcess = Errno(rawValue: ESRCH)
   package static let noChild = Errno(rawValue: ECHILD)
+  package static let noLocks = Errno(rawValue: ENOLCK)
   package static let noSpace = Errno(rawValue: ENOSPC)
   package static let noSuchAttribute = Errno(rawValue: ENODATA)
   package static let notDirectory = Errno(rawValue: ENOTDIR)

@@ -118,6 +118,7 @@ package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
 /// Who held which `flock` at one moment, as /proc/locks told (proc_locks(5)).
 package struct LockTable: Sendable {
   private var holders: [String: [Int32]] = [:]
+  private var sharedFiles: [String: Set<UInt64>] = [:]
 
   /// - Complexity: reads every lock of the machine.
   package static func current() throws(Errno) -> LockTable {
@@ -140,15 +141,28 @@ package struct LockTable: Sendable {
         continue
       }
       holders[String(fields[5]), default: []].append(id)
+      if fields[3] == "READ", let colon = fields[5].lastIndex(of: ":"),
+        let inode = UInt64(fields[5][fields[5].index(after: colon)...])
+      {
+        sharedFiles[String(fields[5][..<colon]), default: []].insert(inode)
+      }
     }
   }
 
   /// The processes that held a lock on the file; empty when nobody did, or nobody visible here.
   package func holders(of file: FileStatus) -> [Int32] {
-    let device = file.device
+    holders[Self.name(of: file.device) + ":" + String(file.inode)] ?? []
+  }
+
+  /// The inodes on a file system that some process shared a lock on.
+  package func shared(on device: UInt64) -> Set<UInt64> {
+    sharedFiles[Self.name(of: device)] ?? []
+  }
+
+  private static func name(of device: UInt64) -> String {
     let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
     let minor = (device & 0xff) | ((device >> 12) & ~0xff)
-    return holders[[hex(major), hex(minor), String(file.inode)].joined(separator: ":")] ?? []
+    return hex(major) + ":" + hex(minor)
   }
 }
 

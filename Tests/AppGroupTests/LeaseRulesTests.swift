@@ -187,7 +187,7 @@ struct LeaseRulesTests {
   func quarantine() throws {
     let site = try scene.site()
     let error = #expect(throws: Errno.self) {
-      try Quarantine.takeDirectory("value.plist", at: try site.directory(), root: site.root)
+      try site.home.setAsideDirectory("value.plist", at: try site.directory())
     }
     #expect(error == .notDirectory)
     #expect(try value.read() == 0)

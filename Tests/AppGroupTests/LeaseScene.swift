@@ -20,7 +20,7 @@ struct LeaseScene {
 
   func site() throws -> LeaseSite {
     LeaseSite(
-      directory: try value.directory.openOrMake(), root: value.container.root, path: value.path)
+      directory: try value.directory.openOrMake(), home: value.container.root, path: value.path)
   }
 
   func request(

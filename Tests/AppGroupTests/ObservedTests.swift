@@ -17,7 +17,7 @@ struct ObservedTests {
     let value = try directory.container().value("k")
     try value.replace(with: 0)
     let site = LeaseSite(
-      directory: try value.directory.openOrMake(), root: value.container.root, path: value.path)
+      directory: try value.directory.openOrMake(), home: value.container.root, path: value.path)
     held = try site.openHeld()
   }
 

@@ -20,7 +20,7 @@ struct SharedLeaseTests {
   private func site() throws -> LeaseSite {
     let value = container.value("k")
     return LeaseSite(
-      directory: try value.directory.openOrMake(), root: container.root, path: value.path)
+      directory: try value.directory.openOrMake(), home: container.root, path: value.path)
   }
 
   private func acquire(

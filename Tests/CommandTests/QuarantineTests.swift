@@ -20,13 +20,13 @@ struct QuarantineTests {
         try value.replace(with: 2)
         // When it goes on, then it learns so.
         let error = #expect(throws: AppGroupError.self) {
-          try Value.putAside(value.fileName, lease, at: site)
+          try value.putAside(value.fileName, lease, at: site)
         }
         #expect(error?.code == .leaseLost)
         // The same for one that had seen a directory there.
         #expect(throws: Errno.notDirectory) {
           try Quarantine.takeDirectory(
-            value.fileName, at: try site.directory(), root: site.root)
+            value.fileName, at: try site.directory(), root: value.container.root)
         }
       }
     }.run()

@@ -43,7 +43,7 @@ package final class ChangeMonitor: Sendable {
   }
 
   /// Watches an open file for certain events, only as long as it exists.
-  func watchOpen(
+  package func watchOpen(
     _ file: borrowing FileDescriptor, _ events: WatchEvents,
     _ signal: @escaping @Sendable () -> Void
   ) -> Watch {

@@ -1,12 +1,12 @@
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// The container's directory, held open and checked.
 ///
 /// Everything inside is opened relative to this descriptor, so that nothing on the way can be
 /// swapped for a link. Once a second at most an operation looks whether the path still names the
 /// same directory, and opens the new one if somebody replaced it.
-final class ContainerRoot: Sendable {
+package final class ContainerRoot: Sendable {
   /// One directory, open.
   final class Handle: Sendable {
     let descriptor: FileDescriptor
@@ -91,64 +91,14 @@ final class ContainerRoot: Sendable {
   }
 
   /// Makes a directory inside with the container's mode; one that is there already is fine.
-  ///
-  /// - Parameter staging: where it is made first, where the umask may take the group's bits away:
-  ///   seen only with its mode, it never keeps the group's other members out, however this ends.
-  func makeDirectoryIfMissing(
+  package func makeDirectoryIfMissing(
     _ path: String, at directory: Int32, staging: String? = nil
   ) throws(Errno) {
-    do throws(Errno) {
-      guard access == .group else {
-        return try makeDirectory(path, at: directory, mode: access.directoryMode)
-      }
-      guard try !exists(path, at: directory) else { return }
-      let parent = path.lastIndex(of: "/").map { path[...$0] } ?? ""
-      try makeShared(path, (staging ?? parent + ".new-") + Nonce.next(), at: directory)
-    } catch {
-      guard error == .alreadyExists else { throw error }
-    }
-  }
-
-  private func makeShared(
-    _ path: String, _ staged: String, at directory: Int32
-  ) throws(Errno) {
-    try makeDirectory(staged, at: directory, mode: access.directoryMode & 0o777)
-    do throws(Errno) {
-      try share(staged, at: directory)
-      try rename(staged, at: directory, to: path, at: directory, .keep)
-    } catch {
-      let cause = error
-      do throws(Errno) { try removeDirectory(staged, at: directory) } catch {
-        // Swept already. Else it is empty and in nobody's way, and the cause matters more.
-        throw cause
-      }
-      // This file system has no such rename.
-      guard cause == .invalidArgument else { throw cause }
-      try makeDirectory(path, at: directory, mode: access.directoryMode & 0o777)
-      try share(path, at: directory)
-    }
-  }
-
-  private func share(_ path: String, at directory: Int32) throws(Errno) {
-    let made = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
-    try made.setPermissions(access.directoryMode)
-  }
-
-  private func exists(_ path: String, at directory: Int32) throws(Errno) -> Bool {
-    do throws(Errno) {
-      _ = try fileStatus(path, at: directory)
-      return true
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return false
-    }
+    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
   }
 
   /// Makes a file inside with the container's mode, for writing; fails if the name is taken.
-  func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
-    let file = try FileDescriptor.open(
-      path, at: directory, [.writeOnly, .create, .exclusive, .noFollow], mode: access.fileMode)
-    if access == .group { try file.setPermissions(access.fileMode) }
-    return file
+  package func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    try access.createFile(path, at: directory)
   }
 }

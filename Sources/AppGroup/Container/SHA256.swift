@@ -2,9 +2,9 @@
 ///
 /// Our own because the toolchain has none that is loaded anyway, and a shorter, weaker hash would
 /// let two identifiers be made that share a directory.
-enum SHA256 {
+package enum SHA256 {
   /// The digest as 64 lower-case hex digits.
-  static func hexDigest(of message: [UInt8]) -> String {
+  package static func hexDigest(of message: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
     for word in digest(of: message) {

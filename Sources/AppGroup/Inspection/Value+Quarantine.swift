@@ -15,17 +15,17 @@ extension Value {
     let name = fileName
     let terms = Change<String?>.Terms(deadline: deadline ?? .now + Self.standardWait)
     return try Change<String?>(self, terms) { site in
-      { lease in try Self.putAside(name, lease, at: site).map { site.root.path + "/" + $0 } }
+      { lease in try putAside(name, lease, at: site).map { container.root.path + "/" + $0 } }
     }.run()
   }
 
-  static func putAside(
+  func putAside(
     _ name: String, _ lease: Lease, at site: LeaseSite
   ) throws -> String? {
     let source = try site.directory()
     do throws(Errno) {
       guard try fileStatus(name, at: source).kind != .directory else {
-        return try Quarantine.takeDirectory(name, at: source, root: site.root)
+        return try Quarantine.takeDirectory(name, at: source, root: container.root)
       }
     } catch {
       guard error == .noSuchFile else { throw error }
@@ -34,7 +34,7 @@ extension Value {
     // Not the rename of a deletion alone (rule 2): a crash in the middle would leave the file in
     // the lease, where the next holder removes it. With a second name it is never lost, and an
     // overtaken process has then made a copy and nothing else.
-    let aside = try Quarantine.link(name, at: source, root: site.root)
+    let aside = try Quarantine.link(name, at: source, root: container.root)
     return try lease.remove(name, durability: .standard) ? aside : nil
   }
 }

@@ -10,14 +10,16 @@ import SystemCalls
 /// close that the kernel makes for a killed process frees the lock and wakes those who wait.
 package final class Lease: Sendable {
   let site: LeaseSite
-  let held: HeldDirectory
-  let declaration: LeaseDeclaration
+  package let held: HeldDirectory
+  package let declaration: LeaseDeclaration
   /// The entry that declares us, and in an exclusive lease takes what will be published.
   private let staged: Mutex<SharedDescriptor?>
   /// Where that entry is: in the holder's own directory, through its descriptor (rule 2).
-  private let stagingPlace: (directory: Int32, name: String)
+  let stagingPlace: (directory: Int32, name: String)
+  /// How many entries besides the declaration this holder has had in the lease.
+  private let others = Atomic(0)
   /// Whether the entry that declares us is still there as far as we know.
-  private let isDeclared = Atomic(true)
+  let isDeclared = Atomic(true)
 
   /// Declares this process the holder of a lease that it has just locked. Fails with
   /// `.noSuchFile` when the lease has already been taken away.
@@ -33,7 +35,7 @@ package final class Lease: Sendable {
       } else {
         (held.descriptor.rawValue, declaration.name)
       }
-    let file = try site.root.createFile(stagingPlace.name, at: stagingPlace.directory)
+    let file = try site.home.createFile(stagingPlace.name, at: stagingPlace.directory)
     staged = Mutex(SharedDescriptor(file))
   }
 
@@ -84,7 +86,7 @@ package final class Lease: Sendable {
       preconditionFailure("a lease publishes once")
     }
     try file.descriptor.writeAll(bytes)
-    let stamp = try Stamp.put(on: file.descriptor, in: site.root)
+    let stamp = try site.home.stamp(file.descriptor)
     if durability == .durable { try file.descriptor.synchronize() }
     return stamp
   }
@@ -95,8 +97,8 @@ package final class Lease: Sendable {
   ) throws {
     // Beside the entry that declares us, not over it: ext4 writes a file's blocks at once when it is
     // renamed over another (mount option auto_da_alloc, ext4(5)).
-    let (directory, entry) = stagingPlace
-    let content = entry + "0"
+    let directory = stagingPlace.directory
+    let content = nextEntry()
     do throws(Errno) {
       try rename(prepared.path, at: try site.directory(), to: content, at: directory)
     } catch {
@@ -116,7 +118,7 @@ package final class Lease: Sendable {
     } catch {
       if error == .notDirectory || error == .isDirectory {
         // Somebody planted a directory: not ours to delete.
-        try Quarantine.takeDirectory(name, at: try site.directory(), root: site.root)
+        try site.home.setAsideDirectory(name, at: try site.directory())
         return true
       }
       guard error == .noSuchFile else { throw error }
@@ -148,12 +150,21 @@ package final class Lease: Sendable {
     try synchronizeDirectories()
   }
 
+  /// A name in the lease for something of this holder's.
+  func nextEntry() -> String {
+    stagingPlace.name + String(others.wrappingAdd(1, ordering: .relaxed).oldValue)
+  }
+
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with
   // NOREPLACE there was none. Which applies may only change when we have lost the lease, so the
   // loop ends.
   private func moveOut(_ staged: String, as name: String, exists: Bool) throws {
+    try moveOut(staged, as: name, exists ? .exchange : .keep)
+  }
+
+  func moveOut(_ staged: String, as name: String, _ first: RenameMode) throws {
     let source = stagingPlace.directory
-    var mode: RenameMode = exists ? .exchange : .keep
+    var mode = first
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         try rename(
@@ -166,6 +177,9 @@ package final class Lease: Sendable {
           // The target is missing, or ours is: NOREPLACE tells which.
           mode = .keep
         case .alreadyExists where mode == .keep: mode = .exchange
+        // A file where a directory was, or the other way round.
+        case .isDirectory where mode == .replace, .notDirectory where mode == .replace:
+          mode = .exchange
         case .noSuchFile: throw lost()
         // This file system has no such rename.
         case .invalidArgument where mode != .replace: mode = .replace
@@ -178,7 +192,7 @@ package final class Lease: Sendable {
 
   // What came back may be anything that somebody planted; a directory is put into quarantine, for
   // what was not written by us is not ours to delete.
-  private func discardOld(_ name: String) throws(Errno) {
+  func discardOld(_ name: String) throws(Errno) {
     let directory = stagingPlace.directory
     do throws(Errno) {
       try removeFile(name, at: directory)
@@ -187,7 +201,7 @@ package final class Lease: Sendable {
       // A breaker has removed it already.
       case .noSuchFile: return
       case .isDirectory:
-        try Quarantine.take(FileName(bytes: Array(name.utf8)), at: directory, root: site.root)
+        try site.home.setAside(FileName(bytes: Array(name.utf8)), at: directory)
       default: throw error
       }
     }
@@ -202,7 +216,7 @@ package final class Lease: Sendable {
     try held.descriptor.synchronize()
   }
 
-  func lost() -> AppGroupError {
+  package func lost() -> AppGroupError {
     var taker: LeaseHolder?
     do throws(Errno) {
       taker = try site.taker(from: declaration)

@@ -83,7 +83,7 @@ extension LeaseSite {
       switch error {
       case .noSuchFile: return
       // No process of ours makes one here: not ours to delete.
-      case .isDirectory: try Quarantine.take(entry.name, at: directory, root: root)
+      case .isDirectory: try home.setAside(entry.name, at: directory)
       default: throw error
       }
     }
@@ -136,7 +136,7 @@ extension LeaseSite {
     }
     let staged = Self.lease + "/" + Self.preparedPrefix + Nonce.next()
     do throws(Errno) {
-      let file = try root.createFile(staged, at: try directory())
+      let file = try home.createFile(staged, at: try directory())
       try file.writeAll(bytes)
       try rename(staged, at: try directory(), to: Self.taken, at: try directory())
     } catch {

@@ -1,23 +1,23 @@
-import SystemCalls
+package import SystemCalls
 
 /// Who holds a lease, since when and for how long at most: the name of the entry that every holder
 /// makes in the lease's directory, so that saying so costs no extra write.
 ///
 /// `<x|s>-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex; x is
 /// exclusive and its entry holds what will be published, s is shared and its entry is empty.
-struct LeaseDeclaration: Hashable, Sendable {
-  let mode: LockMode
-  let identity: ProcessIdentity
+package struct LeaseDeclaration: Hashable, Sendable {
+  package let mode: LockMode
+  package let identity: ProcessIdentity
   /// When the lease was taken, on the clock that all processes of this machine share.
   let since: UInt64
-  let term: Duration
-  let name: String
+  package let term: Duration
+  package let name: String
 
   /// No term that a directory entry claims counts for more than this, whoever wrote it.
-  static let longestTerm: Duration = .seconds(3_600)
+  package static let longestTerm: Duration = .seconds(3_600)
 
   /// This process takes the lease now.
-  init(mode: LockMode, term: Duration) {
+  package init(mode: LockMode, term: Duration) {
     self.mode = mode
     identity = .current
     since = bootTimeNanoseconds() / 1_000_000
@@ -44,7 +44,7 @@ struct LeaseDeclaration: Hashable, Sendable {
   }
 
   /// Reads an entry's name; nil when it declares nothing.
-  init?(_ entry: FileName) {
+  package init?(_ entry: FileName) {
     let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard fields.count == 7, fields[0].count == 1 else { return nil }
     let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
@@ -67,7 +67,7 @@ struct LeaseDeclaration: Hashable, Sendable {
   ///
   /// Nil for an entry of a process in another namespace, possibly on another machine: the clocks may
   /// differ. Nil, too, for a beginning that lies in the future.
-  var age: Duration? {
+  package var age: Duration? {
     let now = bootTimeNanoseconds() / 1_000_000
     guard identity.isVisible, since <= now else { return nil }
     return .milliseconds(Int64(min(now - since, UInt64(Int64.max))))

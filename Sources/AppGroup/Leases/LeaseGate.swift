@@ -52,7 +52,7 @@ struct LeaseGate {
     let nonce = Nonce.next()
     let staged = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + nonce
     let name = LeaseSite.lease + "/" + LeaseSite.waitingPrefix + nonce
-    let file = try site.root.createFile(staged, at: try site.directory())
+    let file = try site.home.createFile(staged, at: try site.directory())
     // Free: nobody but a sweeper opens it, and that one removes it, so that the rename fails and
     // the next look announces us.
     _ = try file.tryLock(.exclusive)

@@ -1,4 +1,4 @@
-import SystemCalls
+package import SystemCalls
 
 /// A process that holds a lease, or took one away.
 public struct LeaseHolder: Sendable, Hashable {
@@ -29,14 +29,14 @@ public struct LeaseHolder: Sendable, Hashable {
     self.held = held
   }
 
-  init(identity: ProcessIdentity, held: Duration?) {
+  package init(identity: ProcessIdentity, held: Duration?) {
     let status = identity.status
     self.init(
       processID: identity.processID, program: status?.program,
       state: identity.isVisible ? State(status) : .unknown, held: held)
   }
 
-  init(visible processID: Int32, held: Duration?) {
+  package init(visible processID: Int32, held: Duration?) {
     let status = ProcessStatus.of(processID)
     self.init(processID: processID, program: status?.program, state: State(status), held: held)
   }

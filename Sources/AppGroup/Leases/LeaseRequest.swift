@@ -1,4 +1,4 @@
-import SystemCalls
+package import SystemCalls
 
 /// One attempt after another to get a lease, until it is there or the deadline has passed.
 ///
@@ -13,15 +13,15 @@ import SystemCalls
 /// wait ── until its close is told ───── closes
 ///      └─ or every 50 ms: is it stopped, is its term over? then take the lease away
 /// ```
-final class LeaseRequest {
-  enum Step {
+package final class LeaseRequest {
+  package enum Step {
     case acquired(Lease)
     /// Nothing to do before the latch is raised or this moment comes.
     case wait(until: ContinuousClock.Instant)
   }
 
   /// How long a process that is stopped keeps its lease at least.
-  static let grace: Duration = .milliseconds(50)
+  package static let grace: Duration = .milliseconds(50)
   /// How often it is tried again, for about 10 ms, before sleeping: a change takes far less, and
   /// with many waiters the close of each would wake all the others.
   private static let shortTries = 32
@@ -33,7 +33,7 @@ final class LeaseRequest {
   let term: Duration
   let deadline: ContinuousClock.Instant
   /// Made only by those who wait.
-  private(set) lazy var latch = WakeLatch()
+  package private(set) lazy var latch = WakeLatch()
 
   private var held: HeldDirectory?
   /// Whether it was opened a moment ago, and never waited for.
@@ -46,7 +46,7 @@ final class LeaseRequest {
   private var gate: LeaseGate
 
   /// - Parameter held: the lease's directory, if the caller has just opened it.
-  init(
+  package init(
     site: LeaseSite, held: HeldDirectory? = nil, mode: LockMode, term: Duration,
     deadline: ContinuousClock.Instant
   ) {
@@ -63,7 +63,7 @@ final class LeaseRequest {
   ///
   /// - Throws: `timedOut`, naming the holder, when the deadline has passed; it is tried once even
   ///   after that, so a deadline in the past means "only if it is free".
-  func attempt() throws -> Step {
+  package func attempt() throws -> Step {
     while true {
       do {
         if let lease = try tryOnce() { return .acquired(lease) }
@@ -170,7 +170,7 @@ final class LeaseRequest {
     guard !isClean, site.fault != .actingBeforeRemoval else { return }
     try site.clearRemains()
     do throws(Errno) {
-      _ = try site.root.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
+      _ = try site.home.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
     } catch {
       // Another shared holder came to the same end.
       guard error == .alreadyExists else { throw error }

@@ -1,5 +1,5 @@
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// The place of one lease: the directory of a value, in which `lease/` lies.
 ///
@@ -13,15 +13,15 @@ import SystemCalls
 /// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
 /// <directory>/lease/taken.plist     who was last to take the lease away, and from whom
 /// ```
-final class LeaseSite: Sendable {
-  let root: ContainerRoot
+package final class LeaseSite: Sendable {
+  let home: any LeaseHome
   private let opened: Mutex<Opened>
   /// For sentences only, so it is put together only for one.
-  var path: String { describe() }
+  package var path: String { describe() }
   private let describe: @Sendable () -> String
   let fault: LeaseFault?
 
-  static let lease = "lease"
+  package static let lease = "lease"
   static let held = "lease/held"
   static let taken = "lease/taken.plist"
   static let brokenPrefix = "broken-"
@@ -37,33 +37,44 @@ final class LeaseSite: Sendable {
 
   /// Where a value's directory is as seen from its lease: ".." is the kernel's own idea of a parent,
   /// so no link can lead elsewhere.
-  static let fromHeld = "../../"
+  package static let fromHeld = "../../"
 
   /// A site that is known by its lease, which is all that an uncontended change needs. As long as
   /// `directory()` has not been called, somebody else has to keep the lease open.
   init(
-    held: HeldDirectory, root: ContainerRoot,
+    held: HeldDirectory, home: any LeaseHome,
     path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     opened = Mutex(Opened(held: held))
-    self.root = root
+    self.home = home
     describe = path
     self.fault = fault
   }
 
-  init(
-    directory: consuming FileDescriptor, root: ContainerRoot,
+  package init(
+    directory: consuming FileDescriptor, home: any LeaseHome,
     path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     opened = Mutex(Opened(directory: SharedDescriptor(directory)))
-    self.root = root
+    self.home = home
     describe = path
     self.fault = fault
+  }
+
+  /// - Parameter directory: may have other users.
+  package init(
+    directory: SharedDescriptor, home: any LeaseHome,
+    path: @autoclosure @escaping @Sendable () -> String
+  ) {
+    opened = Mutex(Opened(directory: directory))
+    self.home = home
+    describe = path
+    fault = nil
   }
 
   /// The directory, named but not opened for reading (`O_PATH`): opening it wakes no watcher. The
   /// descriptor is valid as long as the site.
-  func directory() throws(Errno) -> Int32 {
+  package func directory() throws(Errno) -> Int32 {
     let (known, held) = opened.withLock { ($0.directory, $0.held) }
     if let known { return known.descriptor.rawValue }
     guard let held else { throw .staleHandle }
@@ -90,7 +101,7 @@ final class LeaseSite: Sendable {
       }
       do throws(Errno) {
         // Staged as a lease that was taken away: swept like one if this is its end.
-        try root.makeDirectoryIfMissing(
+        try home.makeDirectoryIfMissing(
           Self.held, at: try directory(), staging: Self.lease + "/" + Self.brokenPrefix)
       } catch {
         guard error == .noSuchFile else { throw error }
@@ -103,7 +114,7 @@ final class LeaseSite: Sendable {
 
   private func makeLeaseDirectory() throws(Errno) {
     do throws(Errno) {
-      try root.makeDirectoryIfMissing(Self.lease, at: try directory())
+      try home.makeDirectoryIfMissing(Self.lease, at: try directory(), staging: nil)
     } catch {
       // The whole directory was removed: its user has to begin with another site.
       throw error == .noSuchFile ? .staleHandle : error
@@ -130,8 +141,8 @@ final class LeaseSite: Sendable {
 }
 
 /// One generation of a lease: the directory that was at `lease/held` when it was opened.
-final class HeldDirectory: Sendable {
-  let descriptor: FileDescriptor
+package final class HeldDirectory: Sendable {
+  package let descriptor: FileDescriptor
 
   init(_ descriptor: consuming FileDescriptor) {
     self.descriptor = descriptor

@@ -1,4 +1,4 @@
-import SystemCalls
+package import SystemCalls
 
 /// What a waiter has seen of the holders so far: rule 3, when is a holder overdue?
 ///
@@ -6,7 +6,7 @@ import SystemCalls
 /// - or /proc says that it is stopped, and we have seen it there for the grace already;
 /// - or it has declared nothing at all (stopped between locking and declaring, or not one of us)
 ///   and /proc/locks names a stopped process, or the default term has passed since we began to look.
-struct Observed {
+package struct Observed {
   struct Overdue {
     let declaration: LeaseDeclaration?
   }
@@ -14,22 +14,32 @@ struct Observed {
   private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
   private var undeclaredSince: ContinuousClock.Instant?
 
+  package init() {}
+
   mutating func overdue(
     _ held: HeldDirectory, now: ContinuousClock.Instant
   ) throws(Errno) -> Overdue? {
     let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
-    firstSeen = firstSeen.filter { living.contains($0.key) }
     guard !living.isEmpty else {
+      firstSeen = [:]
       return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
     }
     undeclaredSince = nil
+    return overdue(among: living, now: now).map { Overdue(declaration: $0) }
+  }
+
+  /// The first of the living holders that is overdue.
+  package mutating func overdue(
+    among living: [LeaseDeclaration], now: ContinuousClock.Instant
+  ) -> LeaseDeclaration? {
+    firstSeen = firstSeen.filter { living.contains($0.key) }
     for declaration in living {
       let since = firstSeen[declaration] ?? now
       firstSeen[declaration] = since
       let seen = since.duration(to: now)
-      if declaration.age ?? seen >= declaration.term { return Overdue(declaration: declaration) }
+      if declaration.age ?? seen >= declaration.term { return declaration }
       if seen >= LeaseRequest.grace, declaration.identity.status?.isStopped == true {
-        return Overdue(declaration: declaration)
+        return declaration
       }
     }
     return nil
@@ -46,7 +56,7 @@ struct Observed {
   }
 
   /// The same for a gate, whose writer may wait as long as it likes if it is seen to run.
-  mutating func gateIsOverdue(
+  package mutating func gateIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)

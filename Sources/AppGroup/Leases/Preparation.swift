@@ -16,7 +16,8 @@ final class Preparation: Sendable {
 
   init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
-    try site.root.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory())
+    try site.home.makeDirectoryIfMissing(
+      LeaseSite.lease, at: try site.directory(), staging: nil)
     do throws(Errno) {
       try site.clearRemains()
     } catch {
@@ -24,12 +25,12 @@ final class Preparation: Sendable {
       guard error == .deviceBusy else { throw error }
     }
     let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
-    let file = try site.root.createFile(path, at: try site.directory())
+    let file = try site.home.createFile(path, at: try site.directory())
     do throws(Errno) {
       // Free: nobody but a sweeper opens it, and that one removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
       try file.writeAll(bytes)
-      stamp = try Stamp.put(on: file, in: site.root)
+      stamp = try site.home.stamp(file)
       if durability == .durable { try file.synchronize() }
     } catch {
       let cause = error

@@ -3,14 +3,7 @@ import SystemCalls
 
 /// One change of a value from beginning to end: get the lease, do the work, publish; begin again
 /// when the lease was taken away meanwhile.
-///
-/// Like `LeaseRequest` it never waits itself: `step()` is called again after each wait.
-final class Change<Result: Sendable> {
-  enum Step {
-    case done(Result)
-    case wait(until: ContinuousClock.Instant)
-  }
-
+final class Change<Result: Sendable>: SteppedWork {
   /// How a change is made: for how long, until when, and whether again after a lost lease.
   struct Terms {
     var term = LeaseTerm.standard
@@ -39,7 +32,7 @@ final class Change<Result: Sendable> {
   /// What to raise when the change is to look again.
   var latch: WakeLatch? { request?.latch }
 
-  func step() throws -> Step {
+  func step() throws -> Progress<Result> {
     try reporting("change the value", path: value.path) {
       while true {
         let step: LeaseRequest.Step
@@ -74,10 +67,10 @@ final class Change<Result: Sendable> {
     let site: LeaseSite
     if let held {
       site = LeaseSite(
-        held: held, root: value.container.root, path: value.path, fault: value.container.fault)
+        held: held, home: value.container.root, path: value.path, fault: value.container.fault)
     } else {
       site = LeaseSite(
-        directory: try value.directory.openOrMake(), root: value.container.root, path: value.path,
+        directory: try value.directory.openOrMake(), home: value.container.root, path: value.path,
         fault: value.container.fault)
     }
     work = try prepare(site)
@@ -102,32 +95,6 @@ final class Change<Result: Sendable> {
       let lost = lease.lost()
       guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw lost }
       return nil
-    }
-  }
-
-  /// Makes the change, blocking the calling thread while another process holds the lease.
-  func run() throws -> Result {
-    while true {
-      switch try step() {
-      case .done(let result): return result
-      case .wait(let deadline): latch?.block(until: deadline)
-      }
-    }
-  }
-}
-
-/// Makes a change from a task: its system calls run where blocking is allowed, its waits suspend.
-func runSuspending<Result: Sendable>(
-  _ make: @escaping @Sendable () -> sending Change<Result>
-) async throws -> Result {
-  // One step at a time touches the change, so handing it from thread to thread is safe; the box
-  // says so to the compiler with a lock that is never contended.
-  let box = ChangeBox(make)
-  while true {
-    try Task.checkCancellation()
-    switch try await Blocking.run({ try box.step() }) {
-    case .done(let result): return result
-    case .wait(let deadline): await box.latch?.suspend(until: deadline)
     }
   }
 }

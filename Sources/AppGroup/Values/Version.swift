@@ -1,5 +1,5 @@
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// Which publication of a value a file is: two publications never have the same version.
 ///
@@ -61,7 +61,7 @@ package struct Stamp: Hashable, Sendable {
     self.nanoseconds = nanoseconds
   }
 
-  init(_ status: FileStatus) {
+  package init(_ status: FileStatus) {
     seconds = status.modifiedSeconds
     nanoseconds = status.modifiedNanoseconds
   }

@@ -1,0 +1,122 @@
+import Synchronization
+package import SystemCalls
+
+/// The steps of a holder whose content is not bytes but files that are somewhere already: every
+/// one is a rename with the lease's own descriptor at one end (rule 2), so none of them succeeds for
+/// a holder that was overtaken.
+extension Lease {
+  /// Makes an empty directory in the lease.
+  ///
+  /// - Returns: its name there.
+  package func makeDirectory() throws -> String {
+    let name = nextEntry()
+    try failingAsLost {
+      () throws(Errno) in
+      try site.home.makeDirectoryIfMissing(name, at: held.descriptor.rawValue, staging: nil)
+    }
+    return name
+  }
+
+  /// Moves something into the lease.
+  ///
+  /// - Parameters:
+  ///   - name: what, in the directory.
+  ///   - directory: an open directory; by default the site's own, seen from the lease.
+  /// - Returns: its name in the lease; nil when there is no such thing.
+  /// - Throws: `leaseLost`.
+  package func takeIn(_ name: String, at directory: Int32? = nil) throws -> String? {
+    let entry = nextEntry()
+    let held = held.descriptor.rawValue
+    do throws(Errno) {
+      try rename(
+        directory == nil ? LeaseSite.fromHeld + name : name, at: directory ?? held, to: entry,
+        at: held)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      if try self.held.isRemoved() { throw lost() }
+      return nil
+    }
+    return entry
+  }
+
+  /// Moves something out of the lease.
+  ///
+  /// - Parameters:
+  ///   - entry: its name in the lease.
+  ///   - path: where to, seen from the site's directory.
+  ///   - mode: what to do with what is there: with `.keep` and `.exchange` whichever of both applies
+  ///     is found out, and what comes back is removed, a directory set aside.
+  /// - Throws: `leaseLost`; nothing has changed then.
+  package func moveOut(_ entry: String, to path: String, _ mode: RenameMode) throws {
+    try moveOut(entry, as: path, mode)
+  }
+
+  /// Moves a directory out of the lease under a name that is free.
+  package func moveOut(_ entry: String, toFree name: String) throws {
+    try failingAsLost { () throws(Errno) in
+      let held = held.descriptor.rawValue
+      try rename(entry, at: held, to: LeaseSite.fromHeld + name, at: held)
+    }
+  }
+
+  /// Puts away what is in the lease: a file is removed, a directory set aside.
+  package func discard(_ entry: String) throws(Errno) {
+    try discardOld(entry)
+  }
+
+  /// Ends the lease and removes it together with the directory `lease` of its site, unless somebody
+  /// waits there or was overtaken there.
+  ///
+  /// - Returns: whether the directory is gone. A site without it has no holder, and whoever wants to
+  ///   be one makes it again.
+  package func dismantle() throws(Errno) -> Bool {
+    let held = held.descriptor.rawValue
+    let directory = try site.directory()
+    guard try site.openLeaseDirectory().entries().allSatisfy(LeaseSite.isOfNobody) else {
+      return false
+    }
+    isDeclared.store(false, ordering: .relaxed)
+    do throws(Errno) {
+      try removeFile(stagingPlace.name, at: stagingPlace.directory)
+      try removeFile(LeaseSite.cleanMark, at: held)
+    } catch {
+      // Taken away: then whoever did so has the lease now.
+      guard error == .noSuchFile else { throw error }
+      return false
+    }
+    do throws(Errno) {
+      // If this is a successor's by now, and still empty, it finds that it was taken away.
+      try removeDirectory(LeaseSite.held, at: directory)
+      try removeNote(at: directory)
+      try removeDirectory(LeaseSite.lease, at: directory)
+      return true
+    } catch {
+      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
+      return false
+    }
+  }
+
+  private func removeNote(at directory: Int32) throws(Errno) {
+    do throws(Errno) {
+      try removeFile(LeaseSite.taken, at: directory)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+    }
+  }
+
+  private func failingAsLost<Result>(_ body: () throws(Errno) -> Result) throws -> Result {
+    do throws(Errno) {
+      return try body()
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      throw lost()
+    }
+  }
+}
+
+extension LeaseSite {
+  /// Whether an entry of `lease/` says nothing of anybody who is or was here.
+  fileprivate static func isOfNobody(_ entry: FileDescriptor.Entry) -> Bool {
+    [held, taken].contains(lease + "/" + entry.name.text)
+  }
+}

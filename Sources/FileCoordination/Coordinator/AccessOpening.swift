@@ -1,0 +1,146 @@
+import AppGroup
+import SystemCalls
+
+/// Begins a coordinated access: presenters are asked before anything is held, so that they can
+/// coordinate themselves while they answer; then the items are acquired in one canonical order, so
+/// that two accesses to several items never wait for each other; then the private copies are made.
+final class AccessOpening: SteppedWork {
+  /// How the access is made.
+  struct Terms: Sendable {
+    let client: PresenterClient
+    let purpose: String
+    let term: Duration
+    let patience: Patience
+    let durability: Durability
+    /// Paths whose presenters have been asked already.
+    var prepared: Set<String> = []
+  }
+
+  /// One location of the access, and which requests it serves.
+  private struct Item {
+    let location: ItemLocation
+    let demand: ItemDemand
+    var requests: [Int]
+  }
+
+  private let requests: [AccessRequest]
+  private let terms: Terms
+  private var items: [Item]?
+  private var conversation: PresenterConversation?
+  private var acquired: [ItemAccess] = []
+  private var current: ItemAcquisition?
+
+  var latch: WakeLatch? { current?.latch }
+
+  init(_ requests: [AccessRequest], _ terms: Terms) {
+    self.requests = requests
+    self.terms = terms
+  }
+
+  func step() throws -> Progress<AccessSession> {
+    do {
+      let items = try self.items ?? prepare()
+      while acquired.count < items.count {
+        let item = items[acquired.count]
+        let acquisition =
+          current
+          ?? ItemAcquisition(
+            item.location, item.demand, purpose: terms.purpose, term: terms.term,
+            patience: terms.patience)
+        current = acquisition
+        switch try acquisition.step() {
+        case .wait(let deadline): return .wait(until: deadline)
+        case .done(let access):
+          acquired.append(access)
+          current = nil
+        }
+      }
+      let grants = try makeGrants(items)
+      return .done(
+        AccessSession(
+          grants: grants, conversation: conversation, durability: terms.durability))
+    } catch {
+      for access in acquired { access.end() }
+      conversation?.finish(published: [:])
+      throw error
+    }
+  }
+
+  private func prepare() throws -> [Item] {
+    var items: [ItemLocation: Item] = [:]
+    var demands: [PresenterDemand] = []
+    for (index, request) in requests.enumerated() {
+      let demand = request.demand
+      let location = try ItemLocation.resolve(request.path, followingLink: demand.followsLink)
+      if let presenterDemand = request.presenterDemand(at: location),
+        !terms.prepared.contains(location.path)
+      {
+        demands.append(presenterDemand)
+      }
+      let known = items[location]
+      // Whoever writes an item has the right to read it, too.
+      let stronger = known.map { $0.demand.kind == .reading ? demand : $0.demand } ?? demand
+      items[location] = Item(
+        location: location, demand: stronger, requests: (known?.requests ?? []) + [index])
+    }
+    if !demands.isEmpty {
+      conversation = try PresenterConversation.begin(
+        demands, for: terms.client, until: terms.patience.deadline)
+    }
+    let ordered = items.values.sorted { $0.location.path < $1.location.path }
+    self.items = ordered
+    return ordered
+  }
+
+  private func makeGrants(_ items: [Item]) throws -> [AccessSession.Grant] {
+    var grants: [AccessSession.Grant?] = requests.map { _ in nil }
+    for (item, access) in zip(items, acquired) {
+      let copy = try makeCopy(access)
+      for (position, index) in item.requests.enumerated() {
+        let request = requests[index]
+        let isFirst = position == 0
+        let snapshot = request.wantsSnapshot ? try Snapshot(of: access, check: check(access)) : nil
+        grants[index] = AccessSession.Grant(
+          path: path(for: request, at: item.location, access, snapshot), access: isFirst ? access : nil,
+          copy: isFirst ? copy : nil, snapshot: snapshot)
+      }
+      // Others may change the item while the copy is read.
+      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end() }
+    }
+    return grants.compactMap { $0 }
+  }
+
+  private func makeCopy(_ access: ItemAccess) throws -> StagedCopy? {
+    guard let claim = access.claim, case .copying(let copying) = access.demand.kind else {
+      return nil
+    }
+    let path = access.location.path
+    return try reporting("copy the item", path: path) {
+      try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
+    }
+  }
+
+  // A copy may take longer than its caller wants to wait, and be given up.
+  private func check(_ access: ItemAccess) -> () throws -> Void {
+    let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
+    return {
+      try patience.check(action, path: path)
+      guard patience.isOver else { return }
+      throw FileCoordinationError(
+        .timedOut, action, path: path, reason: "the deadline passed while it was copied",
+        remedy: "try again with a later deadline")
+    }
+  }
+
+  private func path(
+    for request: AccessRequest, at asked: ItemLocation, _ access: ItemAccess, _ snapshot: Snapshot?
+  ) -> String {
+    if let snapshot { return snapshot.path }
+    if !request.isReading, let claim = access.claim, case .copying = access.demand.kind {
+      return claim.copyPath
+    }
+    // Moved while it was waited for.
+    let isMoved = access.location != asked
+    return request.wantsRealPath || isMoved ? access.location.path : request.path
+  }
+}

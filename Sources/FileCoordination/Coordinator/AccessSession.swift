@@ -1,0 +1,127 @@
+import AppGroup
+import SystemCalls
+
+/// A coordinated access that has begun: what is held for each of its items, and what has to be said
+/// when it ends.
+final class AccessSession: Sendable {
+  /// One item of the access.
+  struct Grant: Sendable {
+    /// Where the accessor finds the item.
+    let path: String
+    /// Nil for an item that another grant of the same access covers.
+    let access: ItemAccess?
+    let copy: StagedCopy?
+    let snapshot: Snapshot?
+  }
+
+  let grants: [Grant]
+  private let conversation: PresenterConversation?
+  private let durability: Durability
+
+  init(grants: [Grant], conversation: PresenterConversation?, durability: Durability) {
+    self.grants = grants
+    self.conversation = conversation
+    self.durability = durability
+  }
+
+  /// Ends the access without publishing anything.
+  func abandon() {
+    for grant in grants {
+      grant.access?.end()
+      grant.snapshot?.remove()
+    }
+    conversation?.finish(published: [:])
+  }
+
+  /// Ends the access and publishes what its accessor left.
+  func closing(until deadline: ContinuousClock.Instant) -> AccessClosing {
+    AccessClosing(
+      grants, durability: durability, conversation: conversation, until: deadline)
+  }
+}
+
+/// Publishes the items of an access one after the other.
+///
+/// What lies deeper comes first: a directory's copy is published with what was published in it.
+final class AccessClosing: SteppedWork {
+  private var remaining: [AccessSession.Grant]
+  private var current: ItemPublication?
+  private var published: [String: FileStatus?] = [:]
+  private let durability: Durability
+  private let conversation: PresenterConversation?
+  private let deadline: ContinuousClock.Instant
+  private var isReadingOver = false
+
+  var latch: WakeLatch? { current?.latch }
+
+  init(
+    _ grants: [AccessSession.Grant], durability: Durability, conversation: PresenterConversation?,
+    until deadline: ContinuousClock.Instant
+  ) {
+    remaining = grants.sorted { ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "") }
+    self.durability = durability
+    self.conversation = conversation
+    self.deadline = deadline
+  }
+
+  func step() throws -> Progress<Void> {
+    do {
+      try endReading()
+      while let grant = remaining.last {
+        guard let publication = current ?? publication(of: grant) else {
+          remaining.removeLast()
+          try endInPlace(grant)
+          continue
+        }
+        current = publication
+        switch try publication.step() {
+        case .wait(let deadline): return .wait(until: deadline)
+        case .done(let result):
+          note(result, at: grant)
+          current = nil
+          remaining.removeLast()
+        }
+      }
+      conversation?.finish(published: published)
+      return .done(())
+    } catch {
+      giveUp()
+      throw error
+    }
+  }
+
+  // Our own readers must not be in the way of our own writers.
+  private func endReading() throws {
+    guard !isReadingOver else { return }
+    isReadingOver = true
+    for grant in remaining where grant.access?.claim == nil {
+      grant.snapshot?.remove()
+      try grant.access?.endReading()
+    }
+  }
+
+  private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
+    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
+      return nil
+    }
+    return ItemPublication(access, claim, copy, durability: durability, deadline: deadline)
+  }
+
+  private func endInPlace(_ grant: AccessSession.Grant) throws {
+    guard let access = grant.access, let claim = access.claim else { return }
+    let isStanding = try claim.isStanding()
+    let error = isStanding ? nil : claim.overtaken()
+    access.end()
+    if let error, access.demand.kind == .inPlace { throw error }
+  }
+
+  private func note(_ result: Published, at grant: AccessSession.Grant) {
+    guard result.change != .none, let path = grant.access?.location.path else { return }
+    published[path] = .some(result.status)
+  }
+
+  private func giveUp() {
+    for grant in remaining { grant.access?.end() }
+    conversation?.finish(published: published)
+  }
+}

@@ -1,0 +1,156 @@
+public import FoundationEssentials
+
+/// The forms that block the calling thread. Each has a counterpart for tasks, which blocks nothing.
+extension FileCoordinator {
+  /// Reads an item while nobody publishes it.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist.
+  ///   - options: how it is to be read.
+  ///   - deadline: until when to wait for others; by default `standardWait` from now. One in the past
+  ///     means: only if nobody is in the way.
+  ///   - accessor: gets where the item is: as given, or its new place if it was moved meanwhile.
+  /// - Returns: what the accessor returns.
+  /// - Throws: what the accessor throws; what a presenter signalled that was to save its changes;
+  ///   `FileCoordinationError`: `timedOut` naming who is in the way, `cancelled`, `overtaken` for a
+  ///   directory that was replaced meanwhile, `directoryMissing`, or what the file system refuses.
+  /// - Complexity: about ten system calls, and one for each directory above.
+  public func coordinate<Result>(
+    readingItemAt url: URL, options: ReadingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, byAccessor accessor: (URL) throws -> Result
+  ) throws -> Result {
+    try access([.init(url, .reading(options))], until: deadline, term: Self.standardTerm) {
+      try accessor($0[0])
+    }
+  }
+
+  /// Changes an item while nobody else does.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist, but the directory that it is in has to. A symbolic
+  ///     link means what it points to, unless it is to be deleted or moved.
+  ///   - options: what is to be done with it; one at a time.
+  ///   - deadline: until when to wait for others; by default `standardWait` from now. What is to be
+  ///     published at the end is waited for at least so long, whatever the accessor took.
+  ///   - term: how long the accessor may take before others may take its access away.
+  ///   - accessor: gets where to write: a private copy of the item with its name, or the item itself
+  ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
+  ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
+  /// - Returns: what the accessor returns, when its change is visible to all.
+  /// - Throws: what the accessor throws; what a presenter signalled; `FileCoordinationError`:
+  ///   `timedOut` naming who is in the way, `cancelled`, `overtaken` naming who took the access away,
+  ///   `conflict` for a directory in which others changed the same entry, `directoryMissing`,
+  ///   `notAnItem`, or what the file system refuses. Nothing is published then.
+  /// - Complexity: a copy of the item (without reading it, where the file system can share content),
+  ///   some sixty system calls, and one rename.
+  public func coordinate<Result>(
+    writingItemAt url: URL, options: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (URL) throws -> Result
+  ) throws -> Result {
+    try access([.init(url, .writing(options))], until: deadline, term: term) {
+      try accessor($0[0])
+    }
+  }
+
+  /// Reads one item and changes another; see the forms for one item. Two such calls never wait for
+  /// each other in a circle.
+  ///
+  /// - Throws: as those. When the second of several items cannot be published any more, the first one
+  ///   has been.
+  public func coordinate<Result>(
+    readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
+    writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (_ readingURL: URL, _ writingURL: URL) throws -> Result
+  ) throws -> Result {
+    let requests = [
+      AccessRequest(readingURL, .reading(readingOptions)),
+      AccessRequest(writingURL, .writing(writingOptions)),
+    ]
+    return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
+  }
+
+  /// Changes two items; see the form for one.
+  public func coordinate<Result>(
+    writingItemAt url1: URL, options options1: WritingOptions = [],
+    writingItemAt url2: URL, options options2: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (_ url1: URL, _ url2: URL) throws -> Result
+  ) throws -> Result {
+    let requests = [
+      AccessRequest(url1, .writing(options1)), AccessRequest(url2, .writing(options2)),
+    ]
+    return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
+  }
+
+  /// Runs a program's work while the item itself is kept from others: for what cannot work on a copy.
+  ///
+  /// Nothing is published at the end, for what was changed in place is visible at once, half changes
+  /// too; and one that was overtaken cannot be kept from going on, only told.
+  package func coordinate<Result>(
+    lockingItemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?,
+    term: Duration, byAccessor accessor: (URL) throws -> Result
+  ) throws -> Result {
+    try access([.init(url, .locking(isShared: isShared))], until: deadline, term: term) {
+      try accessor($0[0])
+    }
+  }
+}
+
+/// The forms for tasks. The accessor may suspend; everything that blocks runs elsewhere.
+extension FileCoordinator {
+  /// Reads an item while nobody publishes it; see the form without `async`. Cancelling the task ends
+  /// the wait with `CancellationError`.
+  public func coordinate<Result: Sendable>(
+    readingItemAt url: URL, options: ReadingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil,
+    byAccessor accessor: @Sendable (URL) async throws -> Result
+  ) async throws -> Result {
+    try await access([.init(url, .reading(options))], until: deadline, term: Self.standardTerm) {
+      try await accessor($0[0])
+    }
+  }
+
+  /// Changes an item while nobody else does; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    writingItemAt url: URL, options: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (URL) async throws -> Result
+  ) async throws -> Result {
+    try await access([.init(url, .writing(options))], until: deadline, term: term) {
+      try await accessor($0[0])
+    }
+  }
+
+  /// Reads one item and changes another; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
+    writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (_ readingURL: URL, _ writingURL: URL) async throws -> Result
+  ) async throws -> Result {
+    let requests = [
+      AccessRequest(readingURL, .reading(readingOptions)),
+      AccessRequest(writingURL, .writing(writingOptions)),
+    ]
+    return try await access(requests, until: deadline, term: term) {
+      try await accessor($0[0], $0[1])
+    }
+  }
+
+  /// Changes two items; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    writingItemAt url1: URL, options options1: WritingOptions = [],
+    writingItemAt url2: URL, options options2: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (_ url1: URL, _ url2: URL) async throws -> Result
+  ) async throws -> Result {
+    let requests = [
+      AccessRequest(url1, .writing(options1)), AccessRequest(url2, .writing(options2)),
+    ]
+    return try await access(requests, until: deadline, term: term) {
+      try await accessor($0[0], $0[1])
+    }
+  }
+}

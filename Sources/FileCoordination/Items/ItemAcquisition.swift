@@ -1,0 +1,230 @@
+import AppGroup
+import SystemCalls
+
+/// Access to one item, attempt after attempt, until it is there or the deadline has passed.
+///
+/// ```
+/// reader                               writer                               publisher
+/// flock LOCK_SH on the item            under the lease: nobody in the way?  flock LOCK_EX on the item
+/// somebody publishes, or works         then a claim of its own                (its readers are waited for)
+///   on it in place? wait               somebody has the contents of a       under the lease: claim still
+/// somebody has the contents of a         directory above? give way, wait      there? one rename
+///   directory above? give way, wait    covers contents, or in place: wait   claim and site removed
+///                                        for those who are there
+/// ```
+///
+/// Of two that exclude each other each announces itself before it looks for the other.
+final class ItemAcquisition: SteppedWork {
+  private let demand: ItemDemand
+  private let purpose: String
+  private let term: Duration
+  private let patience: Patience
+
+  private var location: ItemLocation
+  private let ownLatch = WakeLatch()
+  private var request: (lease: LeaseRequest, site: ItemSite)?
+  private var others = Others()
+  private var containing = Containing()
+  private var contents: ContentsWait?
+  private var readers = ReadersWait()
+  private var moved: MovedItem?
+  /// What is held so far; the next step goes on from there.
+  private var claim: Claim?
+
+  var latch: WakeLatch? { request?.lease.latch ?? ownLatch }
+
+  init(
+    _ location: ItemLocation, _ demand: ItemDemand, purpose: String, term: Duration,
+    patience: Patience
+  ) {
+    self.location = location
+    self.demand = demand
+    self.purpose = purpose
+    self.term = term
+    self.patience = patience
+  }
+
+  func step() throws -> Progress<ItemAccess> {
+    let given = location.path
+    do {
+      return try reporting(demand.action, path: given) {
+        while true {
+          try patience.check(demand.action, path: given)
+          switch try attempt() {
+          case .access(let access): return .done(access)
+          case .again: continue
+          case .wait(let deadline): return .wait(until: deadline)
+          }
+        }
+      }
+    } catch {
+      giveUpClaim()
+      throw error
+    }
+  }
+
+  private enum Attempt {
+    case access(ItemAccess)
+    case again
+    case wait(until: ContinuousClock.Instant)
+  }
+
+  private func attempt() throws -> Attempt {
+    try followMove()
+    if demand.kind == .reading { return try attemptReading() }
+    guard let claim else { return try attemptClaim() }
+    return try attemptHolding(claim)
+  }
+
+  // MARK: Readers
+
+  private func attemptReading() throws -> Attempt {
+    let lock = try ItemLock.open(location)
+    let isShared = try lock?.tryLock(.shared) ?? false
+    if let site = try siteForReading() {
+      let finding = try others.look(at: site, purpose: purpose) {
+        // Whoever has the item locked may not have said yet that it publishes.
+        $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
+      }
+      // One that is stopped or dead is passed by: what it has not published nobody sees.
+      if case .present(let name) = finding { return try wait(for: name) { others.watch($0) } }
+    }
+    if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
+      return try wait(for: name, at: directory) { containing.watch($0) }
+    }
+    // Replaced between opening and locking. Otherwise whoever has it locked is none of us.
+    if let lock, try !lock.isAt(location) { return .again }
+    return .access(ItemAccess(location, demand, reading: isShared ? lock : nil))
+  }
+
+  private func siteForReading() throws -> ItemSite? {
+    do {
+      return try ItemSite.open(location)
+    } catch let error as Errno where error == .accessDenied || error == .notDirectory {
+      // Its owner's changes are published in one step all the same.
+      return nil
+    }
+  }
+
+  // MARK: Writers
+
+  private func attemptClaim() throws -> Attempt {
+    do {
+      let (request, site) = try self.request ?? makeRequest()
+      self.request = (request, site)
+      switch try request.attempt() {
+      case .wait(let deadline): return .wait(until: min(deadline, patience.nextLook))
+      case .acquired(let lease):
+        self.request = nil
+        return try claim(at: site, under: lease)
+      }
+    } catch let error as Errno where error == .staleHandle {
+      // Whoever left last has just removed the site.
+      request = nil
+      return patience.isOver ? try timedOut(nil) : .again
+    }
+  }
+
+  private func makeRequest() throws -> (LeaseRequest, ItemSite) {
+    let site = try ItemSite.openOrMake(location)
+    let request = LeaseRequest(
+      site: site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: patience.deadline)
+    return (request, site)
+  }
+
+  private func claim(at site: ItemSite, under lease: Lease) throws -> Attempt {
+    try withExtendedLifetime(lease) {
+      guard let kind = demand.claimKind else { preconditionFailure("readers make no claim") }
+      do {
+        let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
+        switch finding {
+        case .present(let name): return try wait(for: name) { others.watch($0) }
+        case .removable(let name, let isAlive):
+          try site.takeAway(name, isAlive: isAlive, under: lease)
+          return .again
+        case .nobody:
+          let name = ClaimName(
+            kind: kind, coversContents: demand.coversContents,
+            declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
+          claim = try Claim.make(name, at: site, under: lease)
+          return .again
+        }
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        return .again
+      }
+    }
+  }
+
+  private func attemptHolding(_ claim: Claim) throws -> Attempt {
+    guard try claim.site.isAtItsPlace() else {
+      // The directory was replaced while the claim was made: nobody looks for it there any more, and
+      // nobody would see what is published there.
+      giveUpClaim()
+      return .again
+    }
+    if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
+      // Whoever has the directory waits for us, unless we give way.
+      giveUpClaim()
+      return try wait(for: name, at: directory) { containing.watch($0) }
+    }
+    if demand.coversContents, let waiting = try waitForContents() { return waiting }
+    guard demand.kind == .inPlace else {
+      return .access(ItemAccess(location, demand, claim: claim))
+    }
+    switch try readers.look(at: location) {
+    case .over(let lock):
+      return .access(ItemAccess(location, demand, claim: claim, lock: lock))
+    case .present(let lock):
+      guard !patience.isOver else { return try timedOut(lock.holder(), "is reading it") }
+      return readers.watch(ownLatch) ? .wait(until: patience.nextLook) : .again
+    }
+  }
+
+  private func waitForContents() throws -> Attempt? {
+    guard try location.status()?.kind == .directory else { return nil }
+    var waiting = contents ?? ContentsWait(location, purpose: purpose)
+    defer { contents = waiting }
+    guard let obstacle = try waiting.look() else { return nil }
+    guard !patience.isOver else { return try timedOut(obstacle.holder, "works on \(obstacle.path)") }
+    return waiting.watch(ownLatch) ? .wait(until: patience.nextLook) : .again
+  }
+
+  // MARK: Waiting
+
+  private func wait(
+    for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
+  ) throws -> Attempt {
+    if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
+    if patience.isOver {
+      let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
+      return try timedOut(name.holder, what)
+    }
+    return watch(ownLatch) ? .wait(until: patience.nextLook) : .again
+  }
+
+  private func timedOut(
+    _ holder: LeaseHolder?, _ what: String = "has access to it"
+  ) throws -> Attempt {
+    throw FileCoordinationError.timedOut(
+      demand.action, path: location.path, holder: holder, has: what)
+  }
+
+  private func followMove() throws {
+    guard let moved else { return }
+    guard let place = try moved.newPlace(of: location) else { return }
+    giveUpClaim()
+    location = place
+    self.moved = try MovedItem(place)
+    others = Others()
+    containing = Containing()
+    contents = nil
+    readers = ReadersWait()
+    request = nil
+  }
+
+  private func giveUpClaim() {
+    guard let claim else { return }
+    self.claim = nil
+    claim.end()
+  }
+}

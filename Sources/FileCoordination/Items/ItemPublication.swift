@@ -1,0 +1,222 @@
+import AppGroup
+import SystemCalls
+
+/// Publishes what an accessor left in its private copy, in one step, and ends the claim; attempt after
+/// attempt, as long as readers or others are in the way.
+///
+/// Under the site's lease nobody can take the claim away: it is still there, or nothing is published.
+final class ItemPublication: SteppedWork {
+  private let access: ItemAccess
+  private let claim: Claim
+  private let copy: StagedCopy
+  private let durability: Durability
+  private let purpose: String
+  private let deadline: ContinuousClock.Instant
+
+  private let ownLatch = WakeLatch()
+  private var change: StagedCopy.Change?
+  private var contents: ContentsWait?
+  private var readers = ReadersWait()
+  private var others = Others()
+  private var request: LeaseRequest?
+  private var isMerged = false
+  /// Whether the copy has left the claim, and shares the lease's fate.
+  private var isInLease = false
+
+  var latch: WakeLatch? { request?.latch ?? ownLatch }
+
+  private var location: ItemLocation { access.location }
+
+  init(
+    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, durability: Durability,
+    deadline: ContinuousClock.Instant
+  ) {
+    self.access = access
+    self.claim = claim
+    self.copy = copy
+    self.durability = durability
+    self.deadline = deadline
+    purpose = claim.name.purpose
+  }
+
+  /// - Returns: what is at the item's place now; nil for nothing.
+  func step() throws -> Progress<Published> {
+    do {
+      return try reporting("publish the item", path: location.path) {
+        while true {
+          switch try attempt() {
+          case .done(let published): return .done(published)
+          case .again: continue
+          case .wait: return .wait(until: min(deadline, .now + Patience.interval))
+          }
+        }
+      }
+    } catch {
+      claim.end()
+      throw error
+    }
+  }
+
+  private enum Attempt {
+    case done(Published)
+    case again
+    case wait
+  }
+
+  private func attempt() throws -> Attempt {
+    let change = try self.change ?? copy.change(in: claim)
+    self.change = change
+    guard change != .none else {
+      // Nothing to publish, so nothing that could be lost.
+      let isStanding = try claim.isStanding()
+      let error = isStanding ? nil : claim.overtaken()
+      claim.end()
+      if let error { throw error }
+      return .done(Published(change: .none, status: nil))
+    }
+    if try isOfDirectory(change), let waiting = try prepareDirectory() { return waiting }
+    if durability == .durable { try synchronizeCopy(change) }
+    switch try readers.look(at: location) {
+    case .present(let lock):
+      // New readers wait from now on, so that there is an end to them.
+      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      return try wait(lock.holder(), "is reading it") { readers.watch($0) }
+    case .over:
+      // Who was to be waited for is gone, and `readers` keeps new ones out.
+      return try publish(change)
+    }
+  }
+
+  private func isOfDirectory(_ change: StagedCopy.Change) throws -> Bool {
+    if case .replaced(let status) = change, status.kind == .directory { return true }
+    return try location.status()?.kind == .directory
+  }
+
+  // While a directory is replaced by another nobody may be in the middle of changing something in it:
+  // it would be changed in the old one.
+  private func prepareDirectory() throws -> Attempt? {
+    try claim.become(.publishing, coversContents: true)
+    var waiting = contents ?? ContentsWait(location, purpose: purpose)
+    defer { contents = waiting }
+    if let obstacle = try waiting.look() {
+      return try wait(obstacle.holder, "works on \(obstacle.path)") { waiting.watch($0) }
+    }
+    if !isMerged, case .replaced = change {
+      try copy.merge(from: location, in: claim)
+      isMerged = true
+    }
+    return nil
+  }
+
+  private func publish(_ change: StagedCopy.Change) throws -> Attempt {
+    let outcome: Result
+    do {
+      outcome = try publishUnderLease(change)
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      request = nil
+      // Stopped in the middle of it. What had not left the claim is still there, or the claim is gone.
+      guard isInLease else { return .again }
+      throw FileCoordinationError.overtaken(
+        "publish the item", path: location.path, by: error.holder)
+    } catch let error as Errno where error == .staleHandle {
+      throw claim.overtaken()
+    }
+    switch outcome {
+    case .later(let attempt): return attempt
+    case .published(let published, let isSiteLeft):
+      // Not under the lease: there may be much to remove.
+      if isSiteLeft {
+        claim.end()
+        claim.removeSiteIfUnused()
+      }
+      return .done(published)
+    }
+  }
+
+  private enum Result {
+    case later(Attempt)
+    case published(Published, isSiteLeft: Bool)
+  }
+
+  private func publishUnderLease(_ change: StagedCopy.Change) throws -> Result {
+    let request =
+      self.request
+      ?? LeaseRequest(
+        site: claim.site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: deadline)
+    self.request = request
+    guard case .acquired(let lease) = try request.attempt() else { return .later(.wait) }
+    self.request = nil
+    return try withExtendedLifetime(lease) {
+      guard try claim.isStanding() else { throw claim.overtaken() }
+      if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
+      try moveIn(change, under: lease)
+      // What was locked is the old item, which is to be removed.
+      readers = ReadersWait()
+      let published = Published(change: change, status: try location.status())
+      if durability == .durable { try synchronizeDirectories(lease) }
+      guard try claim.removeIfEmpty() else { return .published(published, isSiteLeft: true) }
+      let removal = try claim.site.removeIfUnused(under: lease)
+      return .published(published, isSiteLeft: removal == .trashLeft)
+    }
+  }
+
+  private func waitForSharers(under lease: Lease) throws -> Attempt? {
+    let kind = ClaimName.Kind.publishing
+    switch try others.look(at: claim.site, purpose: purpose, { kind.excludes($0.kind) }) {
+    case .nobody: return nil
+    case .present(let name):
+      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      return try wait(name.holder, "shares it") { others.watch($0) }
+    case .removable(let name, let isAlive):
+      try claim.site.takeAway(name, isAlive: isAlive, under: lease)
+      return .again
+    }
+  }
+
+  private func moveIn(_ change: StagedCopy.Change, under lease: Lease) throws {
+    let item = claim.site.item
+    guard case .replaced(let status) = change else {
+      if let old = try lease.takeIn(item) { try lease.discard(old) }
+      return
+    }
+    let copies = try claim.openCopies()
+    guard let entry = try lease.takeIn(location.name, at: copies.rawValue) else {
+      throw Errno.noSuchFile
+    }
+    isInLease = true
+    let old = try location.status()
+    // For files the rename of an atomic save: file systems then write the content first, so that a
+    // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
+    let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
+    try lease.moveOut(
+      entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+  }
+
+  private func synchronizeCopy(_ change: StagedCopy.Change) throws {
+    guard case .replaced(let status) = change else { return }
+    let copies = try claim.openCopies()
+    try ItemSynchronization.run(FileName(location.name), status, at: copies.rawValue)
+  }
+
+  private func synchronizeDirectories(_ lease: Lease) throws {
+    try FileDescriptor.open(location.parent + "/", [.readOnly, .directory]).synchronize()
+    try lease.held.descriptor.synchronize()
+  }
+
+  private func wait(
+    _ holder: LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
+  ) throws -> Attempt {
+    guard ContinuousClock.now < deadline else {
+      throw FileCoordinationError.timedOut(
+        "publish the item", path: location.path, holder: holder, has: what)
+    }
+    return watch(ownLatch) ? .wait : .again
+  }
+}
+
+/// What a publication has done.
+struct Published: Sendable {
+  let change: StagedCopy.Change
+  /// What is at the item's place now; nil for nothing.
+  let status: FileStatus?
+}

@@ -1,0 +1,160 @@
+import AppGroup
+import SystemCalls
+
+/// The hidden directory beside an item while somebody coordinates it: there is one as long as there
+/// is something in it, and none beside an item that nobody coordinates.
+///
+/// ```
+/// <directory>/<name>                              the item; published in one rename
+/// <directory>/.coordination-<name>/               made by who comes first, removed by who leaves last
+///   lease/                                        held for moments only: while claims are looked at
+///                                                 and made, and while an item is published
+///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
+///                                                 locked, and the private copy is inside
+///   overtaken-<nonce>-<declaration>/              a claim that was taken away, and by whom
+///   trash-<nonce>/                                what somebody is about to remove
+/// ```
+///
+/// What a crash leaves is unlocked, so that whoever comes next knows it and removes it.
+final class ItemSite: Sendable {
+  let location: ItemLocation
+  let lease: LeaseSite
+  let access: ContainerAccess
+  private let directory: SharedDescriptor
+
+  static let prefix = ".coordination-"
+  static let trashPrefix = "trash-"
+  /// Where the item is, seen from the site.
+  var item: String { "../" + location.name }
+
+  var descriptor: Int32 { directory.descriptor.rawValue }
+
+  private init(_ location: ItemLocation, _ directory: SharedDescriptor, _ access: ContainerAccess) {
+    self.location = location
+    self.directory = directory
+    self.access = access
+    lease = LeaseSite(
+      directory: directory, home: ItemHome(site: directory, access: access), path: location.path)
+  }
+
+  /// The name of an item's site: recognisable for people as long as it fits.
+  static func name(of item: String) -> String {
+    let name = prefix + item
+    guard name.utf8.count > 255 else { return name }
+    return prefix + SHA256.hexDigest(of: Array(item.utf8))
+  }
+
+  static func path(of location: ItemLocation) -> String {
+    location.parent + "/" + name(of: location.name)
+  }
+
+  /// Opens the site of an item that somebody coordinates.
+  ///
+  /// - Returns: nil when there is none.
+  /// - Throws: `unsafe`; what the kernel refuses.
+  static func open(_ location: ItemLocation) throws -> ItemSite? {
+    try open(path(of: location), location)
+  }
+
+  /// Opens the site at a path.
+  ///
+  /// - Parameter location: of its item, as far as its name tells.
+  static func open(_ path: String, _ location: ItemLocation) throws -> ItemSite? {
+    do {
+      let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      let status = try open.status()
+      let access = try check(status, location)
+      return ItemSite(location, SharedDescriptor(open), access)
+    } catch let error as Errno {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+  }
+
+  /// Opens the site, and makes it where it is missing.
+  ///
+  /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and two.
+  static func openOrMake(_ location: ItemLocation) throws -> ItemSite {
+    for _ in 0..<interruptionLimit {
+      if let site = try open(location) { return site }
+      let parent = try fileStatus(location.parent + "/", followingLinks: true)
+      let path = path(of: location)
+      try access(in: parent).makeDirectoryIfMissing(
+        path, at: Directory.current, staging: path + "-")
+    }
+    throw Errno.staleHandle
+  }
+
+  /// A directory whose group may write in it, and whose files are the group's, is a shared one.
+  private static func access(in parent: FileStatus) -> ContainerAccess {
+    parent.permissions & 0o2020 == 0o2020 ? .group : .owner
+  }
+
+  // In a directory that others may write to, somebody else may have made it, to be handed our copies.
+  private static func check(
+    _ status: FileStatus, _ location: ItemLocation
+  ) throws -> ContainerAccess {
+    let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
+    let isOurs = status.owner == Program.effectiveUser
+    if status.permissions & 0o007 == 0 {
+      if isOurs { return access }
+      if access == .group, Program.isMember(ofGroup: status.group) { return access }
+      // The superuser helps the owner of the directory.
+      let parent = try fileStatus(location.parent + "/", followingLinks: true)
+      if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
+    }
+    let path = path(of: location)
+    let mode = String(status.permissions, radix: 8)
+    throw FileCoordinationError(
+      .unsafe, "coordinate the item", path: location.path,
+      reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
+      remedy: "if nobody coordinates the item, rm -r '\(path)'")
+  }
+
+  /// Whether whoever comes for the item finds this site.
+  func isAtItsPlace() throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(Self.path(of: location)).isSameFile(as: directory.descriptor.status())
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      return false
+    }
+  }
+
+  /// All that is in the site now.
+  func entries() throws(Errno) -> [FileDescriptor.Entry] {
+    try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+  }
+}
+
+/// How things are made beside an item, and where strangers' things go.
+private struct ItemHome: LeaseHome {
+  let site: SharedDescriptor
+  let access: ContainerAccess
+
+  func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String?
+  ) throws(Errno) {
+    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
+  }
+
+  func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    try access.createFile(path, at: directory)
+  }
+
+  // A claim that was not finished, or an old item on its way out; whoever leaves the site removes it.
+  func setAside(_ name: FileName, at source: Int32) throws(Errno) {
+    try rename(
+      name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)
+  }
+
+  func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
+    try rename(
+      name + "/", at: source, to: ItemSite.trashPrefix + Nonce.next(),
+      at: site.descriptor.rawValue)
+  }
+
+  func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
+    Stamp(try file.status())
+  }
+}

@@ -1,0 +1,110 @@
+import AppGroup
+import SystemCalls
+
+/// The claims of others in one site, as one waiting access knows them.
+///
+/// A claim that was looked at stays open from look to look: closing it would wake everybody else who
+/// waits for its end.
+struct Others {
+  /// What a look found.
+  enum Finding {
+    case nobody
+    /// A living process that may be there.
+    case present(ClaimName)
+    /// A claim that may be taken away; its owner lives or not.
+    case removable(ClaimName, isAlive: Bool)
+  }
+
+  private var known: [ClaimName: SharedDescriptor] = [:]
+  private var watches: [ClaimName: Watch] = [:]
+  private var observed = Observed()
+
+  /// Looks for claims that exclude ours.
+  ///
+  /// - Parameters:
+  ///   - purpose: ours; whoever has the same is not in the way.
+  ///   - excludes: which claims are in the way.
+  mutating func look(
+    at site: ItemSite, purpose: String, now: ContinuousClock.Instant = .now,
+    _ excludes: (ClaimName) -> Bool
+  ) throws(Errno) -> Finding {
+    let names = try site.entries().compactMap { ClaimName($0.name) }
+      .filter { $0.purpose != purpose && excludes($0) }
+    known = known.filter { names.contains($0.key) }
+    watches = watches.filter { names.contains($0.key) }
+    var living: [ClaimName] = []
+    for name in names {
+      guard let claim = try open(name, at: site) else { continue }
+      // Locked by us now, and so by nobody else: its owner is dead.
+      if try claim.descriptor.tryLock(.exclusive) {
+        known[name] = nil
+        return .removable(name, isAlive: false)
+      }
+      living.append(name)
+    }
+    guard let first = living.first else { return .nobody }
+    let overdue = observed.overdue(among: living.map(\.declaration), now: now)
+    if let name = living.first(where: { $0.declaration == overdue }) {
+      return .removable(name, isAlive: true)
+    }
+    return .present(first)
+  }
+
+  private mutating func open(
+    _ name: ClaimName, at site: ItemSite
+  ) throws(Errno) -> SharedDescriptor? {
+    if let claim = known[name] { return claim }
+    do throws(Errno) {
+      let claim = SharedDescriptor(
+        try FileDescriptor.open(
+          name.text, at: site.descriptor, [.readOnly, .directory, .noFollow]))
+      known[name] = claim
+      return claim
+    } catch {
+      // It has ended this moment; or it is no directory, and nobody's claim.
+      guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
+      return nil
+    }
+  }
+
+  /// Watches for the end of what was found.
+  ///
+  /// - Returns: whether everything was watched already: then a wait is in order, else another look.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    var wasComplete = true
+    for (name, claim) in known where watches[name] == nil {
+      wasComplete = false
+      watches[name] = ChangeMonitor.shared.watchOpen(
+        claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+      ) { latch.raise() }
+    }
+    return wasComplete
+  }
+}
+
+extension ItemSite {
+  /// Takes a claim away, and the lease for it.
+  ///
+  /// - Returns: false when somebody has the lease this moment.
+  func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+    do {
+      let request = LeaseRequest(
+        site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
+      guard case .acquired(let lease) = try request.attempt() else { return false }
+      try withExtendedLifetime(lease) { try takeAway(name, isAlive: isAlive, under: lease) }
+      return true
+    } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+      return false
+    } catch let error as Errno where error == .staleHandle {
+      // Whoever left last has removed the site.
+      return true
+    }
+  }
+
+  /// Takes a claim away, in one step that fails for a holder of the lease that was itself overtaken.
+  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws {
+    guard let entry = try lease.takeIn(name.text) else { return }
+    guard isAlive else { return try lease.discard(entry) }
+    try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+  }
+}

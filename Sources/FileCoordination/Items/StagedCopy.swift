@@ -1,0 +1,113 @@
+import SystemCalls
+
+/// The private copy of an item in a claim: made when access was granted, looked at when the accessor
+/// has returned.
+struct StagedCopy: Sendable {
+  /// What the accessor left.
+  enum Change: Sendable, Equatable {
+    /// Everything is as it was.
+    case none
+    case replaced(FileStatus)
+    case removed
+  }
+
+  private let copying: ItemDemand.Copying
+  /// What the copy was when it was made; nil when there was none.
+  private let original: FileStatus?
+  private let trees: StagedTrees?
+
+  /// An item that changes while it is copied is copied again, but not for ever.
+  private static let attempts = 4
+
+  /// Makes the copy.
+  ///
+  /// - Parameter check: called in between; what it throws ends the copy.
+  static func make(
+    _ copying: ItemDemand.Copying, of location: ItemLocation, in claim: Claim,
+    check: () throws -> Void
+  ) throws -> StagedCopy {
+    let copies = try claim.openCopies()
+    guard copying != .nothing else {
+      return StagedCopy(copying: copying, original: nil, trees: nil)
+    }
+    for attempt in 1...attempts {
+      guard let before = try location.status() else {
+        return StagedCopy(copying: copying, original: nil, trees: nil)
+      }
+      guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
+        throw FileCoordinationError(
+          .notAnItem, "copy the item", path: location.path,
+          reason: "a \(before.kind) has no content that could be published",
+          remedy: "use it without coordination")
+      }
+      let trees = before.kind == .directory ? try StagedTrees(of: location) : nil
+      guard try copy(location, to: copies.rawValue, copying, check) else { continue }
+      let after = try location.status()
+      guard let copy = try status(in: claim) else { continue }
+      // A directory is compared when it is published.
+      let isSame = before.kind == .directory || after.map { $0.isUnchanged(since: before) } ?? false
+      guard isSame || attempt == attempts else {
+        try TreeRemoval().remove(FileName(location.name), at: copies.rawValue)
+        continue
+      }
+      return StagedCopy(
+        copying: copying, original: copy, trees: try trees?.withCopy(in: copies.rawValue))
+    }
+    return StagedCopy(copying: copying, original: nil, trees: nil)
+  }
+
+  private static func copy(
+    _ location: ItemLocation, to copies: Int32, _ copying: ItemDemand.Copying,
+    _ check: () throws -> Void
+  ) throws -> Bool {
+    let name = FileName(location.name)
+    let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    do {
+      try withoutActuallyEscaping(check) { check in
+        let copy = TreeCopy(
+          mode: copying == .names ? .link : .copy,
+          leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check)
+        _ = try copy.copy(name, at: parent.rawValue, to: name, at: copies)
+      }
+      return true
+    } catch let error as TreeError
+      where error.reason == .refused(.noSuchFile) && error.path == TreePath(name)
+    {
+      // Removed meanwhile.
+      return false
+    }
+  }
+
+  private static func status(in claim: Claim) throws(Errno) -> FileStatus? {
+    do throws(Errno) {
+      return try fileStatus(Claim.copies + "/" + claim.site.location.name, at: claim.descriptor)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+  }
+
+  /// What the accessor left.
+  func change(in claim: Claim) throws -> Change {
+    guard let now = try Self.status(in: claim) else {
+      return original == nil ? .none : .removed
+    }
+    guard let original else { return .replaced(now) }
+    guard now.kind == original.kind else { return .replaced(now) }
+    if let trees {
+      return try trees.isUnchanged(in: try claim.openCopies()) ? .none : .replaced(now)
+    }
+    return now.isUnchanged(since: original) ? .none : .replaced(now)
+  }
+
+  /// Whether what others did to the directory meanwhile has to be carried over before it is published.
+  var isMerged: Bool { trees != nil && copying == .content }
+
+  /// Carries over what others did to the directory since it was copied.
+  ///
+  /// - Throws: `conflict`.
+  func merge(from location: ItemLocation, in claim: Claim) throws {
+    guard isMerged, let trees else { return }
+    try trees.merge(from: location, to: try claim.openCopies())
+  }
+}

@@ -1,2 +1,0 @@
-/// Coordinates accesses to files among processes.
-public final class FileCoordinator: Sendable {}

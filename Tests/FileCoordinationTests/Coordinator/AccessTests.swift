@@ -1,0 +1,198 @@
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// What one accessor gets and what it leaves, in one process.
+@Suite("Coordinated access")
+struct AccessTests {
+  let directory: TemporaryDirectory
+  let coordinator = FileCoordinator()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func url(_ name: String) -> URL { URL(filePath: directory.path + "/" + name) }
+
+  private func names(_ path: String = "") throws -> [String] {
+    try FileDescriptor.open(directory.path + "/" + path, [.readOnly, .directory]).entries()
+      .map(\.name.text).sorted()
+  }
+
+  private func text(_ name: String) throws -> String {
+    try String(contentsOf: url(name), encoding: .utf8)
+  }
+
+  @Test("What the accessor leaves is published when it returns, and nothing is left beside it")
+  func published() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
+      #expect(copy.lastPathComponent == "a.txt")
+      #expect(try String(contentsOf: copy, encoding: .utf8) == "old")
+      try Data("new".utf8).write(to: copy)
+      #expect(try text("a.txt") == "old")
+      #expect(try names().count == 2)
+    }
+    #expect(try text("a.txt") == "new")
+    #expect(try names() == ["a.txt"], "\(directory.listing)")
+  }
+
+  @Test("An atomic save into the accessor's URL is published like a plain write")
+  func atomicSave() throws {
+    try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
+      try Data("new".utf8).write(to: copy, options: .atomic)
+    }
+    #expect(try text("a.txt") == "new")
+    #expect(try names() == ["a.txt"], "\(directory.listing)")
+  }
+
+  @Test("An accessor that throws publishes nothing and leaves nothing")
+  func thrown() throws {
+    struct Refused: Error {}
+    try Data("old".utf8).write(to: url("a.txt"))
+    #expect(throws: Refused.self) {
+      try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
+        try Data("new".utf8).write(to: copy)
+        throw Refused()
+      }
+    }
+    #expect(try text("a.txt") == "old")
+    #expect(try names() == ["a.txt"], "\(directory.listing)")
+  }
+
+  @Test("Removing the copy removes the item, with every option that has a copy")
+  func removed() throws {
+    for options in [WritingOptions.forDeleting, [], .forMerging] {
+      try Data("old".utf8).write(to: url("a.txt"))
+      try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
+        try FileManager.default.removeItem(at: copy)
+        #expect(try text("a.txt") == "old")
+      }
+      #expect(try names() == [], "\(directory.listing)")
+    }
+  }
+
+  @Test("To replace an item the accessor finds nothing")
+  func replacing() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .forReplacing) { copy in
+      #expect(!FileManager.default.fileExists(atPath: copy.path))
+      try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+    }
+    #expect(try names("a.txt") == [])
+    #expect(try names() == ["a.txt"], "\(directory.listing)")
+  }
+
+  @Test("A directory is published in one step, with what others did in it meanwhile")
+  func directoryItem() throws {
+    try FileManager.default.createDirectory(at: url("d"), withIntermediateDirectories: false)
+    try Data("1".utf8).write(to: url("d/one"))
+    try Data("2".utf8).write(to: url("d/two"))
+    try coordinator.coordinate(writingItemAt: url("d")) { copy in
+      try Data("new".utf8).write(to: copy.appending(path: "one"))
+      try Data("3".utf8).write(to: copy.appending(path: "three"))
+      // When another one, in its own time, changes what is in it.
+      try FileCoordinator().coordinate(writingItemAt: url("d/two")) {
+        try Data("changed".utf8).write(to: $0)
+      }
+    }
+    #expect(try names("d") == ["one", "three", "two"])
+    #expect(try text("d/one") == "new")
+    #expect(try text("d/two") == "changed")
+    #expect(try names() == ["d"], "\(directory.listing)")
+  }
+
+  @Test("Both changed the same entry of a directory: nothing is published, and it is named")
+  func conflict() throws {
+    try FileManager.default.createDirectory(at: url("d"), withIntermediateDirectories: false)
+    try Data("1".utf8).write(to: url("d/one"))
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: url("d")) { copy in
+        try Data("mine".utf8).write(to: copy.appending(path: "one"))
+        try FileCoordinator().coordinate(writingItemAt: url("d/one")) {
+          try Data("theirs".utf8).write(to: $0)
+        }
+      }
+    }
+    #expect(error?.code == .conflict)
+    #expect(error?.reason.contains("one") == true)
+    #expect(try text("d/one") == "theirs")
+    #expect(try names() == ["d"], "\(directory.listing)")
+  }
+
+  @Test("Who moves an item gets its real place, and says where it is now")
+  func moving() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .forMoving) { place in
+      #expect(place.path == url("a.txt").path)
+      try FileManager.default.moveItem(at: place, to: url("b.txt"))
+      coordinator.item(at: place, didMoveTo: url("b.txt"))
+    }
+    #expect(try names() == ["b.txt"], "\(directory.listing)")
+  }
+
+  @Test("A snapshot stays as it was and is gone afterwards")
+  func snapshot() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(readingItemAt: url("a.txt"), options: .forUploading) { copy in
+      try FileCoordinator().coordinate(writingItemAt: url("a.txt")) {
+        try Data("new".utf8).write(to: $0)
+      }
+      #expect(try String(contentsOf: copy, encoding: .utf8) == "old")
+    }
+    #expect(try text("a.txt") == "new")
+    #expect(try names() == ["a.txt"], "\(directory.listing)")
+  }
+
+  @Test("A reader finds the item where it is, and need not find any")
+  func reading() throws {
+    #expect(try coordinator.coordinate(readingItemAt: url("none")) { $0.path } == url("none").path)
+    try Data("old".utf8).write(to: url("a.txt"))
+    try FileManager.default.createSymbolicLink(at: url("link"), withDestinationURL: url("a.txt"))
+    let given = try coordinator.coordinate(readingItemAt: url("link")) { $0.lastPathComponent }
+    #expect(given == "link")
+    let real = try coordinator.coordinate(
+      readingItemAt: url("link"), options: .resolvesSymbolicLink
+    ) { $0.lastPathComponent }
+    #expect(real == "a.txt")
+    #expect(try names() == ["a.txt", "link"], "\(directory.listing)")
+  }
+
+  @Test("Read and write, of one item and of two, in one access")
+  func pairs() throws {
+    try Data("1".utf8).write(to: url("a"))
+    try coordinator.coordinate(readingItemAt: url("a"), writingItemAt: url("a")) { old, new in
+      try Data((try String(contentsOf: old, encoding: .utf8) + "2").utf8).write(to: new)
+    }
+    #expect(try text("a") == "12")
+    try coordinator.coordinate(writingItemAt: url("b"), writingItemAt: url("a")) { b, a in
+      try Data("b".utf8).write(to: b)
+      try Data("a".utf8).write(to: a)
+    }
+    #expect(try text("a") == "a")
+    #expect(try text("b") == "b")
+    #expect(try names() == ["a", "b"], "\(directory.listing)")
+  }
+
+  @Test("Tasks and intents")
+  func tasks() async throws {
+    let coordinator = coordinator
+    let intents = ["a", "b"].map { FileAccessIntent.writingIntent(with: url($0)) }
+    try await coordinator.coordinate(with: intents) {
+      for intent in intents {
+        await Task.yield()
+        try Data(intent.url.lastPathComponent.utf8).write(to: intent.url)
+      }
+    }
+    #expect(try text("a") + text("b") == "ab")
+    let all = try await coordinator.coordinate(readingItemAt: url("a")) { url in
+      await Task.yield()
+      return try String(contentsOf: url, encoding: .utf8)
+    }
+    #expect(all == "a")
+    #expect(try names() == ["a", "b"], "\(directory.listing)")
+  }
+}
