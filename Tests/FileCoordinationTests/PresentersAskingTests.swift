@@ -87,20 +87,19 @@ struct PresentersAskingTests {
   func coordinatesInside() throws {
     let inner = Mutex<[String]>([])
     let box = PresenterBox()
-    try scene.presenting(
-      "d/file",
-      meanwhile: { line in
-        guard line == "save" else { return }
-        do {
-          let own = try self.scene.ask(.writing(.content), "d/file", by: box.presenter)
-          try self.scene.shell("echo saved > d/file")
-          own.finish(published: [scene.path("d/file"): try fileStatus(scene.path("d/file"))])
-          inner.withLock { $0.append("saved") }
-        } catch {
-          inner.withLock { $0.append("\(error)") }
-        }
+    let scene = scene
+    let saving: @Sendable (String) -> Void = { line in
+      guard line == "save" else { return }
+      do {
+        let own = try scene.ask(.writing(.content), "d/file", by: box.presenter)
+        try scene.shell("echo saved > d/file")
+        own.finish(published: [scene.path("d/file"): try fileStatus(scene.path("d/file"))])
+        inner.withLock { $0.append("saved") }
+      } catch {
+        inner.withLock { $0.append("\(error)") }
       }
-    ) { presenter in
+    }
+    try scene.presenting("d/file", meanwhile: saving) { presenter in
       box.set(presenter)
       let reading = try scene.ask(.reading(savesChanges: true), "d/file")
       #expect(inner.withLock { $0 } == ["saved"])
@@ -166,7 +165,9 @@ struct PresentersAskingTests {
           try scene.wait(item, for: "appeared:after")
           try scene.wait(inside, for: "changed")
           try scene.wait(above, for: "appeared:after")
-          for (presenter, line) in [(item, "moved:e"), (inside, "moved:file"), (above, "moved:d:e")] {
+          for (presenter, line) in [
+            (item, "moved:e"), (inside, "moved:file"), (above, "moved:d:e"),
+          ] {
             #expect(presenter.heard.filter { $0.hasPrefix("moved:") } == [line])
           }
         }

@@ -107,7 +107,8 @@ struct PresentersDirectoryWatchingTests {
   @Test("says nothing of the names that coordination makes for itself")
   func ownNames() throws {
     try scene.presenting("d") { presenter in
-      try scene.shell("mkdir d/.coordination-x; echo > d/.coordination-x/y; rm -r d/.coordination-x")
+      try scene.shell(
+        "mkdir d/.coordination-x; echo > d/.coordination-x/y; rm -r d/.coordination-x")
       try scene.shell("echo > d/last")
       try scene.wait(presenter, for: "appeared:last")
       #expect(presenter.heard.allSatisfy { $0.hasSuffix(":last") })

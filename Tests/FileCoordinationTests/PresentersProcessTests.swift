@@ -166,7 +166,8 @@ struct PresentersProcessTests {
     let junk: [PropertyListValue] = [
       "text", 7, [],
       [
-        "a": 1, "b": ["coordinator": "x"], "c": ["coordinator": 3, "presenters": [:], "demands": []],
+        "a": 1, "b": ["coordinator": "x"],
+        "c": ["coordinator": 3, "presenters": [:], "demands": []],
         "d": ["coordinator": "dead", "presenters": ["x": "asked"], "demands": [["path": "/"]]],
         "e": ["coordinator": "dead", "presenters": [], "movedFrom": "a", "movedTo": "/b"],
       ],

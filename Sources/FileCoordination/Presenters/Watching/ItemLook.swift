@@ -100,11 +100,12 @@ struct ItemLook {
     _ status: FileStatus, _ news: [WatchSource: WatchNews], _ path: ItemPath,
     _ result: inout Result
   ) {
-    let own = news[.node(ItemTree.rootID)]?.own ?? []
-    let wasWritten = item?.tree == nil && own.contains(.modified)
-    guard item?.known.differs(from: status, wasWritten: wasWritten) ?? false else { return }
+    guard let known = item?.known else { return }
+    let events = news[.node(ItemTree.rootID)]?.own ?? []
     item?.known = EntryStatus(status)
-    result.notices.append(.changed)
+    if known.differs(from: status, after: events, writing: .modified) {
+      result.notices.append(.changed)
+    }
   }
 
   /// The path names nothing: the item is elsewhere, or gone.

@@ -40,7 +40,7 @@ struct ItemTree {
   }
 
   /// What one look has found, and what is left to do for it.
-  private struct Found {
+  struct Found {
     let root: ItemPath
     var notices: [PresenterNotice] = []
     var appeared: [Appeared] = []
@@ -65,12 +65,12 @@ struct ItemTree {
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
   /// Where each file was seen last: of a move, the new place may be told of before the old one.
-  private var places: [FileIdentity: Place] = [:]
+  var places: [FileIdentity: Place] = [:]
   /// News of directories that were not where they should be: they are being moved.
-  private var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
-  private var lastID = Self.rootID
+  var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
+  var lastID = Self.rootID
   private(set) var root: SharedDescriptor
-  private let hear: @Sendable (NodeID, WatchNews) -> Void
+  let hear: @Sendable (NodeID, WatchNews) -> Void
 
   /// Watches and lists the directory.
   ///
@@ -159,8 +159,10 @@ struct ItemTree {
       case (let old?, nil):
         vanish(old, Place(node: id, name: name), at: path.appending(name), &found)
       case (let old?, let now?):
-        let wasWritten = news.names[name]?.contains(.closedAfterWriting) ?? false
-        guard old.known.differs(from: now, wasWritten: wasWritten) else { continue }
+        let events = news.names[name] ?? []
+        guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
+          continue
+        }
         found.notices.append(.subitemChanged(path.appending(name)))
         update(old, name, in: id, to: now, &found)
       }
@@ -183,172 +185,5 @@ struct ItemTree {
     nodes[node]?.identity = now
     nodes[node]?.watch = nil
     found.waiting.append((node, .everything))
-  }
-
-  private mutating func vanish(
-    _ entry: Entry, _ place: Place, at path: ItemPath, _ found: inout Found
-  ) {
-    set(nil, at: place, insteadOf: entry)
-    let identity = FileIdentity(entry.known.status)
-    guard vanished[identity] != nil else {
-      vanished[identity] = Vanished(path: path, entry: entry)
-      return
-    }
-    // Another name of a file that is gone already, or the number of one given to the next.
-    if let node = entry.node { drop(node) }
-    found.notices.append(.subitemChanged(path))
-  }
-
-  /// Looks at the place where a file was that has appeared elsewhere.
-  private mutating func lookForOld(_ new: Appeared, _ found: inout Found) {
-    guard let place = places[FileIdentity(new.status)], let directory = open(place.node),
-      let entry = nodes[place.node]?.entries[place.name],
-      statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
-    else { return }
-    let path = path(of: place.node, from: found.root).appending(place.name)
-    vanish(entry, place, at: path, &found)
-  }
-
-  // MARK: What is new, and what is gone
-
-  private mutating func place(_ new: Appeared, _ found: inout Found) {
-    let place = path(of: new.node, from: found.root).appending(new.name)
-    let identity = FileIdentity(new.status)
-    var entry = Entry(known: EntryStatus(new.status))
-    if vanished[identity] == nil { lookForOld(new, &found) }
-    if let old = vanished[identity], isMoved(old, to: new, at: place) {
-      vanished[identity] = nil
-      found.notices.append(.subitemMoved(old.path, place))
-      entry.node = old.entry.node
-      if let node = entry.node {
-        nodes[node]?.parent = new.node
-        nodes[node]?.name = new.name
-      }
-    } else {
-      found.notices.append(.subitemAppeared(place))
-      if new.status.kind == .directory {
-        let node = makeNode(in: new.node, new.name, new.status)
-        entry.node = node
-        found.waiting.append((node, .everything))
-      }
-    }
-    set(entry, at: Place(node: new.node, name: new.name), insteadOf: nil)
-  }
-
-  // Of a directory that was removed nothing is left but its number, which a new one may have.
-  private func isMoved(_ old: Vanished, to new: Appeared, at place: ItemPath) -> Bool {
-    guard old.entry.known.isMoved(to: new.status), old.path != place else { return false }
-    guard let node = old.entry.node else { return true }
-    return nodes[node]?.watch != nil
-  }
-
-  private mutating func settle(isLast: Bool, _ found: inout Found) {
-    for (identity, gone) in vanished {
-      guard isLast || gone.isOld else {
-        vanished[identity]?.isOld = true
-        continue
-      }
-      vanished[identity] = nil
-      if let node = gone.entry.node { drop(node) }
-      found.notices.append(.subitemChanged(gone.path))
-    }
-  }
-
-  // MARK: Nodes
-
-  private mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
-    if let old { forget(FileIdentity(old.known.status), at: place) }
-    nodes[place.node]?.entries[place.name] = entry
-    if let entry { places[FileIdentity(entry.known.status)] = place }
-  }
-
-  private mutating func forget(_ identity: FileIdentity, at place: Place) {
-    // Of a file with several names, another may have been seen last.
-    if places[identity] == place { places[identity] = nil }
-  }
-
-  private mutating func makeNode(
-    in parent: NodeID, _ name: FileName, _ status: FileStatus
-  ) -> NodeID {
-    lastID += 1
-    nodes[lastID] = Node(parent: parent, name: name, identity: status)
-    return lastID
-  }
-
-  private mutating func drop(_ id: NodeID) {
-    var waiting = [id]
-    while let next = waiting.popLast() {
-      guard let node = nodes.removeValue(forKey: next) else { continue }
-      postponed[next] = nil
-      for (name, entry) in node.entries {
-        forget(FileIdentity(entry.known.status), at: Place(node: next, name: name))
-        if let node = entry.node { waiting.append(node) }
-      }
-    }
-  }
-
-  private mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
-    let hear = hear
-    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
-  }
-
-  private func list(_ directory: SharedDescriptor) -> [FileName] {
-    do throws(Errno) {
-      return try directory.descriptor.entries().map(\.name)
-    } catch {
-      // Removed in this moment: what was known of it is found to be gone, name by name.
-      return []
-    }
-  }
-
-  /// - Returns: nil when the directory is not where it should be, or may not be read.
-  private func open(_ id: NodeID) -> SharedDescriptor? {
-    guard let node = nodes[id] else { return nil }
-    let names = names(to: id).map(\.text)
-    let path = names.isEmpty ? "." : names.joined(separator: "/")
-    do throws(Errno) {
-      let directory = try FileDescriptor.openBeneath(
-        path, at: root.descriptor.rawValue, [.readOnly, .directory])
-      guard try directory.status().isSameFile(as: node.identity) else { return nil }
-      return SharedDescriptor(directory)
-    } catch {
-      return nil
-    }
-  }
-
-  private func names(to id: NodeID) -> [FileName] {
-    var names: [FileName] = []
-    var next = id
-    while let node = nodes[next], let parent = node.parent {
-      names.append(node.name)
-      next = parent
-    }
-    return names.reversed()
-  }
-
-  private func path(of id: NodeID, from root: ItemPath) -> ItemPath {
-    names(to: id).reduce(root) { $0.appending($1) }
-  }
-
-  /// Which directory knows of a path below, and by which name; nil when none does.
-  func place(of components: [FileName]) -> (node: NodeID, name: FileName)? {
-    guard let name = components.last else { return nil }
-    var id = Self.rootID
-    for component in components.dropLast() {
-      guard let next = nodes[id]?.entries[component]?.node else { return nil }
-      id = next
-    }
-    return (id, name)
-  }
-}
-
-/// Which file on which file system.
-struct FileIdentity: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
-
-  init(_ status: FileStatus) {
-    device = status.device
-    inode = status.inode
   }
 }
