@@ -192,10 +192,14 @@ struct PresentersAskingTests {
 
   @Test("links on the way to an item lead to it")
   func links() throws {
-    try scene.shell("ln -s d link")
-    try scene.presenting("link/file") { presenter in
-      try scene.ask(.writing(.content), "d/file").finish(published: [:])
-      #expect(presenter.heard == ["writer"])
+    try scene.shell("ln -s d link; ln -s ../link/file d/other; ln -s other d/another")
+    for name in ["link/file", "d/another", "d/../link/./file"] {
+      try scene.presenting(name) { presenter in
+        try scene.ask(.writing(.content), "d/file").finish(published: [:])
+        #expect(presenter.heard == ["writer"])
+        try scene.shell("echo others >> link/file")
+        try scene.wait(presenter, for: "changed")
+      }
     }
   }
 

@@ -198,6 +198,31 @@ struct PresentersProcessTests {
   }
 }
 
+@Suite("A presenter")
+struct PresentersWakeUpTests {
+  @Test("costs no wake-up for what happens beside its item and above it")
+  func beside() throws {
+    let scene = try PresenterScene()
+    try scene.shell("mkdir d; echo 1 > file")
+    let other = try Participant(scene.directory.path)
+    for name in ["d", "file"] { _ = try other.ask("present \(scene.path(name))") }
+    // The events of its own beginning are over when this one, which comes later, is told.
+    try scene.shell("echo > d/first")
+    try eventually("it hears") {
+      try other.ask("heard \(scene.path("d"))").contains("appeared:first")
+    }
+    let before = try #require(Int(try other.ask("wakeups -")))
+    try scene.shell("for i in $(seq 500); do echo > beside$i; mv beside$i ../beside; done")
+    try scene.shell("echo > d/last")
+    try eventually("it hears") {
+      try other.ask("heard \(scene.path("d"))").contains("appeared:last")
+    }
+    let after = try #require(Int(try other.ask("wakeups -")))
+    // Those of two writes in d, each a few events.
+    #expect(after - before < 20)
+  }
+}
+
 extension PresenterScene {
   var site: PresenterSite { PresenterSites.asking([ItemPath(directory.path)])[0] }
 
