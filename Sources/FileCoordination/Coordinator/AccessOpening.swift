@@ -29,12 +29,14 @@ final class AccessOpening: SteppedWork {
   private var conversation: PresenterConversation?
   private var acquired: [ItemAccess] = []
   private var current: ItemAcquisition?
+  private let waitsForNobody: Bool
 
   var latch: WakeLatch? { current?.latch }
 
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
     self.terms = terms
+    waitsForNobody = terms.patience.isOver
   }
 
   func step() throws -> Progress<AccessSession> {
@@ -101,7 +103,8 @@ final class AccessOpening: SteppedWork {
         let isFirst = position == 0
         let snapshot = request.wantsSnapshot ? try Snapshot(of: access, check: check(access)) : nil
         grants[index] = AccessSession.Grant(
-          path: path(for: request, at: item.location, access, snapshot), access: isFirst ? access : nil,
+          path: path(for: request, at: item.location, access, snapshot),
+          access: isFirst ? access : nil,
           copy: isFirst ? copy : nil, snapshot: snapshot)
       }
       // Others may change the item while the copy is read.
@@ -120,12 +123,15 @@ final class AccessOpening: SteppedWork {
     }
   }
 
-  // A copy may take longer than its caller wants to wait, and be given up.
+  // A copy may take longer than its caller wants to wait, and be given up. Whoever wants to wait for
+  // nobody has not said how long a copy may take.
   private func check(_ access: ItemAccess) -> () throws -> Void {
     let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
+    let deadline =
+      waitsForNobody ? .now + FileCoordinator.standardWait : terms.patience.deadline
     return {
       try patience.check(action, path: path)
-      guard patience.isOver else { return }
+      guard ContinuousClock.now >= deadline else { return }
       throw FileCoordinationError(
         .timedOut, action, path: path, reason: "the deadline passed while it was copied",
         remedy: "try again with a later deadline")
