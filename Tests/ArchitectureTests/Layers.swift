@@ -28,6 +28,7 @@ enum Layers {
     // The other process of many tests.
     "participant": [
       "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+      "FoundationEssentials",
     ],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
