@@ -28,6 +28,7 @@ final class AccessOpening: SteppedWork {
   private var items: [Item]?
   private var conversation: PresenterConversation?
   private var acquired: [ItemAccess] = []
+  private var snapshots: [Snapshot] = []
   private var current: ItemAcquisition?
   private let waitsForNobody: Bool
 
@@ -58,13 +59,39 @@ final class AccessOpening: SteppedWork {
         }
       }
       let grants = try makeGrants(items)
+      acquired = []
+      snapshots = []
       return .done(
         AccessSession(
-          grants: grants, conversation: conversation, durability: terms.durability))
+          grants: grants, conversation: conversation.take(), durability: terms.durability))
     } catch {
-      for access in acquired { access.end() }
-      conversation?.finish(published: [:])
-      throw error
+      let cause = cause(of: error)
+      giveUp()
+      throw cause
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit { giveUp() }
+
+  private func giveUp() {
+    current?.giveUp()
+    current = nil
+    for snapshot in snapshots { snapshot.remove() }
+    for access in acquired { access.end() }
+    acquired = []
+    conversation.take()?.finish(published: [:])
+  }
+
+  // Whoever was overtaken while it copied finds no place for its copy.
+  private func cause(of error: any Error) -> any Error {
+    guard (error as? FileCoordinationError)?.code == .inputOutput else { return error }
+    do {
+      return try acquired.compactMap { try $0.loss() }.first ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
     }
   }
 
@@ -102,6 +129,7 @@ final class AccessOpening: SteppedWork {
         let request = requests[index]
         let isFirst = position == 0
         let snapshot = request.wantsSnapshot ? try Snapshot(of: access, check: check(access)) : nil
+        if let snapshot { snapshots.append(snapshot) }
         grants[index] = AccessSession.Grant(
           path: path(for: request, at: item.location, access, snapshot),
           access: isFirst ? access : nil,
