@@ -49,7 +49,10 @@ let package = Package(
     // `wormhole`: the same for anyone with a shell.
     .executableTarget(
       name: "WormholeCommand",
-      dependencies: ["GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
+        "SystemCalls",
+      ],
       swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
     .target(name: "Histories", swiftSettings: settings),

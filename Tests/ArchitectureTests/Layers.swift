@@ -25,8 +25,8 @@ enum Layers {
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "WormholeCommand": [
-      "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls",
-      "FoundationEssentials", "Dispatch", "Synchronization",
+      "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
+      "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.

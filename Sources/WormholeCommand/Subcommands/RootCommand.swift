@@ -15,7 +15,7 @@ enum RootCommand {
     subcommands: [
       SendCommand.description, ReadCommand.description, ListenCommand.description,
       ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
-      DefaultsCommand.description,
+      DefaultsCommand.description, LockCommand.description, WatchCommand.description,
       StatusCommand.description, DoctorCommand.description, DemoCommand.description,
     ],
     version: "0.1.0")
@@ -26,6 +26,6 @@ enum RootCommand {
     NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
     DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
     DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
-    StatusCommand(), DoctorCommand(), DemoCommand(),
+    LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), DemoCommand(),
   ]
 }
