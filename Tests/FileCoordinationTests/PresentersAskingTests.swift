@@ -34,6 +34,17 @@ struct PresentersAskingTests {
     }
   }
 
+  @Test("a second answer to the same question is ignored, with the reacquirer in it")
+  func answeringTwice() throws {
+    try scene.presenting("d/file", .answersTwice) { presenter in
+      let conversation = try scene.ask(.writing(.merging), "d/file")
+      conversation.finish(published: [:])
+      try scene.shell("mv d/file d/last")
+      try scene.wait(presenter, for: "moved:last")
+      #expect(presenter.heard == ["save", "writer", "reacquired", "moved:last"])
+    }
+  }
+
   @Test("also on a concurrent queue one at a time")
   func concurrentQueue() throws {
     let presenter = ConcurrentPresenter(scene.path("d"))
@@ -92,8 +103,8 @@ struct PresentersAskingTests {
       guard line == "save" else { return }
       do {
         let own = try scene.ask(.writing(.content), "d/file", by: box.presenter)
-        try scene.shell("echo saved > d/file")
-        own.finish(published: [scene.path("d/file"): try fileStatus(scene.path("d/file"))])
+        let status = try scene.publish("saved", "d/file")
+        own.finish(published: [scene.path("d/file"): status])
         inner.withLock { $0.append("saved") }
       } catch {
         inner.withLock { $0.append("\(error)") }
