@@ -1,3 +1,4 @@
+import AppGroup
 import SystemCalls
 import TestSupport
 import Testing
