@@ -1,8 +1,8 @@
-import AppGroup
 import SystemCalls
 import TestSupport
 import Testing
 
+@testable import AppGroup
 @testable import FileCoordination
 
 @Suite("A presenter of a directory, when others do not coordinate")
@@ -163,6 +163,32 @@ struct PresentersDirectoryWatchingTests {
     ]
     #expect(notices == expected)
     #expect(tree.look(everything, at: path, isLast: true).isEmpty)
+  }
+
+  @Test("recognises a move of whose two places the new one is told first")
+  func newPlaceFirst() throws {
+    let path = ItemPath(scene.path("d"))
+    var tree = try tree()
+    try scene.shell("mv d/one d/e/uno")
+    let (old, new) = (ItemPath(path.text + "/one"), ItemPath(path.text + "/e/uno"))
+    let place = try #require(tree.place(of: path.components(to: new) ?? []))
+    var news = WatchNews()
+    news.add(place.name)
+    #expect(tree.look([place.node: news], at: path, isLast: false) == [.subitemMoved(old, new)])
+  }
+
+  @Test("looks into a directory anew whose watch has ended, for it may be another one")
+  func endedWatch() throws {
+    let path = ItemPath(scene.path("d"))
+    var tree = try tree()
+    try scene.shell("echo > d/e/unheard")
+    let new = ItemPath(path.text + "/e/unheard")
+    let place = try #require(tree.place(of: path.components(to: new) ?? []))
+    var news = WatchNews()
+    #expect(tree.look([place.node: news], at: path, isLast: true).isEmpty)
+    news.note(.ignored, of: nil)
+    #expect(tree.look([place.node: news], at: path, isLast: true) == [.subitemAppeared(new)])
+    #expect(tree.nodes[place.node]?.watch != nil)
   }
 
   @Test("a new file with the number of a removed one is not taken for it")
