@@ -34,7 +34,7 @@ import Testing
       (["listen", "x", "--count", ""], []),
       (["read", "--", "--f"], []),
       (["demo", "--g"], []),
-      (["lock", "/etc/passw"], ["/etc/passwd"]),
+      (["lock", "/dev/zer"], ["/dev/zero"]),
       (["watch", "--"], ["--count", "--help", "--json", "--timeout"]),
       (["listen", "x", "--", "mapfil"], ["mapfile"]),
     ]
