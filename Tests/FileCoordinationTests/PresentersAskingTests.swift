@@ -49,9 +49,15 @@ struct PresentersAskingTests {
   func concurrentQueue() throws {
     let presenter = ConcurrentPresenter(scene.path("d"))
     let mailbox = PresenterMailbox(presenter)
-    for number in 0..<300 { mailbox.post([.subitemAppeared(ItemPath("/\(number)"))]) }
-    try eventually("all are told") { presenter.heard.count == 300 }
-    #expect(presenter.heard == (0..<300).map(String.init))
+    let post: @Sendable (Int) -> Void = { [weak mailbox] number in
+      guard number < 100 else { return }
+      mailbox?.post([.subitemAppeared(ItemPath("/\(number)"))])
+    }
+    // Each while the one before is being heard.
+    presenter.next.withLock { $0 = post }
+    post(0)
+    try eventually("all are told") { presenter.heard.count == 100 }
+    #expect(presenter.heard == (0..<100).map(String.init))
     #expect(!presenter.hasOverlapped)
   }
 
@@ -234,6 +240,7 @@ private final class PresenterBox: Sendable {
 private final class ConcurrentPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "concurrent", attributes: .concurrent)
   let presentedItemURL: URL?
+  let next = Mutex<@Sendable (Int) -> Void>({ _ in })
   private let state = Mutex((running: 0, heard: [String](), overlapped: false))
 
   init(_ path: String) { presentedItemURL = URL(filePath: path) }
@@ -247,8 +254,9 @@ private final class ConcurrentPresenter: FilePresenter {
       state.heard.append(url.lastPathComponent)
       if state.running > 1 { state.overlapped = true }
     }
+    next.withLock { $0 }(heard.count)
     // Another thread would begin the next one meanwhile.
-    pauseThread(.microseconds(100))
+    pauseThread(.milliseconds(2))
     state.withLock { $0.running -= 1 }
   }
 }
