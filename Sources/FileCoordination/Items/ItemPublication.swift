@@ -52,6 +52,9 @@ final class ItemPublication: SteppedWork {
         }
       }
     } catch {
+      // Unlocked before the claim ends: see `ItemAcquisition`.
+      readers = ReadersWait()
+      contents = nil
       claim.end()
       throw error
     }
@@ -127,7 +130,7 @@ final class ItemPublication: SteppedWork {
       // Not under the lease: there may be much to remove.
       if isSiteLeft {
         claim.end()
-        claim.removeSiteIfUnused()
+        claim.site.removeReporting()
       }
       return .done(published)
     }
@@ -154,9 +157,18 @@ final class ItemPublication: SteppedWork {
       readers = ReadersWait()
       let published = Published(change: change, status: try location.status())
       if durability == .durable { try synchronizeDirectories(lease) }
-      guard try claim.removeIfEmpty() else { return .published(published, isSiteLeft: true) }
-      let removal = try claim.site.removeIfUnused(under: lease)
-      return .published(published, isSiteLeft: removal == .trashLeft)
+      return .published(published, isSiteLeft: !isRemoved(under: lease))
+    }
+  }
+
+  // It is published: what cannot be removed is no reason to call that a failure.
+  private func isRemoved(under lease: Lease) -> Bool {
+    do {
+      guard try claim.removeIfEmpty() else { return false }
+      return try claim.site.removeIfUnused(under: lease) == .removed
+    } catch {
+      // Tried once more without the lease, and reported then.
+      return false
     }
   }
 
