@@ -72,8 +72,10 @@ extension Lease {
   package func dismantle() throws(Errno) -> Bool {
     let held = held.descriptor.rawValue
     let directory = try site.directory()
-    guard try site.openLeaseDirectory().entries().allSatisfy(LeaseSite.isOfNobody) else {
-      return false
+    if try !site.isOfNobody() {
+      // What a process that died while it waited has left.
+      try site.clearRemains()
+      guard try site.isOfNobody() else { return false }
     }
     isDeclared.store(false, ordering: .relaxed)
     do throws(Errno) {
@@ -115,6 +117,10 @@ extension Lease {
 }
 
 extension LeaseSite {
+  fileprivate func isOfNobody() throws(Errno) -> Bool {
+    try openLeaseDirectory().entries().allSatisfy(Self.isOfNobody)
+  }
+
   /// Whether an entry of `lease/` says nothing of anybody who is or was here.
   fileprivate static func isOfNobody(_ entry: FileDescriptor.Entry) -> Bool {
     [held, taken].contains(lease + "/" + entry.name.text)

@@ -1,3 +1,4 @@
+import AppGroup
 import SystemCalls
 
 /// Where an item is: the real directory, and the name in it. Two processes that mean the same file by
@@ -31,35 +32,54 @@ struct ItemLocation: Hashable, Sendable {
 
   private static func parentResolved(_ path: String) throws -> ItemLocation {
     var end = path[...]
-    while end.count > 1, end.last == "/" { end.removeLast() }
-    let slash = end.lastIndex(of: "/")
-    let last = slash.map { String(end[end.index(after: $0)...]) } ?? String(end)
+    // Bytes: a combining mark after the slash would hide it from `Character`.
+    let separator = UInt8(ascii: "/")
+    while end.utf8.count > 1, end.utf8.last == separator {
+      end = end[..<end.utf8.index(before: end.endIndex)]
+    }
+    let slash = end.utf8.lastIndex(of: separator)
+    let last = slash.map { String(end[end.utf8.index(after: $0)...]) } ?? String(end)
     guard ["", ".", ".."].contains(last) else {
       let parent = slash.map { $0 == end.startIndex ? "/" : String(end[..<$0]) } ?? "."
       return ItemLocation(parent: try canonical(parent), name: last)
     }
     let whole = try canonical(String(end))
-    guard let slash = whole.lastIndex(of: "/") else {
+    guard let slash = whole.utf8.lastIndex(of: separator) else {
       throw FileCoordinationError(
         .notAnItem, "find the item", path: path, reason: "the root directory is in no directory")
     }
     return ItemLocation(
-      parent: String(whole[..<slash]), name: String(whole[whole.index(after: slash)...]))
+      parent: String(whole[..<slash]), name: String(whole[whole.utf8.index(after: slash)...]))
   }
 
   // The kernel's own idea of where a directory is (proc_pid_fd(5)).
   private static func canonical(_ directory: String) throws -> String {
-    let open: FileDescriptor
-    do throws(Errno) {
-      open = try FileDescriptor.open(directory, [.pathOnly, .directory])
-    } catch {
-      guard error == .noSuchFile || error == .notDirectory else { throw error }
-      throw FileCoordinationError(
-        .directoryMissing, "find the item", path: directory, reason: "there is no such directory",
-        remedy: "make it first", errorNumber: error.rawValue)
+    for _ in 0..<mostLinks {
+      let open: FileDescriptor
+      do throws(Errno) {
+        open = try FileDescriptor.open(directory, [.pathOnly, .directory])
+      } catch {
+        guard error == .noSuchFile || error == .notDirectory else { throw error }
+        break
+      }
+      let path = try SystemCalls.linkTarget("/proc/self/fd/\(open.rawValue)")
+      // Replaced between the two calls: then it is elsewhere by now, or nowhere.
+      guard try open.status().links > 0, !isPutAway(path) else { continue }
+      return path == "/" ? "" : path
     }
-    let path = try SystemCalls.linkTarget("/proc/self/fd/\(open.rawValue)")
-    return path == "/" ? "" : path
+    throw FileCoordinationError(
+      .directoryMissing, "find the item", path: directory, reason: "there is no such directory",
+      remedy: "make it first", errorNumber: Errno.noSuchFile.rawValue)
+  }
+
+  /// Whether something is where coordination puts what it has replaced or removed, on its way out.
+  static func isPutAway(_ path: String) -> Bool {
+    let names = path.utf8.split(separator: UInt8(ascii: "/"))
+    return zip(names, names.dropFirst()).contains { site, place in
+      site.starts(with: ItemSite.prefix.utf8)
+        && (place.elementsEqual(LeaseSite.lease.utf8)
+          || place.starts(with: ItemSite.trashPrefix.utf8))
+    }
   }
 
   private func linkTarget() throws(Errno) -> String? {
@@ -86,15 +106,38 @@ struct ItemLocation: Hashable, Sendable {
   var containing: [ItemLocation] {
     var directories: [ItemLocation] = []
     var path = parent[...]
-    while let slash = path.lastIndex(of: "/") {
+    while let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
       directories.append(
         ItemLocation(
-          parent: String(path[..<slash]), name: String(path[path.index(after: slash)...])))
+          parent: String(path[..<slash]), name: String(path[path.utf8.index(after: slash)...])))
       path = path[..<slash]
     }
     return directories
   }
 
   /// Whether the item is in the other, at any depth.
-  func isInside(_ other: ItemLocation) -> Bool { (parent + "/").hasPrefix(other.path + "/") }
+  func isInside(_ other: ItemLocation) -> Bool {
+    (parent + "/").utf8.starts(with: (other.path + "/").utf8)
+  }
+}
+
+// File systems compare bytes, and `String` does not: two spellings of "é" are two files.
+extension ItemLocation {
+  static func == (left: ItemLocation, right: ItemLocation) -> Bool {
+    left.name.utf8.elementsEqual(right.name.utf8)
+      && left.parent.utf8.elementsEqual(right.parent.utf8)
+  }
+
+  func hash(into hasher: inout Hasher) {
+    for byte in path.utf8 { hasher.combine(byte) }
+  }
+
+  /// The one order in which several items are acquired: a directory, all that is in it, and then what
+  /// comes after it. With what is in it anywhere else, two accesses could wait for each other.
+  static func precedes(_ left: ItemLocation, _ right: ItemLocation) -> Bool {
+    let slash = UInt8(ascii: "/")
+    return left.path.utf8.lexicographicallyPrecedes(right.path.utf8) {
+      ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1)
+    }
+  }
 }

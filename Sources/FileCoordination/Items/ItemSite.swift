@@ -77,10 +77,10 @@ final class ItemSite: Sendable {
   static func openOrMake(_ location: ItemLocation) throws -> ItemSite {
     for _ in 0..<interruptionLimit {
       if let site = try open(location) { return site }
-      let parent = try fileStatus(location.parent + "/", followingLinks: true)
-      let path = path(of: location)
-      try access(in: parent).makeDirectoryIfMissing(
-        path, at: Directory.current, staging: path + "-")
+      let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+      // By name: what is made for a group is opened beneath the directory.
+      try access(in: parent.status()).makeDirectoryIfMissing(
+        name(of: location.name), at: parent.rawValue, staging: prefix)
     }
     throw Errno.staleHandle
   }
@@ -121,9 +121,14 @@ final class ItemSite: Sendable {
     }
   }
 
-  /// All that is in the site now.
+  /// All that is in the site now; nothing once it is removed.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
-    try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    do throws(Errno) {
+      return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
   }
 }
 
@@ -135,7 +140,10 @@ private struct ItemHome: LeaseHome {
   func makeDirectoryIfMissing(
     _ path: String, at directory: Int32, staging: String?
   ) throws(Errno) {
-    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
+    // In the site itself, what was being made when its maker died is trash.
+    let isOfSite = directory == site.descriptor.rawValue && !path.utf8.contains(UInt8(ascii: "/"))
+    try access.makeDirectoryIfMissing(
+      path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
   }
 
   func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {

@@ -30,6 +30,8 @@ struct MovedItem {
     } catch let error as FileCoordinationError where error.code == .directoryMissing {
       return nil
     }
+    // Deleted or replaced, and on its way out.
+    guard !ItemLocation.isPutAway(place.path) else { return nil }
     guard place != location, try place.status()?.isSameFile(as: status) == true else { return nil }
     return place
   }
