@@ -28,6 +28,9 @@ final class ItemAcquisition: SteppedWork {
   private var contents: ContentsWait?
   private var readers = ReadersWait()
   private var moved: MovedItem?
+  private var hasLooked = false
+  /// Where somebody was waited for: who left it first left it to us.
+  private var visited: ItemSite?
   /// What is held so far; the next step goes on from there.
   private var claim: Claim?
 
@@ -81,13 +84,15 @@ final class ItemAcquisition: SteppedWork {
     }
   }
 
-  private func hasLostItsPlace() throws(Errno) -> Bool {
+  private func hasLostItsPlace() throws -> Bool {
+    // Moved since this attempt began.
+    if let moved, try moved.newPlace(of: location) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
   private func attemptOnce() throws -> Attempt {
-    try followMove()
+    if hasLooked { try followMove() } else { try rememberItem() }
     if demand.kind == .reading { return try attemptReading() }
     guard let claim else { return try attemptClaim() }
     return try attemptHolding(claim)
@@ -129,6 +134,7 @@ final class ItemAcquisition: SteppedWork {
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
+      visited = site
       switch try request.attempt() {
       case .wait(let deadline): return .wait(until: min(deadline, patience.nextLook))
       case .acquired(let lease):
@@ -164,6 +170,7 @@ final class ItemAcquisition: SteppedWork {
             kind: kind, coversContents: demand.coversContents,
             declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
           claim = try Claim.make(name, at: site, under: lease)
+          visited = nil
           return .again
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
@@ -217,7 +224,6 @@ final class ItemAcquisition: SteppedWork {
   private func wait(
     for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
   ) throws -> Attempt {
-    if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
     if patience.isOver {
       let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
       return try timedOut(name.holder, what)
@@ -230,6 +236,18 @@ final class ItemAcquisition: SteppedWork {
   ) throws -> Attempt {
     throw FileCoordinationError.timedOut(
       demand.action, path: location.path, holder: holder, has: what)
+  }
+
+  // Before anybody is looked for: whoever is found may be about to move it.
+  private func rememberItem() throws {
+    hasLooked = true
+    guard demand.followsMoves else { return }
+    do throws(Errno) {
+      moved = try MovedItem(location)
+    } catch {
+      // What this user cannot find is not followed.
+      guard error == .accessDenied || error == .notDirectory else { throw error }
+    }
   }
 
   private func followMove() throws {
@@ -247,9 +265,20 @@ final class ItemAcquisition: SteppedWork {
 
   /// Ends what is held so far.
   func giveUp() {
+    request = nil
+    if let site = visited.take() { leave(site) }
     guard let claim else { return }
     self.claim = nil
     readers = ReadersWait()
     claim.end()
+  }
+
+  private func leave(_ site: ItemSite) {
+    do {
+      try site.removeIfUnused()
+    } catch {
+      // The access itself has ended already; what is left behind is swept by whoever comes next.
+      Diagnostics.report(error)
+    }
   }
 }

@@ -15,7 +15,7 @@ struct ItemLocation: Hashable, Sendable {
   ///
   /// - Parameter followingLink: whether a symbolic link means what it points to.
   /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
-  /// - Complexity: four system calls, and three more for each link.
+  /// - Complexity: six system calls, and five more for each link.
   static func resolve(_ path: String, followingLink: Bool) throws -> ItemLocation {
     let action = "find the item"
     return try reporting(action, path: path) {
@@ -59,7 +59,23 @@ struct ItemLocation: Hashable, Sendable {
         remedy: "make it first", errorNumber: error.rawValue)
     }
     let path = try SystemCalls.linkTarget("/proc/self/fd/\(open.rawValue)")
+    guard try isSame(path, open) else {
+      // Its name means something else here, or nothing: it was reached through a door to another
+      // mount namespace. What was given is a name for it, if not the only one.
+      return directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory
+    }
     return path == "/" ? "" : path
+  }
+
+  private static func isSame(
+    _ path: String, _ directory: borrowing FileDescriptor
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(path).isSameFile(as: directory.status())
+    } catch {
+      guard [.noSuchFile, .notDirectory, .accessDenied].contains(error) else { throw error }
+      return false
+    }
   }
 
   private func linkTarget() throws(Errno) -> String? {

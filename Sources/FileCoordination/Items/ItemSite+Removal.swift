@@ -36,7 +36,8 @@ extension ItemSite {
       }
       guard try lease.dismantle() else { return .used }
       do throws(Errno) {
-        try removeDirectory(Self.path(of: location))
+        // Wherever the directory is now.
+        try removeDirectory("../" + Self.name(of: location.name), at: descriptor)
         return .removed
       } catch {
         // Somebody has just come, and stays.

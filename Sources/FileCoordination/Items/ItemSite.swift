@@ -77,12 +77,23 @@ final class ItemSite: Sendable {
   static func openOrMake(_ location: ItemLocation) throws -> ItemSite {
     for _ in 0..<interruptionLimit {
       if let site = try open(location) { return site }
-      let parent = try fileStatus(location.parent + "/", followingLinks: true)
+      let parent = try directory(of: location)
       let path = path(of: location)
       try access(in: parent).makeDirectoryIfMissing(
         path, at: Directory.current, staging: path + "-")
     }
     throw Errno.staleHandle
+  }
+
+  private static func directory(of location: ItemLocation) throws -> FileStatus {
+    do throws(Errno) {
+      return try fileStatus(location.parent + "/", followingLinks: true)
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      throw FileCoordinationError(
+        .directoryMissing, "find the item", path: location.path,
+        reason: "there is no directory '\(location.parent)' any more", errorNumber: error.rawValue)
+    }
   }
 
   /// A directory whose group may write in it, and whose files are the group's, is a shared one.

@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -97,4 +98,14 @@ struct RaceScene {
       }
     }
   }
+}
+
+/// Counts, from any thread.
+final class Counter: Sendable {
+  private let count = Atomic(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+
+  /// - Returns: how many came before.
+  func next() -> Int { count.add(1, ordering: .relaxed).oldValue }
 }
