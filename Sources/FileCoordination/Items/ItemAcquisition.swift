@@ -184,16 +184,16 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func attemptHolding(_ claim: Claim) throws -> Attempt {
-    guard try claim.site.isAtItsPlace() else {
-      // The directory was replaced while the claim was made: nobody looks for it there any more, and
-      // nobody would see what is published there.
-      giveUp()
-      return .again
-    }
     if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
       // Whoever has the directory waits for us, unless we give way.
       giveUp()
       return try wait(for: name, at: directory) { containing.watch($0) }
+    }
+    guard try claim.site.isAtItsPlace() else {
+      // The directory was replaced or moved before our claim kept others from it: nobody looks for it
+      // there any more, and nobody would see what is published there.
+      giveUp()
+      return .again
     }
     if demand.coversContents, let waiting = try waitForContents() { return waiting }
     guard demand.kind == .inPlace else {

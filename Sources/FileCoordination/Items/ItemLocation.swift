@@ -98,6 +98,16 @@ struct ItemLocation: Hashable, Sendable {
     }
   }
 
+  /// Fails where another file system is mounted on the item: nothing can be put in its place.
+  func refuseMountPoint(_ action: String) throws {
+    guard let item = try status() else { return }
+    let directory = try fileStatus(parent + "/", followingLinks: true)
+    guard item.device != directory.device else { return }
+    throw FileCoordinationError(
+      .notAnItem, action, path: path, reason: "another file system is mounted on it",
+      remedy: "unmount it first, or name what is in it")
+  }
+
   /// The directories that the item is in, the nearest first.
   var containing: [ItemLocation] {
     var directories: [ItemLocation] = []

@@ -24,6 +24,10 @@ struct MovedItem {
     let status = try file.descriptor.status()
     guard status.links > 0 else { return nil }
     let path = try linkTarget("/proc/self/fd/\(file.descriptor.rawValue)")
+    // On its way out: what is in a site is nobody's item any more.
+    guard !path.split(separator: "/").contains(where: { $0.hasPrefix(ItemSite.prefix) }) else {
+      return nil
+    }
     let place: ItemLocation
     do {
       place = try ItemLocation.resolve(path, followingLink: false)

@@ -20,11 +20,14 @@ struct GivingUpTests {
     holder = try scene.participant()
   }
 
+  // A task may have to wait for all tests before it that block the few threads of the pool.
+  private let patience: Duration = .seconds(240)
+
   /// Waits until this process waits for the holder of an item; elsewhere, for what waits is a task.
   private func waitUntilWaiting(_ name: String) async throws {
     let prefix = scene.path(ItemSite.name(of: name)) + "/" + ClaimName.prefix
-    try await Blocking.run {
-      try eventually("this process waits for \(name)") {
+    try await Blocking.run { [patience] in
+      try eventually("this process waits for \(name)", within: patience) {
         try RaceScene.open(by: Program.processID).contains { $0.hasPrefix(prefix) }
       }
     }
@@ -91,7 +94,9 @@ struct GivingUpTests {
         try ItemText.write("new", to: $0.path)
       }
     }
-    try await Blocking.run { [scene] in try scene.waitUntilPublishing("a") }
+    try await Blocking.run { [scene, patience] in
+      try scene.waitUntilPublishing("a", within: patience)
+    }
     writing.cancel()
     await #expect(throws: CancellationError.self) { try await writing.value }
     // The thread that made its last step may be the last to let go of it.

@@ -80,8 +80,8 @@ struct RaceScene {
   }
 
   /// Waits until a process has begun to publish an item: readers are in its way, and new ones wait.
-  func waitUntilPublishing(_ name: String) throws {
-    try eventually("somebody is about to publish \(name)") {
+  func waitUntilPublishing(_ name: String, within limit: Duration = .seconds(30)) throws {
+    try eventually("somebody is about to publish \(name)", within: limit) {
       try claims(name).contains { $0.hasPrefix("claim-p") }
     }
   }
