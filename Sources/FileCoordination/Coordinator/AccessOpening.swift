@@ -30,12 +30,14 @@ final class AccessOpening: SteppedWork {
   private var acquired: [ItemAccess] = []
   private var snapshots: [Snapshot] = []
   private var current: ItemAcquisition?
+  private let waitsForNobody: Bool
 
   var latch: WakeLatch? { current?.latch }
 
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
     self.terms = terms
+    waitsForNobody = terms.patience.isOver
   }
 
   func step() throws -> Progress<AccessSession> {
@@ -150,14 +152,15 @@ final class AccessOpening: SteppedWork {
     }
   }
 
-  // A copy may take longer than its caller wants to wait, and be given up.
+  // A copy may take longer than its caller wants to wait, and be given up. Whoever wants to wait for
+  // nobody has not said how long a copy may take.
   private func check(_ access: ItemAccess) -> () throws -> Void {
     let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
-    // A deadline in the past means: at once or not at all.
-    let isUnlimited = patience.isOver
+    let deadline =
+      waitsForNobody ? .now + FileCoordinator.standardWait : terms.patience.deadline
     return {
       try patience.check(action, path: path)
-      guard !isUnlimited, patience.isOver else { return }
+      guard ContinuousClock.now >= deadline else { return }
       throw FileCoordinationError(
         .timedOut, action, path: path, reason: "the deadline passed while it was copied",
         remedy: "try again with a later deadline")

@@ -7,8 +7,8 @@ extension ItemSite {
   func removeIfUnused() throws {
     // What a dead process claimed becomes trash in the first round.
     for _ in 0..<2 {
-      try emptyTrash()
       do {
+        try emptyTrash()
         let request = LeaseRequest(
           site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
         guard case .acquired(let lease) = try request.attempt() else { return }
