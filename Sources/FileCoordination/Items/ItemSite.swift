@@ -134,7 +134,13 @@ final class ItemSite: Sendable {
 
   /// All that is in the site now.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
-    try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    do throws(Errno) {
+      return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    } catch {
+      // Whoever left last has removed the site while we had it open: nobody is in it.
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
   }
 }
 
