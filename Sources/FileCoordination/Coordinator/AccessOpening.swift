@@ -164,7 +164,8 @@ final class AccessOpening: SteppedWork {
     }
     let path = access.location.path
     return try reporting("copy the item", path: path) {
-      try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
+      try access.location.refuseMountPoint(access.demand.action)
+      return try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
     }
   }
 

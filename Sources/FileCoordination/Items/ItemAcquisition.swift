@@ -28,6 +28,7 @@ final class ItemAcquisition: SteppedWork {
   private var contents: ContentsWait?
   private var readers = ReadersWait()
   private var moved: MovedItem?
+  private var hasLooked = false
   /// What is held so far; the next step goes on from there.
   private var claim: Claim?
   /// Where we have been, to remove it if nobody else is there.
@@ -101,14 +102,16 @@ final class ItemAcquisition: SteppedWork {
     }
   }
 
-  private func hasLostItsPlace() throws(Errno) -> Bool {
+  private func hasLostItsPlace() throws -> Bool {
+    // Moved since this attempt began.
+    if let moved, try moved.newPlace(of: location) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
   private func attemptOnce() throws -> Attempt {
     givesWayTo = nil
-    try followMove()
+    if hasLooked { try followMove() } else { try rememberItem() }
     if demand.kind == .reading { return try attemptReading() }
     guard let claim else { return try attemptClaim() }
     return try attemptHolding(claim)
@@ -162,6 +165,7 @@ final class ItemAcquisition: SteppedWork {
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
+      visited = site
       switch try request.attempt() {
       case .wait(let deadline): return .wait(until: min(deadline, patience.nextLook))
       case .acquired(let lease):
@@ -257,7 +261,6 @@ final class ItemAcquisition: SteppedWork {
   private func wait(
     for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
   ) throws -> Attempt {
-    if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
     if patience.isOver {
       let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
       return try timedOut(name.holder, what)
@@ -279,6 +282,18 @@ final class ItemAcquisition: SteppedWork {
     claim = nil
     contents = nil
     access.end()
+  }
+
+  // Before anybody is looked for: whoever is found may be about to move it.
+  private func rememberItem() throws {
+    hasLooked = true
+    guard demand.followsMoves else { return }
+    do throws(Errno) {
+      moved = try MovedItem(location)
+    } catch {
+      // What this user cannot find is not followed.
+      guard error == .accessDenied || error == .notDirectory else { throw error }
+    }
   }
 
   private func followMove() throws {
