@@ -30,6 +30,11 @@ final class ItemAcquisition: SteppedWork {
   private var moved: MovedItem?
   /// What is held so far; the next step goes on from there.
   private var claim: Claim?
+  /// Where this waits for its turn, and what it has found in its way there.
+  private var place: ClaimLine.Place?
+  private var obstacle: ClaimName?
+  /// Whether there may be a site that is ours to remove, if we are the last to leave.
+  private var hasEnteredSite = false
 
   var latch: WakeLatch? { request?.lease.latch ?? ownLatch }
 
@@ -42,6 +47,7 @@ final class ItemAcquisition: SteppedWork {
     self.purpose = purpose
     self.term = term
     self.patience = patience
+    patience.cancellation.wakes(ownLatch)
   }
 
   func step() throws -> Progress<ItemAccess> {
@@ -126,6 +132,12 @@ final class ItemAcquisition: SteppedWork {
   // MARK: Writers
 
   private func attemptClaim() throws -> Attempt {
+    let place = self.place ?? ClaimLine.Place(at: location, ownLatch)
+    self.place = place
+    if !place.mayLook() {
+      guard patience.isOver else { return .wait(until: patience.deadline(after: .seconds(1))) }
+      if let obstacle { return try timedOut(obstacle.holder) }
+    }
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
@@ -144,6 +156,7 @@ final class ItemAcquisition: SteppedWork {
 
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
     let site = try ItemSite.openOrMake(location)
+    hasEnteredSite = true
     let request = LeaseRequest(
       site: site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: patience.deadline)
     return (request, site)
@@ -155,7 +168,7 @@ final class ItemAcquisition: SteppedWork {
       do {
         let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
         switch finding {
-        case .present(let name): return try wait(for: name) { others.watch($0) }
+        case .present(let name): return try waitInLine(for: name)
         case .removable(let name, let isAlive):
           try site.takeAway(name, isAlive: isAlive, under: lease)
           return .again
@@ -164,6 +177,7 @@ final class ItemAcquisition: SteppedWork {
             kind: kind, coversContents: demand.coversContents,
             declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
           claim = try Claim.make(name, at: site, under: lease)
+          place = nil
           return .again
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
@@ -225,6 +239,15 @@ final class ItemAcquisition: SteppedWork {
     return watch(ownLatch) ? .wait(until: patience.nextLook) : .again
   }
 
+  private func waitInLine(for name: ClaimName) throws -> Attempt {
+    obstacle = name
+    let before = place?.mustWait() ?? 0
+    if before == 0 { return try wait(for: name) { others.watch($0) } }
+    // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
+    others = Others()
+    return try wait(for: name) { _ in true }
+  }
+
   private func timedOut(
     _ holder: LeaseHolder?, _ what: String = "has access to it"
   ) throws -> Attempt {
@@ -247,9 +270,22 @@ final class ItemAcquisition: SteppedWork {
 
   /// Ends what is held so far.
   func giveUp() {
-    guard let claim else { return }
+    place = nil
+    guard let claim else { return leaveSite() }
     self.claim = nil
     readers = ReadersWait()
     claim.end()
+  }
+
+  // Whoever had it in use may have left it to us to remove it.
+  private func leaveSite() {
+    guard hasEnteredSite else { return }
+    hasEnteredSite = false
+    do {
+      try ItemSite.open(location)?.removeIfUnused()
+    } catch {
+      // What is left behind is swept by whoever comes next.
+      Diagnostics.report(error)
+    }
   }
 }

@@ -3,6 +3,10 @@ import SystemCalls
 
 /// No litter: whoever leaves a site last removes it, with all that dead processes left in it.
 extension ItemSite {
+  /// For a moment whoever leaves tries again: the one who has the lease may be leaving, too, and may
+  /// have seen that somebody is there.
+  private static let patience: Duration = .milliseconds(5)
+
   /// Removes the site unless somebody is there.
   func removeIfUnused() throws {
     // What a dead process claimed becomes trash in the first round.
@@ -10,7 +14,8 @@ extension ItemSite {
       do {
         try emptyTrash()
         let request = LeaseRequest(
-          site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
+          site: lease, mode: .exclusive, term: LeaseTerm.standard,
+          deadline: .now + Self.patience)
         guard case .acquired(let lease) = try request.attempt() else { return }
         guard try removeIfUnused(under: lease) == .trashLeft else { return }
       } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
