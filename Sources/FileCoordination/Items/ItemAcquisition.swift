@@ -38,6 +38,9 @@ final class ItemAcquisition: SteppedWork {
   /// The directory above whose contents somebody has claimed: what else its caller has in there has to
   /// be given up, too, for the other one waits for that.
   private(set) var givesWayTo: ItemLocation?
+  /// Where this waits for its turn, and what it has found in its way there.
+  private var place: ClaimLine.Place?
+  private var obstacle: ClaimName?
 
   var latch: WakeLatch? { request?.lease.latch ?? ownLatch }
 
@@ -50,6 +53,7 @@ final class ItemAcquisition: SteppedWork {
     self.purpose = purpose
     self.term = term
     self.patience = patience
+    patience.cancellation.wakes(ownLatch)
   }
 
   // A task that is cancelled just drops what it waits for.
@@ -162,6 +166,12 @@ final class ItemAcquisition: SteppedWork {
   // MARK: Writers
 
   private func attemptClaim() throws -> Attempt {
+    let place = self.place ?? ClaimLine.Place(at: location, ownLatch)
+    self.place = place
+    if !place.mayLook() {
+      guard patience.isOver else { return .wait(until: patience.deadline(after: .seconds(1))) }
+      if let obstacle { return try timedOut(obstacle.holder) }
+    }
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
@@ -193,7 +203,7 @@ final class ItemAcquisition: SteppedWork {
       do {
         let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
         switch finding {
-        case .present(let name): return try wait(for: name) { others.watch($0) }
+        case .present(let name): return try waitInLine(for: name)
         case .removable(let name, let isAlive):
           try site.takeAway(name, isAlive: isAlive, under: lease)
           return .again
@@ -204,6 +214,7 @@ final class ItemAcquisition: SteppedWork {
           claim = try Claim.make(name, at: site, under: lease)
           // Whoever ends the claim removes the site.
           visited = nil
+          place = nil
           return .again
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
@@ -268,6 +279,15 @@ final class ItemAcquisition: SteppedWork {
     return watch(ownLatch) ? .wait(until: patience.nextLook) : .again
   }
 
+  private func waitInLine(for name: ClaimName) throws -> Attempt {
+    obstacle = name
+    let before = place?.mustWait() ?? 0
+    if before == 0 { return try wait(for: name) { others.watch($0) } }
+    // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
+    others = Others()
+    return try wait(for: name) { _ in true }
+  }
+
   private func timedOut(
     _ holder: LeaseHolder?, _ what: String = "has access to it"
   ) throws -> Attempt {
@@ -311,6 +331,7 @@ final class ItemAcquisition: SteppedWork {
 
   /// Ends what is held so far.
   func giveUp() {
+    place = nil
     guard let claim else { return }
     self.claim = nil
     // What was seen under the claim says nothing of what others begin without it
