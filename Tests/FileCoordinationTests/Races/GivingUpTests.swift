@@ -40,12 +40,12 @@ struct GivingUpTests {
   // leaves
   @Test("by cancel() fails, its accessor is not run, and what it had already is free")
   func cancelled() async throws {
-    #expect(try holder.ask("writing \(scene.path("b"))").hasPrefix("inside "))
+    #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))
     let coordinator = FileCoordinator()
     let urls = (scene.url("a"), scene.url("b"))
     let waiting = Task {
       try await coordinator.coordinate(
-        writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(60)
+        writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(600)
       ) { _, _ in Issue.record("access was granted") }
     }
     try await waitUntilWaiting("b")
@@ -62,11 +62,11 @@ struct GivingUpTests {
 
   @Test("by cancelling its task fails, and what it had already is free and gone")
   func cancelledTask() async throws {
-    #expect(try holder.ask("writing \(scene.path("b"))").hasPrefix("inside "))
+    #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))
     let urls = (scene.url("a"), scene.url("b"))
     let waiting = Task {
       try await FileCoordinator().coordinate(
-        writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(60)
+        writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(600)
       ) { _, _ in Issue.record("access was granted") }
     }
     try await waitUntilWaiting("b")
