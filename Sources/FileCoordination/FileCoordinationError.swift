@@ -17,7 +17,8 @@ public struct FileCoordinationError: Error, Sendable {
     case conflict
     /// The directory that the item is in does not exist.
     case directoryMissing
-    /// What lies there can be neither copied nor published: a device, a socket, a mount point.
+    /// What lies there can be neither copied nor published: a device, a socket, a mount point,
+    /// or nothing in the file system at all: a URL of the web.
     case notAnItem
     /// The hidden directory beside the item belongs to somebody who is not trusted.
     case unsafe
@@ -80,10 +81,14 @@ extension FileCoordinationError {
   static func timedOut(
     _ action: String, path: String, holder: LeaseHolder?, has: String = "has access to it"
   ) -> FileCoordinationError {
-    let who = holder.map { "\($0) \(has)" } ?? "another process \(has)"
+    let who = holder.map { "\($0), \(has)" } ?? "another process \(has)"
+    let isOwn = holder?.processID == Program.processID
     return FileCoordinationError(
       .timedOut, action, path: path, reason: "the deadline passed while \(who)",
-      remedy: "try again, or with a later deadline", holder: holder)
+      remedy: isOwn
+        ? "that is this process: an accessor that coordinates its own item again waits for itself"
+        : "try again, or with a later deadline",
+      holder: holder)
   }
 
   static func overtaken(

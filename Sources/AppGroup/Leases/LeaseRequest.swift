@@ -218,7 +218,7 @@ package final class LeaseRequest {
         guard error == .noSuchFile else { throw error }
       }
     }
-    let who = holder.map { "\($0) holds its lease" } ?? "it is in use"
+    let who = holder.map { "\($0), holds its lease" } ?? "it is in use"
     return AppGroupError(
       .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
       reason: "the deadline passed while \(who)",

@@ -96,7 +96,7 @@ final class AccessOpening: SteppedWork {
     var demands: [PresenterDemand] = []
     for (index, request) in requests.enumerated() {
       let demand = request.demand
-      let location = try ItemLocation.resolve(request.path, followingLink: demand.followsLink)
+      let location = try request.location()
       if let presenterDemand = request.presenterDemand(at: location),
         !terms.prepared.contains(location.path)
       {

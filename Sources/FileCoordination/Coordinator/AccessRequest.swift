@@ -11,10 +11,26 @@ struct AccessRequest: Sendable {
 
   let path: String
   let kind: Kind
+  /// Where it says that it is, if not in the file system.
+  private let scheme: String?
 
   init(_ url: URL, _ kind: Kind) {
     path = url.path
+    scheme = url.isFileURL ? nil : url.scheme
     self.kind = kind
+  }
+
+  /// Finds the item.
+  ///
+  /// - Throws: as `ItemLocation.resolve`; `notAnItem` for what is on the web.
+  func location() throws -> ItemLocation {
+    guard let scheme else {
+      return try ItemLocation.resolve(path, followingLink: demand.followsLink)
+    }
+    throw FileCoordinationError(
+      .notAnItem, "find the item", path: path,
+      reason: "its URL is none of a file, but of \(scheme):",
+      remedy: "make it with URL(filePath:)")
   }
 
   /// What has to be held for it.

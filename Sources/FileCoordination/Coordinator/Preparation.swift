@@ -13,8 +13,7 @@ final class Preparation: Sendable {
     var demands: [PresenterDemand] = []
     var paths: [String] = []
     for request in requests {
-      let location = try ItemLocation.resolve(
-        request.path, followingLink: request.demand.followsLink)
+      let location = try request.location()
       paths.append(location.path)
       if let demand = request.presenterDemand(at: location) { demands.append(demand) }
     }

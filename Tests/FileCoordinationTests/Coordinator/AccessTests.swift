@@ -195,4 +195,32 @@ struct AccessTests {
     #expect(all == "a")
     #expect(try names() == ["a", "b"], "\(directory.listing)")
   }
+
+  @Test("What a URL names that is none of a file is refused, and no file of that path is touched")
+  func web() throws {
+    let web = try #require(URL(string: "http://example.com\(directory.path)/a.txt"))
+    for write in [false, true] {
+      let error = #expect(throws: FileCoordinationError.self) {
+        if write {
+          try coordinator.coordinate(writingItemAt: web) { _ in Issue.record("has access") }
+        } else {
+          try coordinator.coordinate(readingItemAt: web) { _ in Issue.record("has access") }
+        }
+      }
+      #expect(error?.code == .notAnItem)
+      #expect(error?.reason.contains("http") == true)
+    }
+    #expect(try names() == [], "\(directory.listing)")
+  }
+
+  @Test("Who waits for itself, in an accessor that coordinates its own item, is told so")
+  func waitsForItself() throws {
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: url("a.txt")) { _ in
+        try FileCoordinator().coordinate(writingItemAt: url("a.txt"), until: .now) { _ in }
+      }
+    }
+    #expect(error?.code == .timedOut)
+    #expect(error?.remedy?.contains("this process") == true, "\(String(describing: error))")
+  }
 }
