@@ -38,6 +38,9 @@ extension GroupDefaults {
   /// - Complexity: one system call for each suite, unless somebody wrote since the last read.
   public func object(forKey defaultName: String) -> Any? { find(defaultName)?.propertyListObject }
 
+  /// The same as `object(forKey:)`, for code that uses key-value coding.
+  public func value(forKey key: String) -> Any? { object(forKey: key) }
+
   /// The value as a string; a number as its text. Nil for any other type.
   public func string(forKey defaultName: String) -> String? {
     find(defaultName).flatMap(Conversions.string)

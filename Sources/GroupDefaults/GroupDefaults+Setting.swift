@@ -13,6 +13,9 @@ extension GroupDefaults {
     reporting(()) { try write(object: value, forKey: defaultName) }
   }
 
+  /// The same as `set(_:forKey:)`, for code that uses key-value coding.
+  public func setValue(_ value: Any?, forKey key: String) { set(value, forKey: key) }
+
   /// Stores an integer.
   public func set(_ value: Int, forKey defaultName: String) {
     store(PropertyListValue(value), defaultName)

@@ -140,6 +140,11 @@ extension GroupDefaults {
   }
 
   func write(object: Any?, forKey key: String) throws {
+    var object = object
+    // A generic property wrapper of an optional type hands in an optional in an optional.
+    while let present = object, let optional = present as? any OptionalObject {
+      object = optional.wrapped
+    }
     try write(object.map { try Conversions.stored($0, forKey: key) }, forKey: key)
   }
 }

@@ -26,6 +26,11 @@ struct StoringTests {
     defaults.removeObject(forKey: "gone")
     defaults.set(1, forKey: "nil")
     defaults.set(nil, forKey: "nil")
+    defaults.setValue(2, forKey: "coded")
+    #expect(defaults.value(forKey: "coded") as? Int == 2)
+    defaults.setValue(nil, forKey: "coded")
+    defaults.set(1, forKey: "generic")
+    defaults.set(Optional(String?.none) as Any, forKey: "generic")
     #expect(scene.reported() == [])
     let data = try Data(contentsOf: URL(fileURLWithPath: scene.file))
     #expect(

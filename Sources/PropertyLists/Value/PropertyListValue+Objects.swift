@@ -3,7 +3,7 @@ import FoundationEssentials
 extension PropertyListValue {
   /// Makes a value of the objects that Apple's interfaces take as `Any`.
   ///
-  /// Accepted are `String`, every integer type, `Double`, `Float`, `Bool`, `Date`, `Data`, arrays,
+  /// Accepted are `String`, every integer type, `Double` and what it holds exactly (`Float`, `CGFloat`), `Bool`, `Date`, `Data`, arrays,
   /// dictionaries with string keys, `PropertyListValue` itself, optionals that hold one of these,
   /// and the `NS…` classes of Foundation, which arrive here through Swift's dynamic casts.
   ///
@@ -91,6 +91,12 @@ extension PropertyListValue {
     PropertyListError(code, at: .keyPath(""), reason)
   }
 
+  /// Of a type that has no more digits than a double: `CGFloat`, which lies above this module.
+  private static func real<Number: BinaryFloatingPoint>(of number: Number) -> PropertyListValue? {
+    let isExact = Number.significandBitCount <= Double.significandBitCount
+    return isExact ? .real(Double(number)) : nil
+  }
+
   static func leaf(_ object: Any) -> PropertyListValue? {
     // A cast to Bool also succeeds for NSNumber(value: 1), and one to Int for NSNumber(value: true):
     // what Swift itself knows by type comes first, then what Foundation's classes say.
@@ -106,6 +112,7 @@ extension PropertyListValue {
     case let real as Float: .real(Double(real))
     case let string as Substring: .string(String(string))
     case let integer as any BinaryInteger: PropertyListValue(exactly: integer)
+    case let real as any BinaryFloatingPoint: Self.real(of: real)
     default: nil
     }
   }
@@ -133,12 +140,12 @@ extension PropertyListValue {
 }
 
 /// An optional whose wrapped type is not known at compile time.
-protocol OptionalObject {
+package protocol OptionalObject {
   var wrapped: Any? { get }
 }
 
 extension Optional: OptionalObject {
-  var wrapped: Any? { map { $0 } }
+  package var wrapped: Any? { map { $0 } }
 }
 
 extension PropertyListError {
