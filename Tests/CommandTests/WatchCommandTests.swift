@@ -65,6 +65,18 @@ struct WatchCommandTests {
     #expect(outcome.output == "relinquish writer\n", "\(outcome)")
   }
 
+  @Test("Of a directory that a link points to, paths within it are told")
+  func link() throws {
+    let outcome = try Session().shell(
+      """
+      mkdir d; ln -s d l
+      start watch l >"$T/heard"
+      touch d/a
+      hears 'appeared a'; kill $pid; finish; head -1 "$T/heard"
+      """)
+    #expect(outcome.output == "appeared a\n", "\(outcome)")
+  }
+
   @Test("Whoever reads its output may stop reading")
   func closedOutput() throws {
     let outcome = try Session().shell(

@@ -19,19 +19,23 @@ final class PrintingPresenter: FilePresenter {
   var presentedItemURL: URL? { place.withLock { $0 } }
 
   /// The item by the path that the kernel knows it by, so that what is in it can be told relative to
-  /// it. A link is itself the item, and what does not exist yet stays as it was written.
+  /// it. A link means what it points to, and what does not exist yet stays as it was written.
   private static func resolved(_ file: String) throws(Errno) -> URL {
     let url = URL(filePath: file)
-    let isDirectory = [".", ".."].contains(url.lastPathComponent) || url.lastPathComponent == "/"
-    let directory = isDirectory ? url : url.deletingLastPathComponent()
+    if let directory = try place(ofDirectory: url) { return directory }
+    let parent = try place(ofDirectory: url.deletingLastPathComponent())
+    return parent?.appending(component: url.lastPathComponent) ?? url
+  }
+
+  /// - Returns: nil where there is no directory.
+  private static func place(ofDirectory url: URL) throws(Errno) -> URL? {
     do throws(Errno) {
       let open = try FileDescriptor.open(
-        directory.path.isEmpty ? "." : directory.path, [.pathOnly, .directory])
-      let path = URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
-      return isDirectory ? path : path.appending(component: url.lastPathComponent)
+        url.path.isEmpty ? "." : url.path, [.pathOnly, .directory])
+      return URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
     } catch {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
-      return url
+      return nil
     }
   }
 
