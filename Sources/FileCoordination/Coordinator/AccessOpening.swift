@@ -9,6 +9,8 @@ final class AccessOpening: SteppedWork {
   struct Terms: Sendable {
     let client: PresenterClient
     let purpose: String
+    /// Whether other processes may have accesses of the same purpose.
+    var isPurposeShared = false
     let term: Duration
     let patience: Patience
     let durability: Durability
@@ -19,7 +21,7 @@ final class AccessOpening: SteppedWork {
   /// One location of the access, and which requests it serves.
   private struct Item {
     let location: ItemLocation
-    let demand: ItemDemand
+    var demand: ItemDemand
     var requests: [Int]
   }
 
@@ -45,10 +47,10 @@ final class AccessOpening: SteppedWork {
   func step() throws -> Progress<AccessSession> {
     do {
       let items = try self.items ?? prepare()
-      while acquired.count < items.count {
-        let item = items[acquired.count]
+      while let item = (self.items ?? items).dropFirst(acquired.count).first {
         let acquisition = acquisition(of: item)
-        switch try acquisition.step() {
+        guard let progress = try step(acquisition, of: item) else { continue }
+        switch progress {
         case .wait(let deadline):
           if let directory = acquisition.givesWayTo, try giveUp(inside: directory) { continue }
           return .wait(until: deadline)
@@ -91,11 +93,29 @@ final class AccessOpening: SteppedWork {
     }
   }
 
+  /// - Returns: nil when the item has to be acquired in another way.
+  private func step(
+    _ acquisition: ItemAcquisition, of item: Item
+  ) throws -> Progress<ItemAccess>? {
+    do {
+      return try acquisition.step()
+    } catch let error as FileCoordinationError
+      where error.code == .permissionDenied && item.demand.kind == .sharing
+      && item.requests.allSatisfy({ requests[$0].isReading })
+    {
+      // Where nothing may be made, readers only lock what they read.
+      items?[acquired.count].demand = requests[item.requests[0]].demand
+      acquisitions.removeLast()
+      return nil
+    }
+  }
+
   private func prepare() throws -> [Item] {
     var items: [ItemLocation: Item] = [:]
     var demands: [PresenterDemand] = []
     for (index, request) in requests.enumerated() {
-      let demand = request.demand
+      let demand =
+        terms.isPurposeShared ? request.demand.amongOthersOfItsPurpose() : request.demand
       let location = try request.location()
       if let presenterDemand = request.presenterDemand(at: location),
         !terms.prepared.contains(location.path)
@@ -104,7 +124,7 @@ final class AccessOpening: SteppedWork {
       }
       let known = items[location]
       // Whoever writes an item has the right to read it, too.
-      let stronger = known.map { $0.demand.kind == .reading ? demand : $0.demand } ?? demand
+      let stronger = known.map { $0.demand.isWeakerThanWriting ? demand : $0.demand } ?? demand
       items[location] = Item(
         location: location, demand: stronger, requests: (known?.requests ?? []) + [index])
     }

@@ -29,6 +29,8 @@ public final class FileCoordinator: Sendable {
   private struct State {
     var purpose: String
     var isPurposeSet: Bool
+    /// Whether other coordinators may have the same one.
+    var isPurposeShared = false
     var calls: [UInt64: Cancellation] = [:]
     var nextCall: UInt64 = 0
     /// Accesses whose accessors run.
@@ -78,6 +80,7 @@ public final class FileCoordinator: Sendable {
           !state.isPurposeSet, "a purpose identifier is set once, and not of a presenter")
         state.purpose = newValue
         state.isPurposeSet = true
+        state.isPurposeShared = true
       }
     }
   }
@@ -121,17 +124,20 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant?, term: Duration
   ) -> (call: UInt64, terms: AccessOpening.Terms) {
     let cancellation = Cancellation()
-    let (call, purpose, prepared) = state.withLock { state in
+    let (call, purpose, isShared, prepared) = state.withLock { state in
       state.nextCall += 1
       state.calls[state.nextCall] = cancellation
-      return (state.nextCall, state.purpose, Set(state.prepared.keys))
+      return (
+        state.nextCall, state.purpose, state.isPurposeShared, Set(state.prepared.keys)
+      )
     }
     let patience = Patience(
       deadline: deadline ?? .now + Self.standardWait, cancellation: cancellation)
     return (
       call,
       AccessOpening.Terms(
-        client: client, purpose: ClaimName.purpose(of: purpose), term: term, patience: patience,
+        client: client, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
+        term: term, patience: patience,
         durability: durability, prepared: prepared)
     )
   }

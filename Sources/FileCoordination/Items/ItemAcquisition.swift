@@ -249,7 +249,8 @@ final class ItemAcquisition: SteppedWork {
     case .over(let lock):
       // Its only owner now, so that it is unlocked before the claim ends.
       readers = ReadersWait()
-      return .access(ItemAccess(location, demand, claim: claim, lock: lock))
+      return .access(
+        ItemAccess(location, demand, claim: claim, lock: demand.keepsLock ? lock : nil))
     case .present(let lock):
       guard !patience.isOver else { return try timedOut(lock.holder(), "is reading it") }
       return readers.watch(ownLatch) ? .wait(until: patience.nextLook) : .again

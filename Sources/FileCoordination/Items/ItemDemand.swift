@@ -28,6 +28,9 @@ struct ItemDemand: Sendable, Hashable {
   var followsLink = true
   /// Whether an item that is moved while it is waited for is looked for at its new place.
   var followsMoves = true
+  /// Whether whoever works in place keeps the item locked; else only its claim keeps others out, which
+  /// says for what purpose.
+  var keepsLock = true
   /// For sentences: "read the item".
   let action: String
 
@@ -38,5 +41,18 @@ struct ItemDemand: Sendable, Hashable {
     case .inPlace: .inPlace
     case .sharing: .sharing
     }
+  }
+
+  /// Whether another demand for the same item covers this one.
+  var isWeakerThanWriting: Bool { kind == .reading || kind == .sharing }
+
+  /// The same for one of several processes with one purpose: what it holds must tell that purpose,
+  /// which a claim does and a lock does not.
+  func amongOthersOfItsPurpose() -> ItemDemand {
+    var demand = ItemDemand(
+      kind: kind == .reading ? .sharing : kind, coversContents: coversContents,
+      followsLink: followsLink, followsMoves: followsMoves, action: action)
+    demand.keepsLock = false
+    return demand
   }
 }

@@ -91,12 +91,14 @@ struct IntentsTests {
   //                                                       another purpose: waits
   @Test("of one purpose never wait for each other, in two processes")
   func purposes() throws {
-    for kind in ["writing", "replacing"] {
+    for kind in ["writing", "replacing", "moving", "reading"] {
       #expect(try first.ask("\(kind) \(scene.path("a")) purpose=p").hasPrefix("inside "))
       let same = try second.ask("writing \(scene.path("a")) purpose=p wait=0")
       #expect(same.hasPrefix("inside "), "\(kind): \(same)")
       #expect(throws: FileCoordinationError.self) {
-        try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in }
+        try FileCoordinator().coordinate(
+          writingItemAt: scene.url("a"), options: .forMoving, until: .now
+        ) { _ in }
       }
       #expect(try second.ask("put \(kind)") == "done")
       #expect(try second.ask("leave") == "done")
