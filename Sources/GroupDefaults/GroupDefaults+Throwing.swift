@@ -48,6 +48,8 @@ extension GroupDefaults {
   }
 
   /// Stores a value of a type of the program's own; see the form for property lists.
+  ///
+  /// - Throws: also what encoding the value throws.
   public func write<Content: Encodable>(
     _ value: Content, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil

@@ -58,15 +58,19 @@ struct DamageTests {
   }
 
   @Test("refuse what no reader would accept before it is published")
-  func tooDeep() throws {
+  func unacceptable() throws {
     var deep = PropertyListValue.array([])
     for _ in 0..<511 { deep = .array([deep]) }
+    // One string on disk, and 300 MB for whoever expands it.
+    let shared = PropertyListValue.string(String(repeating: "x", count: 1 << 20))
+    let large = PropertyListValue.array(Array(repeating: shared, count: 300))
     scene.defaults.set(1, forKey: "k")
-    let value = deep
-    let error = #expect(throws: GroupDefaultsError.self) {
-      try scene.defaults.write(value, forKey: "deep")
+    for value in [deep, large] {
+      let error = #expect(throws: GroupDefaultsError.self) {
+        try scene.defaults.write(value, forKey: "refused")
+      }
+      #expect(error?.code == .unsupportedValue)
     }
-    #expect(error?.code == .unsupportedValue)
     #expect(try scene.defaults.stored() == ["k": 1])
   }
 }

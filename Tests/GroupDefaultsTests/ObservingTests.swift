@@ -40,7 +40,7 @@ struct ObservingTests {
 
   private func observe(
     _ defaults: GroupDefaults, key: String? = nil, startsWithCurrent: Bool = false
-  ) throws -> (Heard, Observation) {
+  ) throws -> (Heard, DefaultsObservation) {
     let heard = Heard()
     let observation = try defaults.observe(
       key: key, startsWithCurrent: startsWithCurrent, on: DispatchQueue(label: "heard"), heard.add)
@@ -146,7 +146,7 @@ struct ObservingTests {
     other.cancel()
   }
 
-  @Test("are told to a task, too")
+  @Test("are told to a task, too", .timeLimit(.minutes(1)))
   func sequence() async throws {
     let changes = try scene.defaults.changes(forKey: "k")
     scene.defaults.set(0, forKey: "unheard")
@@ -166,6 +166,26 @@ struct ObservingTests {
     }
     task.cancel()
     #expect(try await task.value)
+  }
+
+  @Test("are not told any more after the handler has cancelled, not even those of the same look")
+  func cancelledInside() throws {
+    let heard = Heard()
+    let queue = DispatchQueue(label: "cancelled")
+    let observation = Mutex<DefaultsObservation?>(nil)
+    let made = try scene.defaults.observe(on: queue) { change in
+      heard.add(change)
+      observation.withLock { $0 }?.cancel()
+    }
+    observation.withLock { $0 = made }
+    try scene.defaults.update { contents in
+      for key in ["a", "b", "c"] { contents[key] = 1 }
+    }
+    try heard.wait(for: ["a: nil → 1 own"])
+    scene.defaults.set(2, forKey: "d")
+    queue.sync {}
+    #expect(heard.lines.count == 1)
+    observation.withLock { $0 = nil }
   }
 
   @Test("of a suite that was damaged are told when it can be read again")

@@ -30,6 +30,8 @@ final class AccessOpening: SteppedWork {
   private var acquired: [ItemAccess] = []
   /// Of what was acquired, and of what is waited for.
   private var acquisitions: [ItemAcquisition] = []
+  private var snapshots: [Snapshot] = []
+  private let waitsForNobody: Bool
 
   var latch: WakeLatch? {
     acquired.count < acquisitions.count ? acquisitions[acquired.count].latch : nil
@@ -38,6 +40,7 @@ final class AccessOpening: SteppedWork {
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
     self.terms = terms
+    waitsForNobody = terms.patience.isOver
   }
 
   func step() throws -> Progress<AccessSession> {
@@ -54,13 +57,40 @@ final class AccessOpening: SteppedWork {
         }
       }
       let grants = try makeGrants(items)
+      acquired = []
+      acquisitions = []
+      snapshots = []
       return .done(
         AccessSession(
-          grants: grants, conversation: conversation, durability: terms.durability))
+          grants: grants, conversation: conversation.take(), durability: terms.durability))
     } catch {
-      for access in acquired { access.end() }
-      conversation?.finish(published: [:])
-      throw error
+      let cause = cause(of: error)
+      giveUp()
+      throw cause
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit { giveUp() }
+
+  private func giveUp() {
+    if acquired.count < acquisitions.count { acquisitions[acquired.count].giveUp() }
+    acquisitions = []
+    for snapshot in snapshots { snapshot.remove() }
+    for access in acquired { access.end() }
+    acquired = []
+    conversation.take()?.finish(published: [:])
+  }
+
+  // Whoever was overtaken while it copied finds no place for its copy.
+  private func cause(of error: any Error) -> any Error {
+    guard (error as? FileCoordinationError)?.code == .inputOutput else { return error }
+    do {
+      return try acquired.compactMap { try $0.loss() }.first ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
     }
   }
 
@@ -120,6 +150,7 @@ final class AccessOpening: SteppedWork {
         let isFirst = position == 0
         let snapshot =
           request.wantsSnapshot ? try Snapshot.make(of: access, check: check(access)) : nil
+        if let snapshot { snapshots.append(snapshot) }
         grants[index] = AccessSession.Grant(
           path: path(for: request, at: item.location, access, snapshot),
           access: isFirst ? access : nil,
@@ -141,12 +172,15 @@ final class AccessOpening: SteppedWork {
     }
   }
 
-  // A copy may take longer than its caller wants to wait, and be given up.
+  // A copy may take longer than its caller wants to wait, and be given up. Whoever wants to wait for
+  // nobody has not said how long a copy may take.
   private func check(_ access: ItemAccess) -> () throws -> Void {
     let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
+    let deadline =
+      waitsForNobody ? .now + FileCoordinator.standardWait : terms.patience.deadline
     return {
       try patience.check(action, path: path)
-      guard patience.isOver else { return }
+      guard ContinuousClock.now >= deadline else { return }
       throw FileCoordinationError(
         .timedOut, action, path: path, reason: "the deadline passed while it was copied",
         remedy: "try again with a later deadline")

@@ -22,6 +22,7 @@ final class ItemPublication: SteppedWork {
   private var isMerged = false
   /// Whether the copy has left the claim, and shares the lease's fate.
   private var isInLease = false
+  private var isPublished = false
 
   var latch: WakeLatch? { request?.latch ?? ownLatch }
 
@@ -52,11 +53,26 @@ final class ItemPublication: SteppedWork {
         }
       }
     } catch {
-      // Unlocked before the claim ends: see `ItemAcquisition`.
+      let cause = cause(of: error)
+      // What was locked may have become what is to be removed.
       readers = ReadersWait()
       contents = nil
       claim.end()
-      throw error
+      throw cause
+    }
+  }
+
+  // Whoever lost its claim finds nothing where its copy was.
+  private func cause(of error: any Error) -> any Error {
+    guard !isPublished, (error as? FileCoordinationError)?.code == .inputOutput else {
+      return error
+    }
+    do {
+      return try access.loss() ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
     }
   }
 
@@ -153,22 +169,24 @@ final class ItemPublication: SteppedWork {
       guard try claim.isStanding() else { throw claim.overtaken() }
       if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
       try moveIn(change, under: lease)
+      isPublished = true
       // What was locked is the old item, which is to be removed.
       readers = ReadersWait()
       let published = Published(change: change, status: try location.status())
       if durability == .durable { try synchronizeDirectories(lease) }
-      return .published(published, isSiteLeft: !isRemoved(under: lease))
+      return .published(published, isSiteLeft: cleanUp(under: lease))
     }
   }
 
-  // It is published: what cannot be removed is no reason to call that a failure.
-  private func isRemoved(under lease: Lease) -> Bool {
+  // Whatever happens now, the change is visible: whoever is stopped here and loses its claim was not
+  // overtaken.
+  private func cleanUp(under lease: Lease) -> Bool {
     do {
-      guard try claim.removeIfEmpty() else { return false }
-      return try claim.site.removeIfUnused(under: lease) == .removed
+      guard try claim.removeIfEmpty() else { return true }
+      return try claim.site.removeIfUnused(under: lease) != .removed
     } catch {
-      // Tried once more without the lease, and reported then.
-      return false
+      // The rest is done without the lease, or by whoever took it.
+      return true
     }
   }
 

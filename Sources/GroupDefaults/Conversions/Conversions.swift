@@ -72,19 +72,14 @@ enum Conversions {
   }
 
   /// "If the value is an NSString path, then it will construct a file URL to that path. If the value
-  /// is an archived URL from -setURL:forKey: it will be unarchived."
+  /// is an archived URL from -setURL:forKey: it will be unarchived." `URL` knows what "~" means.
   static func url(_ value: PropertyListValue) -> URL? {
     switch value {
-    case .string(let path): URL(fileURLWithPath: expandingTilde(path))
+    case .string(let path): URL(fileURLWithPath: path)
     case .data(let archived):
       String(bytes: archived, encoding: .utf8).flatMap { URL(string: $0) }
     case .integer, .unsigned, .boolean, .real, .date, .array, .dictionary: nil
     }
-  }
-
-  private static func expandingTilde(_ path: String) -> String {
-    guard path == "~" || path.hasPrefix("~/") else { return path }
-    return FileManager.default.homeDirectoryForCurrentUser.path + path.dropFirst()
   }
 
   /// How a URL is stored: a file's as its path; any other as data, which are its text in UTF-8

@@ -11,13 +11,4 @@ public struct DefaultsChange: Sendable, Hashable {
   /// Whether the object that is observed wrote it itself: false for other processes, and for other
   /// objects of this process.
   public let isOwn: Bool
-
-  init(
-    key: String, oldValue: PropertyListValue?, newValue: PropertyListValue?, isOwn: Bool
-  ) {
-    self.key = key
-    self.oldValue = oldValue
-    self.newValue = newValue
-    self.isOwn = isOwn
-  }
 }

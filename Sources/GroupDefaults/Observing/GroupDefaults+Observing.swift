@@ -20,17 +20,19 @@ extension GroupDefaults {
   public func observe(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void
-  ) throws -> Observation {
+  ) throws -> DefaultsObservation {
     let suite = try suite()
     let tracker = try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent)
+    let end = DefaultsObservation.End()
     // The first call comes at once and tells what has changed since the tracker looked.
-    return try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
+    let observation = try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
       do {
-        for change in try tracker.look() { handler(change) }
+        for change in try tracker.look() where end.isAwaited { handler(change) }
       } catch {
         reporter.report(error)
       }
     }
+    return DefaultsObservation(observation, end)
   }
 
   /// The changes of the suite from now on, for `for await`; the same promises as `observe`.

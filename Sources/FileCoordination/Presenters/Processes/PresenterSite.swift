@@ -9,7 +9,7 @@ import SystemCalls
 /// ```
 /// presence/file-presenters/      a registration for each presenter: its identifier and its path
 /// presence/file-coordinators/    one for each process that has asked presenters of others
-/// values/file-presenters/        what is being asked, and the answers: see `RequestBook`
+/// values/@file-presenters/       what is being asked, and the answers: see `RequestBook`
 /// ```
 /// Nothing is made by looking whether there is a presenter.
 final class PresenterSite: Sendable {
@@ -26,6 +26,9 @@ final class PresenterSite: Sendable {
     }
   }
 
+  /// The identifier of the value of requests.
+  static let requests = "@file-presenters"
+
   let container: SharedContainer
   let presenters: Presence
   let coordinators: Presence
@@ -39,7 +42,7 @@ final class PresenterSite: Sendable {
     self.container = container
     presenters = container.presence("file-presenters")
     coordinators = container.presence("file-coordinators")
-    book = RequestBook(container.value("file-presenters"))
+    book = RequestBook(container.value(Self.requests))
     server = PresenterServer(book, coordinators)
   }
 
