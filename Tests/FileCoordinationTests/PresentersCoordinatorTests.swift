@@ -121,6 +121,49 @@ struct PresentersCoordinatorTests {
       }
     }
   }
+
+  @Test("a move into the private copy of another item is told once, as one to that item's place")
+  func movingIntoCopy() throws {
+    try scene.presenting("d/file", .reacquires) { other in
+      try scene.presenting("d") { above in
+        let coordinator = FileCoordinator()
+        try coordinator.coordinate(
+          writingItemAt: url("d/file"), options: .forMoving,
+          writingItemAt: url("new"), options: .forReplacing
+        ) {
+          coordinator.item(at: $0, willMoveTo: $1)
+          try rename($0.path, at: Directory.current, to: $1.path, at: Directory.current)
+          coordinator.item(at: $0, didMoveTo: $1)
+          #expect(!other.heard.contains { $0.hasPrefix("moved") })
+        }
+        try scene.wait(other, for: "reacquired")
+        try scene.shell("echo others > new")
+        try scene.wait(other, for: "changed")
+        #expect(other.heard.filter { $0.hasPrefix("moved") } == ["moved:new"])
+        let ends = other.heard.filter { ["moved:new", "reacquired"].contains($0) }
+        #expect(ends == ["moved:new", "reacquired"])
+        try scene.wait(above, for: "moved:file:new")
+      }
+    }
+  }
+
+  @Test("a move that cannot be published is not told")
+  func movingInVain() throws {
+    struct Refused: Error {}
+    try scene.presenting("d/file") { other in
+      let coordinator = FileCoordinator()
+      #expect(throws: Refused.self) {
+        try coordinator.coordinate(writingItemAt: url("d/file"), writingItemAt: url("new")) {
+          try rename($0.path, at: Directory.current, to: $1.path, at: Directory.current)
+          coordinator.item(at: $0, didMoveTo: $1)
+          throw Refused()
+        }
+      }
+      try scene.shell("echo others > d/file")
+      try scene.wait(other, for: "changed")
+      #expect(!other.heard.contains { $0.hasPrefix("moved") })
+    }
+  }
 }
 
 /// Saves when it is asked to, as an editor does.

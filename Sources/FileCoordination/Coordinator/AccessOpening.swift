@@ -30,7 +30,6 @@ final class AccessOpening: SteppedWork {
   private var acquired: [ItemAccess] = []
   /// Of what was acquired, and of what is waited for.
   private var acquisitions: [ItemAcquisition] = []
-  private var snapshots: [Snapshot] = []
   private let waitsForNobody: Bool
 
   var latch: WakeLatch? {
@@ -59,7 +58,6 @@ final class AccessOpening: SteppedWork {
       let grants = try makeGrants(items)
       acquired = []
       acquisitions = []
-      snapshots = []
       return .done(
         AccessSession(
           grants: grants, conversation: conversation.take(), durability: terms.durability))
@@ -75,10 +73,9 @@ final class AccessOpening: SteppedWork {
 
   private func giveUp() {
     if acquired.count < acquisitions.count { acquisitions[acquired.count].giveUp() }
-    acquisitions = []
-    for snapshot in snapshots { snapshot.remove() }
     for access in acquired { access.end() }
     acquired = []
+    acquisitions = []
     conversation.take()?.finish(published: [:])
   }
 
@@ -150,7 +147,6 @@ final class AccessOpening: SteppedWork {
         let isFirst = position == 0
         let snapshot =
           request.wantsSnapshot ? try Snapshot.make(of: access, check: check(access)) : nil
-        if let snapshot { snapshots.append(snapshot) }
         grants[index] = AccessSession.Grant(
           path: path(for: request, at: item.location, access, snapshot),
           access: isFirst ? access : nil,
@@ -168,7 +164,8 @@ final class AccessOpening: SteppedWork {
     }
     let path = access.location.path
     return try reporting("copy the item", path: path) {
-      try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
+      try access.location.refuseMountPoint(access.demand.action)
+      return try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
     }
   }
 

@@ -1,4 +1,5 @@
 import AppGroup
+import Synchronization
 import SystemCalls
 
 /// A coordinated access that has begun: what is held for each of its items, and what has to be said
@@ -17,6 +18,8 @@ final class AccessSession: Sendable {
   let grants: [Grant]
   private let conversation: PresenterConversation?
   private let durability: Durability
+  /// Into or out of private copies: to be told when these are published.
+  private let moves = Mutex<[ItemMove]>([])
 
   init(grants: [Grant], conversation: PresenterConversation?, durability: Durability) {
     self.grants = grants
@@ -44,6 +47,27 @@ final class AccessSession: Sendable {
     }
   }
 
+  /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
+  ///
+  /// - Returns: false when neither is one of this access.
+  func `defer`(_ move: ItemMove) -> Bool {
+    let (from, to) = (published(move.from), published(move.to))
+    guard from != nil || to != nil else { return false }
+    moves.withLock { $0.append(ItemMove(from: from ?? move.from, to: to ?? move.to)) }
+    return true
+  }
+
+  // Where others find what is at a path in a private copy.
+  private func published(_ path: String) -> String? {
+    for grant in grants where grant.copy != nil {
+      guard let location = grant.access?.location else { continue }
+      if path == grant.path { return location.path }
+      let inside = grant.path + "/"
+      if path.hasPrefix(inside) { return location.path + "/" + path.dropFirst(inside.count) }
+    }
+    return nil
+  }
+
   /// Ends the access without publishing anything.
   func abandon() {
     for grant in grants {
@@ -54,10 +78,24 @@ final class AccessSession: Sendable {
   }
 
   /// Ends the access and publishes what its accessor left.
-  func closing(until deadline: ContinuousClock.Instant) -> AccessClosing {
-    AccessClosing(
-      grants, durability: durability, conversation: conversation, until: deadline)
+  func closing(
+    until deadline: ContinuousClock.Instant, for client: PresenterClient
+  ) -> AccessClosing {
+    let moves = moves.withLock { $0 }
+    return AccessClosing(
+      grants, durability: durability, conversation: conversation, until: deadline
+    ) {
+      for move in moves {
+        PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
+      }
+    }
   }
+}
+
+/// An accessor says that it moved something.
+struct ItemMove: Sendable, Hashable {
+  let from: String
+  let to: String
 }
 
 /// Publishes the items of an access one after the other.
@@ -70,14 +108,16 @@ final class AccessClosing: SteppedWork {
   private let durability: Durability
   private var conversation: PresenterConversation?
   private let deadline: ContinuousClock.Instant
+  private let tellMoves: () -> Void
   private var isReadingOver = false
 
   var latch: WakeLatch? { current?.latch }
 
   init(
     _ grants: [AccessSession.Grant], durability: Durability, conversation: PresenterConversation?,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, whenPublished tellMoves: @escaping () -> Void
   ) {
+    self.tellMoves = tellMoves
     remaining = grants.sorted {
       ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "")
     }
@@ -104,6 +144,8 @@ final class AccessClosing: SteppedWork {
           remaining.removeLast()
         }
       }
+      // Before the reacquirers, which may look for the item.
+      tellMoves()
       giveUp()
       return .done(())
     } catch {

@@ -31,6 +31,8 @@ public final class FileCoordinator: Sendable {
     var isPurposeSet: Bool
     var calls: [UInt64: Cancellation] = [:]
     var nextCall: UInt64 = 0
+    /// Accesses whose accessors run.
+    var sessions: [ObjectIdentifier: AccessSession] = [:]
     var prepared: [String: Int] = [:]
   }
 
@@ -88,13 +90,22 @@ public final class FileCoordinator: Sendable {
     for call in calls { call.cancel() }
   }
 
+  /// Says that the item is about to be moved. Nothing need be prepared for that here: this does
+  /// nothing, and is for code that was written for the original.
+  public func item(at oldURL: URL, willMoveTo newURL: URL) {}
+
   /// Says that the item was moved by the accessor of an access `forMoving`: presenters of the item, of
   /// what is in it and of the directories above are told.
   ///
+  /// If one of the two is a private copy that this coordinator's accessor was given, it stands for
+  /// its item, and presenters are told when the accessor has returned and the copy is published.
   /// Whoever waits for the item finds it at its new place without this, too.
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
     guard oldURL.path != newURL.path else { return }
-    PresenterConversation.tellMoved(from: oldURL.path, to: newURL.path, by: client)
+    let move = ItemMove(from: oldURL.path, to: newURL.path)
+    let sessions = state.withLock { Array($0.sessions.values) }
+    if sessions.contains(where: { $0.defer(move) }) { return }
+    PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
   }
 }
 
@@ -127,6 +138,14 @@ extension FileCoordinator {
 
   func forget(_ call: UInt64) {
     state.withLock { $0.calls[call] = nil }
+  }
+
+  private func begin(_ session: AccessSession) {
+    state.withLock { $0.sessions[ObjectIdentifier(session)] = session }
+  }
+
+  private func end(_ session: AccessSession) {
+    state.withLock { _ = $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
   }
 
   /// Presenters of these items have been asked, and are not asked again.
@@ -169,6 +188,8 @@ extension FileCoordinator {
       defer { forget(call) }
       session = try AccessOpening(requests, terms).run()
     }
+    begin(session)
+    defer { end(session) }
     let result: Result
     do {
       result = try accessor(session)
@@ -176,7 +197,7 @@ extension FileCoordinator {
       session.abandon()
       throw error
     }
-    try session.closing(until: closingDeadline(terms)).run()
+    try session.closing(until: closingDeadline(terms), for: client).run()
     return result
   }
 
@@ -191,6 +212,8 @@ extension FileCoordinator {
       defer { forget(call) }
       session = try await runSuspending { AccessOpening(requests, terms) }
     }
+    begin(session)
+    defer { end(session) }
     let result: Result
     do {
       result = try await accessor(session.grants.map { URL(filePath: $0.path) })
@@ -199,8 +222,8 @@ extension FileCoordinator {
       try await Blocking.run { session.abandon() }
       throw cause
     }
-    let closing = closingDeadline(terms)
-    try await runSuspending { session.closing(until: closing) }
+    let (closing, client) = (closingDeadline(terms), client)
+    try await runSuspending { session.closing(until: closing, for: client) }
     return result
   }
 }

@@ -28,6 +28,7 @@ final class ItemAcquisition: SteppedWork {
   private var contents: ContentsWait?
   private var readers = ReadersWait()
   private var moved: MovedItem?
+  private var hasLooked = false
   /// What is held so far; the next step goes on from there.
   private var claim: Claim?
   /// Where we have been, to remove it if nobody else is there.
@@ -37,6 +38,9 @@ final class ItemAcquisition: SteppedWork {
   /// The directory above whose contents somebody has claimed: what else its caller has in there has to
   /// be given up, too, for the other one waits for that.
   private(set) var givesWayTo: ItemLocation?
+  /// Where this waits for its turn, and what it has found in its way there.
+  private var place: ClaimLine.Place?
+  private var obstacle: ClaimName?
 
   var latch: WakeLatch? { request?.lease.latch ?? ownLatch }
 
@@ -49,6 +53,7 @@ final class ItemAcquisition: SteppedWork {
     self.purpose = purpose
     self.term = term
     self.patience = patience
+    patience.cancellation.wakes(ownLatch)
   }
 
   // A task that is cancelled just drops what it waits for.
@@ -90,7 +95,6 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func attempt() throws -> Attempt {
-    givesWayTo = nil
     do {
       return try attemptOnce()
     } catch {
@@ -102,13 +106,16 @@ final class ItemAcquisition: SteppedWork {
     }
   }
 
-  private func hasLostItsPlace() throws(Errno) -> Bool {
+  private func hasLostItsPlace() throws -> Bool {
+    // Moved since this attempt began.
+    if let moved, try moved.newPlace(of: location) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
   private func attemptOnce() throws -> Attempt {
-    try followMove()
+    givesWayTo = nil
+    if hasLooked { try followMove() } else { try rememberItem() }
     if demand.kind == .reading { return try attemptReading() }
     guard let claim else { return try attemptClaim() }
     return try attemptHolding(claim)
@@ -159,9 +166,16 @@ final class ItemAcquisition: SteppedWork {
   // MARK: Writers
 
   private func attemptClaim() throws -> Attempt {
+    let place = self.place ?? ClaimLine.Place(at: location, ownLatch)
+    self.place = place
+    if !place.mayLook() {
+      guard patience.isOver else { return .wait(until: patience.deadline(after: .seconds(1))) }
+      if let obstacle { return try timedOut(obstacle.holder) }
+    }
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
+      visited = site
       switch try request.attempt() {
       case .wait(let deadline): return .wait(until: min(deadline, patience.nextLook))
       case .acquired(let lease):
@@ -189,7 +203,7 @@ final class ItemAcquisition: SteppedWork {
       do {
         let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
         switch finding {
-        case .present(let name): return try wait(for: name) { others.watch($0) }
+        case .present(let name): return try waitInLine(for: name)
         case .removable(let name, let isAlive):
           try site.takeAway(name, isAlive: isAlive, under: lease)
           return .again
@@ -200,6 +214,7 @@ final class ItemAcquisition: SteppedWork {
           claim = try Claim.make(name, at: site, under: lease)
           // Whoever ends the claim removes the site.
           visited = nil
+          place = nil
           return .again
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
@@ -257,12 +272,20 @@ final class ItemAcquisition: SteppedWork {
   private func wait(
     for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
   ) throws -> Attempt {
-    if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
     if patience.isOver {
       let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
       return try timedOut(name.holder, what)
     }
     return watch(ownLatch) ? .wait(until: patience.nextLook) : .again
+  }
+
+  private func waitInLine(for name: ClaimName) throws -> Attempt {
+    obstacle = name
+    let before = place?.mustWait() ?? 0
+    if before == 0 { return try wait(for: name) { others.watch($0) } }
+    // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
+    others = Others()
+    return try wait(for: name) { _ in true }
   }
 
   private func timedOut(
@@ -281,6 +304,18 @@ final class ItemAcquisition: SteppedWork {
     access.end()
   }
 
+  // Before anybody is looked for: whoever is found may be about to move it.
+  private func rememberItem() throws {
+    hasLooked = true
+    guard demand.followsMoves else { return }
+    do throws(Errno) {
+      moved = try MovedItem(location)
+    } catch {
+      // What this user cannot find is not followed.
+      guard error == .accessDenied || error == .notDirectory else { throw error }
+    }
+  }
+
   private func followMove() throws {
     guard let moved else { return }
     guard let place = try moved.newPlace(of: location) else { return }
@@ -296,6 +331,7 @@ final class ItemAcquisition: SteppedWork {
 
   /// Ends what is held so far.
   func giveUp() {
+    place = nil
     guard let claim else { return }
     self.claim = nil
     // What was seen under the claim says nothing of what others begin without it

@@ -16,7 +16,7 @@ struct ItemLocation: Hashable, Sendable {
   ///
   /// - Parameter followingLink: whether a symbolic link means what it points to.
   /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
-  /// - Complexity: four system calls, and three more for each link.
+  /// - Complexity: six system calls, and five more for each link.
   static func resolve(_ path: String, followingLink: Bool) throws -> ItemLocation {
     let action = "find the item"
     return try reporting(action, path: path) {
@@ -62,9 +62,16 @@ struct ItemLocation: Hashable, Sendable {
         guard error == .noSuchFile || error == .notDirectory else { throw error }
         break
       }
-      let path = try SystemCalls.linkTarget("/proc/self/fd/\(open.rawValue)")
+      let door = "/proc/self/fd/\(open.rawValue)"
+      let path = try SystemCalls.linkTarget(door)
       // Replaced between the two calls: then it is elsewhere by now, or nowhere.
       guard try open.status().links > 0, !isPutAway(path) else { continue }
+      guard try isSame(path, open) else {
+        guard try SystemCalls.linkTarget(door) == path else { continue }
+        // Its name means something else here, or nothing: it was reached through a door to another
+        // mount namespace. What was given is a name for it, if not the only one.
+        return directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory
+      }
       return path == "/" ? "" : path
     }
     throw FileCoordinationError(
@@ -79,6 +86,17 @@ struct ItemLocation: Hashable, Sendable {
       site.starts(with: ItemSite.prefix.utf8)
         && (place.elementsEqual(LeaseSite.lease.utf8)
           || place.starts(with: ItemSite.trashPrefix.utf8))
+    }
+  }
+
+  private static func isSame(
+    _ path: String, _ directory: borrowing FileDescriptor
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(path).isSameFile(as: directory.status())
+    } catch {
+      guard [.noSuchFile, .notDirectory, .accessDenied].contains(error) else { throw error }
+      return false
     }
   }
 
@@ -100,6 +118,16 @@ struct ItemLocation: Hashable, Sendable {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
       return nil
     }
+  }
+
+  /// Fails where another file system is mounted on the item: nothing can be put in its place.
+  func refuseMountPoint(_ action: String) throws {
+    guard let item = try status() else { return }
+    let directory = try fileStatus(parent + "/", followingLinks: true)
+    guard item.device != directory.device else { return }
+    throw FileCoordinationError(
+      .notAnItem, action, path: path, reason: "another file system is mounted on it",
+      remedy: "unmount it first, or name what is in it")
   }
 
   /// The directories that the item is in, the nearest first.

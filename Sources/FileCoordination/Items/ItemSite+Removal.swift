@@ -5,6 +5,9 @@ import SystemCalls
 extension ItemSite {
   // Each look but the first is due to somebody who came or left during the one before.
   private static let looks = 8
+  /// For a moment whoever leaves tries again: the one who has the lease may be leaving, too, and may
+  /// have seen that somebody is there.
+  private static let patience: Duration = .milliseconds(5)
 
   /// Removes the site unless somebody is there.
   ///
@@ -16,7 +19,8 @@ extension ItemSite {
         try emptyTrash()
         guard try mayBeUnused() else { return }
         let request = LeaseRequest(
-          site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
+          site: lease, mode: .exclusive, term: LeaseTerm.standard,
+          deadline: .now + Self.patience)
         guard case .acquired(let lease) = try request.attempt() else { return }
         if try removeIfUnused(under: lease) == .removed { return }
       } catch let error as AppGroupError where error.code == .leaseLost {

@@ -77,7 +77,7 @@ final class ItemSite: Sendable {
   static func openOrMake(_ location: ItemLocation) throws -> ItemSite {
     for _ in 0..<interruptionLimit {
       if let site = try open(location) { return site }
-      let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+      let parent = try directory(of: location)
       do throws(Errno) {
         // By name: what is made for a group is opened beneath the directory.
         try access(in: parent.status()).makeDirectoryIfMissing(
@@ -88,6 +88,17 @@ final class ItemSite: Sendable {
       }
     }
     throw Errno.staleHandle
+  }
+
+  private static func directory(of location: ItemLocation) throws -> FileDescriptor {
+    do throws(Errno) {
+      return try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      throw FileCoordinationError(
+        .directoryMissing, "find the item", path: location.path,
+        reason: "there is no directory '\(location.parent)' any more", errorNumber: error.rawValue)
+    }
   }
 
   /// A directory whose group may write in it, and whose files are the group's, is a shared one.
@@ -131,6 +142,7 @@ final class ItemSite: Sendable {
     do throws(Errno) {
       return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
     } catch {
+      // Whoever left last has removed the site while we had it open: nobody is in it.
       guard error == .noSuchFile else { throw error }
       return []
     }

@@ -1,3 +1,4 @@
+import AppGroup
 import Synchronization
 
 /// For how long an access waits, and what ends the wait before.
@@ -16,6 +17,9 @@ struct Patience: Sendable {
       .cancelled, action, path: path, reason: "the coordinator was told to cancel it")
   }
 
+  /// When to look again for somebody who is woken before if there is something to see.
+  func deadline(after wait: Duration) -> ContinuousClock.Instant { min(deadline, .now + wait) }
+
   /// When to look again.
   var nextLook: ContinuousClock.Instant { min(deadline, .now + Self.interval) }
 }
@@ -23,8 +27,15 @@ struct Patience: Sendable {
 /// Says that a call is to be given up.
 final class Cancellation: Sendable {
   private let flag = Atomic(false)
+  private let latches = Mutex<[WakeLatch]>([])
 
   var isCancelled: Bool { flag.load(ordering: .acquiring) }
 
-  func cancel() { flag.store(true, ordering: .releasing) }
+  /// Raises a latch when it comes to that.
+  func wakes(_ latch: WakeLatch) { latches.withLock { $0.append(latch) } }
+
+  func cancel() {
+    flag.store(true, ordering: .releasing)
+    for latch in latches.withLock({ $0 }) { latch.raise() }
+  }
 }

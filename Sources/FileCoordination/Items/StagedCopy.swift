@@ -66,7 +66,7 @@ struct StagedCopy: Sendable {
       try withoutActuallyEscaping(check) { check in
         let copy = TreeCopy(
           mode: copying == .names ? .link : .copy,
-          leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check)
+          leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check, refusesMounts: true)
         _ = try copy.copy(name, at: parent.rawValue, to: name, at: copies)
       }
       return true
