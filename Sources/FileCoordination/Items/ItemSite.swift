@@ -78,9 +78,14 @@ final class ItemSite: Sendable {
     for _ in 0..<interruptionLimit {
       if let site = try open(location) { return site }
       let parent = try directory(of: location)
-      // By name: what is made for a group is opened beneath the directory.
-      try access(in: parent.status()).makeDirectoryIfMissing(
-        name(of: location.name), at: parent.rawValue, staging: prefix)
+      do throws(Errno) {
+        // By name: what is made for a group is opened beneath the directory.
+        try access(in: parent.status()).makeDirectoryIfMissing(
+          name(of: location.name), at: parent.rawValue, staging: prefix)
+      } catch {
+        // The directory was replaced this moment, or is gone: then opening it tells.
+        guard error == .noSuchFile else { throw error }
+      }
     }
     throw Errno.staleHandle
   }
