@@ -57,7 +57,7 @@ let package = Package(
     // Measures every promise of speed beside a floor taken in the same run.
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: ["FileCoordination", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
       swiftSettings: settings),
 
     // The tests, one target for each layer.
