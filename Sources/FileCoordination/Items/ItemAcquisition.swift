@@ -21,6 +21,8 @@ final class ItemAcquisition: SteppedWork {
   private let patience: Patience
 
   private var location: ItemLocation
+  /// Whether the site was looked for already: then somebody may be there.
+  private var hasLooked = false
   private let ownLatch = WakeLatch()
   private var request: (lease: LeaseRequest, site: ItemSite)?
   private var others = Others()
@@ -126,7 +128,8 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
-    let site = try ItemSite.openOrMake(location)
+    let site = try ItemSite.openOrMake(location, isMissing: !hasLooked)
+    hasLooked = true
     let request = LeaseRequest(
       site: site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: patience.deadline)
     return (request, site)
@@ -136,7 +139,9 @@ final class ItemAcquisition: SteppedWork {
     try withExtendedLifetime(lease) {
       guard let kind = demand.claimKind else { preconditionFailure("readers make no claim") }
       do {
-        let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
+        let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
+          kind.excludes($0.kind)
+        }
         switch finding {
         case .present(let name): return try wait(for: name) { others.watch($0) }
         case .removable(let name, let isAlive):
@@ -185,7 +190,9 @@ final class ItemAcquisition: SteppedWork {
     var waiting = contents ?? ContentsWait(location, purpose: purpose)
     defer { contents = waiting }
     guard let obstacle = try waiting.look() else { return nil }
-    guard !patience.isOver else { return try timedOut(obstacle.holder, "works on \(obstacle.path)") }
+    guard !patience.isOver else {
+      return try timedOut(obstacle.holder, "works on \(obstacle.path)")
+    }
     return waiting.watch(ownLatch) ? .wait(until: patience.nextLook) : .again
   }
 

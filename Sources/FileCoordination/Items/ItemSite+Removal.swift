@@ -12,7 +12,8 @@ extension ItemSite {
         let request = LeaseRequest(
           site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
         guard case .acquired(let lease) = try request.attempt() else { return }
-        guard try removeIfUnused(under: lease) == .trashLeft else { return }
+        let removal = try removeIfUnused(under: lease, with: lease.surroundings)
+        guard removal == .trashLeft else { return }
       } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
         // Somebody is there, and removes it in turn.
         return
@@ -28,19 +29,27 @@ extension ItemSite {
   }
 
   /// The same for whoever has the lease, which then ends.
-  func removeIfUnused(under lease: Lease) throws -> Removal {
+  ///
+  /// - Parameter names: what is in the site, as far as its caller knows.
+  func removeIfUnused(under lease: Lease, with names: [FileName]) throws -> Removal {
     try withExtendedLifetime(lease) {
-      let names = try entries().map(\.name)
-      guard names.map(\.text) == [LeaseSite.lease] else {
+      guard names.allSatisfy(self.lease.isOfNobody) else {
         return try removeDeadClaims(names, under: lease) ? .trashLeft : .used
       }
-      guard try lease.dismantle() else { return .used }
+      guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
+        return .used
+      }
       do throws(Errno) {
         try removeDirectory(Self.path(of: location))
         return .removed
       } catch {
-        // Somebody has just come, and stays.
         guard [.directoryNotEmpty, .alreadyExists, .noSuchFile].contains(error) else { throw error }
+      }
+      // Somebody has just come, and stays; or what was put away is still there.
+      do throws(Errno) {
+        return try entries().contains { isTrash($0.name) } ? .trashLeft : .used
+      } catch {
+        guard error == .noSuchFile else { throw error }
         return .used
       }
     }
