@@ -16,6 +16,7 @@ let package = Package(
     .library(name: "AppGroup", targets: ["AppGroup"]),
     .library(name: "FileCoordination", targets: ["FileCoordination"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
+    .library(name: "GroupDefaults", targets: ["GroupDefaults"]),
     .executable(name: "wormhole", targets: ["WormholeCommand"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "torture", targets: ["Torture"]),
@@ -39,13 +40,19 @@ let package = Package(
     // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
     .target(
       name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
+    // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
+    .target(
+      name: "GroupDefaults", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
 
     // The programs.
 
     // `wormhole`: the same for anyone with a shell.
     .executableTarget(
       name: "WormholeCommand",
-      dependencies: ["Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
+        "SystemCalls",
+      ],
       swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
     .target(name: "Histories", swiftSettings: settings),
@@ -57,7 +64,9 @@ let package = Package(
     // Measures every promise of speed beside a floor taken in the same run.
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["FileCoordination", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls",
+      ],
       swiftSettings: settings),
 
     // The tests, one target for each layer.
@@ -68,7 +77,8 @@ let package = Package(
     .executableTarget(
       name: "participant",
       dependencies: [
-        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestSupport",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", swiftSettings: settings),
@@ -97,6 +107,12 @@ let package = Package(
       name: "WormholeTests",
       dependencies: [
         "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "GroupDefaultsTests",
+      dependencies: [
+        "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

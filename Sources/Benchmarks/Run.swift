@@ -49,6 +49,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "update", measure: UpdateRows.measureAlone),
     RowGroup(name: "update-8", measure: UpdateRows.measureContended),
     RowGroup(name: "read", measure: ReadRows.measure),
+    RowGroup(name: "defaults", measure: DefaultsRows.measure),
     RowGroup(name: "latency", measure: LatencyRows.measure),
     RowGroup(name: "idle", measure: ObserverRows.measureIdle),
     RowGroup(name: "memory", measure: ObserverRows.measureMemory),

@@ -17,7 +17,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -69,20 +68,22 @@ static inline long csys_copy_file_range(
   return syscall(SYS_copy_file_range, source, source_offset, target, target_offset, count, 0);
 }
 
-// listxattr(2) and its relatives for an open file.
+// listxattr(2) and its relatives for an open file. Not from <sys/xattr.h>: that includes <sys/types.h>,
+// whose fd_set is another with _GNU_SOURCE than the one in Glibc's and Dispatch's modules, and whether
+// the compiler minds depends on the order in which it meets them.
 static inline long csys_list_attributes(int file, void *_Nullable list, size_t size) {
-  return flistxattr(file, list, size);
+  return syscall(SYS_flistxattr, file, list, size);
 }
 static inline long csys_get_attribute(
     int file, const char *_Nonnull name, void *_Nullable value, size_t size) {
-  return fgetxattr(file, name, value, size);
+  return syscall(SYS_fgetxattr, file, name, value, size);
 }
 static inline int csys_set_attribute(
     int file, const char *_Nonnull name, const void *_Nullable value, size_t size) {
-  return fsetxattr(file, name, value, size, 0);
+  return (int)syscall(SYS_fsetxattr, file, name, value, size, 0);
 }
 static inline int csys_remove_attribute(int file, const char *_Nonnull name) {
-  return fremovexattr(file, name);
+  return (int)syscall(SYS_fremovexattr, file, name);
 }
 
 // pidfd_open(2), Linux 5.3.

@@ -11,6 +11,7 @@ package enum Termination: Hashable, Sendable {
 package enum Signal: Int32, Sendable {
   case hangUp = 1
   case interrupt = 2
+  case quit = 3
   case kill = 9
   case brokenPipe = 13
   case terminate = 15
@@ -122,6 +123,9 @@ package struct ChildProcess: ~Copyable, Sendable {
   private static func check(_ failure: Int32) throws(Errno) {
     guard failure == 0 else { throw Errno(rawValue: failure) }
   }
+
+  /// Can be read when the program has ended.
+  package var descriptor: Int32 { handle.rawValue }
 
   /// Waits for the program's end.
   ///

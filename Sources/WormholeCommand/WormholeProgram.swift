@@ -1,4 +1,5 @@
 import AppGroup
+import GroupDefaults
 
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
@@ -16,6 +17,9 @@ struct WormholeProgram {
       printError("\(root.name): \(error)\n")
       return error.status
     } catch let error as AppGroupError {
+      printError("\(root.name): \(error)\n")
+      return error.exitStatus
+    } catch let error as GroupDefaultsError {
       printError("\(root.name): \(error)\n")
       return error.exitStatus
     } catch is OutputIsClosed {

@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import PropertyLists
 import SystemCalls
 import TestSupport
@@ -162,6 +163,45 @@ struct PresenceCrashTests {
     }
     #expect(try a.ask("confirm p") == "done")
     #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+  }
+
+  // A taker of the role that dies before it moves the old registration aside.
+  @Test("of the only one ends when the role names another who lives")
+  func roleOfAnother() throws {
+    let first = try presence.enterExclusively()
+    let second = try presence.enter()
+    try first.confirm()
+    try presence.role.replace(with: ["id": .string(second.id)])
+    let error = #expect(throws: AppGroupError.self) { try first.confirm() }
+    #expect(error?.code == .leaseLost)
+    #expect(error?.holder?.processID == Program.processID)
+    #expect(try presence.members().map(\.id) == [second.id], "\(directory.listing)")
+  }
+
+  @Test("reads who was last from a record that somebody else wrote, as the format says")
+  func frozen() throws {
+    try shell("mkdir -p -m 700 presence/p")
+    let text = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict>
+      <key>id</key><string>1f-2a</string><key>pid</key><integer>31</integer>
+      <key>started</key><integer>7</integer><key>namespace</key><integer>9</integer>
+      <key>boot</key><string>b</string><key>program</key><string>ticketd</string>
+      <key>since</key><date>2026-01-02T03:04:05Z</date><key>uptime</key><integer>5</integer>
+      <key>directory</key><integer>3</integer><key>exclusive</key><true/>
+      <key>content</key><array><integer>1</integer></array>
+      <key>ended</key><date>2026-01-02T03:04:06Z</date>
+      </dict></plist>
+      """
+    try FileDescriptor.open(place + "/last.plist", [.writeOnly, .create]).writeAll(
+      Array(text.utf8))
+    guard case .gone(let last, let ended) = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    #expect(last?.id == "1f-2a" && last?.processID == 31 && last?.program == "ticketd")
+    #expect(last?.isExclusive == true && last?.content == [1])
+    #expect(try #require(ended) == #require(last?.since).addingTimeInterval(1))
   }
 
   @Test("tells observers of those in the directory that replaced the one they watched")

@@ -88,6 +88,29 @@ struct ValueTests {
     #expect(seen.contains(latest))
   }
 
+  @Test("has the version of its snapshot, and none where there is no value")
+  func versionAlone() throws {
+    let value = container.value("x")
+    #expect(try value.version() == nil)
+    for number in 0..<3 {
+      let before = try value.version()
+      try value.replace(with: PropertyListValue(number))
+      let version = try value.version()
+      #expect(try version == value.snapshot().version && version != before)
+      #expect(try version == value.version())
+    }
+    try value.remove()
+    #expect(try value.version() == nil)
+    // Something else in the place of the file: it has no version of a value's.
+    try makeDirectory(value.path)
+    #expect(try value.version() != nil)
+    #expect(throws: AppGroupError.self) { try value.snapshot() }
+    // The whole container removed under us.
+    try removeDirectory(value.path)
+    _ = try ChildProcess("rm", ["-rf", directory.path]).wait(until: .now + .seconds(30))
+    #expect(throws: AppGroupError.self) { try value.version() }
+  }
+
   @Test("has another version, too, after a program that sets its time back to the same")
   func foreignVersions() throws {
     let value = container.value("x")

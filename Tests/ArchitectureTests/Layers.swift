@@ -3,7 +3,8 @@
 /// A new layer gets a row here, with what lies below it and nothing beside it.
 enum Layers {
   private static let ours: Set<String> = [
-    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "Histories",
+    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "GroupDefaults",
+    "Histories",
   ]
 
   static let allowed: [String: Set<String>] = [
@@ -20,14 +21,18 @@ enum Layers {
     "Wormhole": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
+    "GroupDefaults": [
+      "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
+    ],
     "WormholeCommand": [
-      "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
-      "Synchronization",
+      "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
+      "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.
     "participant": [
-      "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+      "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
+      "TestSupport",
     ],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),

@@ -13,11 +13,13 @@ import Testing
       (
         [""],
         [
-          "clear", "demo", "doctor", "help", "listen", "notify", "read", "send", "status",
-          "update",
+          "clear", "defaults", "demo", "doctor", "help", "listen", "notify", "read", "send",
+          "status", "update",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
+      (["defaults", ""], ["delete", "export", "import", "read", "watch", "write"]),
+      (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),

@@ -52,7 +52,8 @@ struct TranscriptTests {
   @Test("Every command has a transcript")
   func coverage() throws {
     let wanted = [
-      "send", "read", "listen", "clear", "update", "notify", "status", "doctor", "demo",
+      "send", "read", "listen", "clear", "update", "notify", "defaults", "status", "doctor",
+      "demo",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

@@ -4,22 +4,26 @@ import Testing
 
 @Suite("Which presenters are asked what")
 struct PresentersConcernTests {
-  static let rows: [(PresenterDemand.Kind, item: [PresenterStep], above: [PresenterStep], inside: [PresenterStep])] = [
-    (.reading(savesChanges: true), [.relinquishToReader, .save], [], []),
-    (.reading(savesChanges: false), [.relinquishToReader], [], []),
-    (.writing(.content), [.relinquishToWriter], [], []),
-    (.writing(.metadata), [.relinquishToWriter], [], []),
-    (.writing(.merging), [.save, .relinquishToWriter], [], []),
-    (.writing(.moving), [.relinquishToWriter], [], [.relinquishToWriter]),
-    (
-      .writing(.deleting), [.relinquishToWriter, .accommodateDeletion],
-      [.accommodateSubitemDeletion(ItemPath("/a/b"))], [.relinquishToWriter, .accommodateDeletion]
-    ),
-    (
-      .writing(.replacing), [.relinquishToWriter, .accommodateDeletion],
-      [.accommodateSubitemDeletion(ItemPath("/a/b"))], [.relinquishToWriter, .accommodateDeletion]
-    ),
-  ]
+  static let rows:
+    [(PresenterDemand.Kind, item: [PresenterStep], above: [PresenterStep], inside: [PresenterStep])] =
+      [
+        (.reading(savesChanges: true), [.relinquishToReader, .save], [], []),
+        (.reading(savesChanges: false), [.relinquishToReader], [], []),
+        (.writing(.content), [.relinquishToWriter], [], []),
+        (.writing(.metadata), [.relinquishToWriter], [], []),
+        (.writing(.merging), [.save, .relinquishToWriter], [], []),
+        (.writing(.moving), [.relinquishToWriter], [], [.relinquishToWriter]),
+        (
+          .writing(.deleting), [.relinquishToWriter, .accommodateDeletion],
+          [.accommodateSubitemDeletion(ItemPath("/a/b"))],
+          [.relinquishToWriter, .accommodateDeletion]
+        ),
+        (
+          .writing(.replacing), [.relinquishToWriter, .accommodateDeletion],
+          [.accommodateSubitemDeletion(ItemPath("/a/b"))],
+          [.relinquishToWriter, .accommodateDeletion]
+        ),
+      ]
 
   @Test("the item's own, those of directories above, those of what it contains", arguments: rows)
   func table(

@@ -17,7 +17,9 @@ struct PresentersFileWatchingTests {
     "hears of content and attributes, whoever changes them",
     arguments: [
       "echo x > file", "echo x >> file", "printf oLd | dd of=file conv=notrunc status=none",
-      "touch -d @1 file", "chmod 600 file; chmod 640 file", "rm file",
+      "touch -d @1 file",
+      "python3 -c 'import os; os.setxattr(\"file\", \"user.mark\", b\"1\")'",
+      "chmod 600 file; chmod 640 file", "rm file",
       "echo new > file.tmp; mv file.tmp file",
       "mv file file~; echo new > file",
       "python3 -c 'import os; os.rename(\"file\", \"x\"); os.symlink(\"x\", \"file\")'",
@@ -53,7 +55,8 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears of a file that appears, also with the directories above it, and goes, and comes again")
+  @Test(
+    "hears of a file that appears, also with the directories above it, and goes, and comes again")
   func appearing() throws {
     try scene.presenting("new/deep/file") { presenter in
       try scene.shell("mkdir new; mkdir new/deep; echo 1 > new/deep/file")

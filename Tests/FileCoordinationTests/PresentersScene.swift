@@ -40,7 +40,11 @@ struct PresenterScene {
 
   /// Waits until the presenter has heard a line.
   func wait(_ presenter: RecordingPresenter, for line: String) throws {
-    try eventually("\(line) among \(presenter.heard)") { presenter.heard.contains(line) }
+    do {
+      try eventually(line) { presenter.heard.contains(line) }
+    } catch is NeverHappened {
+      throw NeverHappened(what: "\(line) among \(presenter.heard)")
+    }
   }
 
   /// A conversation of somebody about an item.

@@ -83,9 +83,10 @@ struct TreesCopyTests {
       touch -d '2001-02-03 04:05:06.789' item
       """)
     try scene.copy()
-    #expect(
-      try scene.shell("cmp item staged; stat -c '%s %y' staged | cut -c-29")
-        == "1073741824 2001-02-03 04:05:0\n")
+    let content = try scene.shell("dd if=staged bs=1 skip=700000000 count=5 status=none")
+    #expect(content == "hello")
+    let status = try scene.shell("stat -c '%s %y' staged | cut -c-29")
+    #expect(status == "1073741824 2001-02-03 04:05:0\n")
     let blocks = try scene.shell("du -k staged | cut -f1").filter(\.isNumber)
     #expect(try #require(Int(blocks)) < 1_000)
   }

@@ -70,16 +70,12 @@ struct RandomTree {
     try file.setModified(seconds: random(2_000_000_000), nanoseconds: random(999_999_999))
   }
 
-  /// user::rw-, user:4711:r--, group::r--, mask::rw-, other::--- in the form of the kernel's
-  /// posix_acl_xattr.h: version 2, then tag, permissions and id of each.
+  /// user::rw-, user:4711:r--, group::r--, mask::rw-, other::--- in the attribute's form.
   private var accessList: [UInt8] {
     let entries: [(UInt16, UInt16, UInt32)] = [
       (0x01, 6, .max), (0x02, 4, 4_711), (0x04, 4, .max), (0x10, 6, .max), (0x20, 0, .max),
     ]
-    return [2, 0, 0, 0]
-      + entries.flatMap { tag, permissions, id in
-        littleEndian(tag) + littleEndian(permissions) + littleEndian(id)
-      }
+    return accessControlList(entries)
   }
 
   private mutating func newName() -> FileName {
@@ -105,6 +101,17 @@ struct RandomTree {
   }
 }
 
-func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+/// An access control list in the form of the kernel's posix_acl_xattr.h: version 2, then tag,
+/// permissions and id of each entry.
+func accessControlList(_ entries: [(UInt16, UInt16, UInt32)]) -> [UInt8] {
+  var list: [UInt8] = [2, 0, 0, 0]
+  for (tag, permissions, id) in entries {
+    for half in [tag, permissions] { list += littleEndian(half) }
+    list += littleEndian(id)
+  }
+  return list
+}
+
+private func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
   withUnsafeBytes(of: number.littleEndian) { Array($0) }
 }

@@ -19,6 +19,7 @@ import SystemCalls
 /// calls COMMAND…                   as COMMAND; answers how many system calls it made
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
+/// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
 /// `PresenceVerbs` and `PresenterVerbs` have more.
@@ -72,6 +73,8 @@ struct Participant {
     case _ where PresenterVerbs.all.contains(verb):
       return try PresenterVerbs.perform(verb, key, rest.first)
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    case _ where verb.hasPrefix("defaults-"):
+      return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
     default: return "error usage"
     }
     return "done"

@@ -14,9 +14,10 @@ import TestSupport
 ///                           "begun" with the states of those who were silent
 /// over KIND PATH            ends it
 /// moved OLD NEW             tells that an item was moved
+/// wakeups -                 how often the thread that hears of changes has woken up
 /// ```
 enum PresenterVerbs {
-  static let all: Set<String> = ["present", "dismiss", "heard", "ask", "over", "moved"]
+  static let all: Set<String> = ["present", "dismiss", "heard", "ask", "over", "moved", "wakeups"]
   private static let presenters = Mutex<[String: RecordingPresenter]>([:])
   private static let conversations = Mutex<[String: PresenterConversation]>([:])
 
@@ -32,6 +33,7 @@ enum PresenterVerbs {
       if let presenter { FileCoordinator.removeFilePresenter(presenter) }
     case "heard":
       return presenters.withLock { $0[first]?.heard ?? [] }.joined(separator: " ")
+    case "wakeups": return "\(ChangeMonitor.shared.statistics.wakeUps)"
     case "ask": return try ask(first, second ?? "")
     case "over":
       let key = first + (second ?? "")

@@ -33,8 +33,8 @@ public struct Presence: Sendable {
   /// Registers this process until `leave()`, until the registration is forgotten, or until the
   /// process ends. A process may have several registrations.
   ///
-  /// A registration outlives the removal of its file or directory, or of the whole container: it is
-  /// made again in what is put there instead.
+  /// A registration outlives the removal of its file or directory, or of the whole container: a
+  /// fifth of a second later it is made again, in what is there instead.
   ///
   /// - Parameter content: something small for others to know; it stays as it is.
   /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or no property

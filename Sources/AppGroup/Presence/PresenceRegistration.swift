@@ -21,6 +21,7 @@ public final class PresenceRegistration: Sendable {
   private struct Condition {
     var phase = Phase.new
     var watch: Watch?
+    var isToBeMadeAgain = false
   }
 
   /// Where this process is present.
@@ -29,8 +30,8 @@ public final class PresenceRegistration: Sendable {
   private let condition = Mutex(Condition())
   private let queue = Blocking.queue()
 
-  /// The file system refused to make it again; the next try.
-  private static let retry: Duration = .milliseconds(200)
+  /// Until what was removed is made again, and until the next try if the file system refuses.
+  private static let pause: Duration = .milliseconds(200)
 
   init(_ presence: Presence, _ record: PresenceRecord) {
     self.presence = presence
@@ -67,7 +68,7 @@ public final class PresenceRegistration: Sendable {
   /// - Throws: `AppGroupError`: `invalidToken` after `leave()`, `leaseLost`, naming the new one,
   ///   when another process has taken the role over, or what the file system refuses.
   public func confirm() throws {
-    try check()
+    _ = try stands(orMakeAgain: true)
     switch condition.withLock({ $0.phase }) {
     case .here: return
     case .new, .left:
@@ -95,47 +96,71 @@ public final class PresenceRegistration: Sendable {
   func begin(with post: PresencePost) throws {
     condition.withLock { $0.phase = .here(post) }
     try watch()
-    try check()
+    // Removed in the moment before.
+    if try !stands(orMakeAgain: false) { makeAgainSoon() }
   }
 
   private func watch() throws {
     let queue = queue
-    let check: @Sendable () -> Void = { [weak self] in self?.checkOrRetry() }
+    let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
     let watch = try presence.place.directory.watch { queue.async(execute: check) }
     condition.withLock { $0.watch = watch }
   }
 
-  private func checkOrRetry() {
+  private func checkAfterEvent() {
     do {
-      try check()
+      // Whoever removes the file may be about to remove its directory, too: made again at once, it
+      // would be in the way (`rm -r` fails).
+      if try stands(orMakeAgain: false) { return }
     } catch {
       // A full disk, or no descriptor left: nobody can be told, and it may pass.
-      queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
-        self?.checkOrRetry()
-      }
+    }
+    makeAgainSoon()
+  }
+
+  private func makeAgainSoon() {
+    let isExpected = condition.withLock { condition in
+      defer { condition.isToBeMadeAgain = true }
+      return condition.isToBeMadeAgain
+    }
+    guard !isExpected else { return }
+    queue.asyncAfter(deadline: .now() + Self.pause.dispatchInterval) { [weak self] in
+      self?.makeAgain()
     }
   }
 
-  /// Makes the registration again if it is not there any more, and ends it if its role is gone.
-  private func check() throws {
-    guard record.identity == .current else { return }
-    try condition.withLock { condition in
-      guard case .here(let post) = condition.phase else { return }
+  private func makeAgain() {
+    condition.withLock { $0.isToBeMadeAgain = false }
+    do {
+      _ = try stands(orMakeAgain: true)
+    } catch {
+      // As above.
+      makeAgainSoon()
+    }
+  }
+
+  /// Whether the registration is there; ends it if its role is gone.
+  private func stands(orMakeAgain: Bool) throws -> Bool {
+    guard record.identity == .current else { return true }
+    return try condition.withLock { condition in
+      guard case .here(let post) = condition.phase else { return true }
       if record.isExclusive, let id = try presence.roleID(), id != record.id {
         presence.place.remove(record)
         condition.phase = .overtaken(try presence.place.living(id)?.holder)
-        return
+        return true
       }
-      guard try !presence.place.isThere(post, record) else { return }
-      guard record.isExclusive else {
-        condition.phase = .here(try presence.place.post(record))
-        return
-      }
-      switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
-      case .taken(let post): condition.phase = .here(post)
-      case .busy(let member): condition.phase = .overtaken(member.holder)
-      }
+      if try presence.place.isThere(post, record) { return true }
+      if orMakeAgain { condition.phase = try madeAgain() }
+      return orMakeAgain
+    }
+  }
+
+  private func madeAgain() throws -> Phase {
+    guard record.isExclusive else { return .here(try presence.place.post(record)) }
+    switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
+    case .taken(let post): return .here(post)
+    case .busy(let member): return .overtaken(member.holder)
     }
   }
 }

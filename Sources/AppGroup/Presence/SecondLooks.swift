@@ -67,12 +67,27 @@ final class SecondLooks: Sendable {
     }
     do {
       if let last, !mayHaveChanged, try presence.place.areLocked(last.map(\.id)) { return last }
-      return try presence.members()
+      let members = try presence.members()
+      return mayHaveChanged && members == last
+        ? try afterMoment(members, of: presence) : members
     } catch {
       condition.withLock { $0.mayHaveChanged = true }
       throw error
     }
   }
+}
+
+/// The event told of something, and nothing has changed: most likely a lock that is about to be free.
+/// Trying for a moment is sooner than any timer.
+private func afterMoment(
+  _ members: [PresenceMember], of presence: Presence
+) throws -> [PresenceMember] {
+  guard !members.isEmpty else { return members }
+  for tries in 0..<4 {
+    pauseThread(.microseconds(20 << tries))
+    if try !presence.place.areLocked(members.map(\.id)) { return try presence.members() }
+  }
+  return members
 }
 
 extension PresenceDirectory {

@@ -68,6 +68,27 @@ public struct Value: Sendable {
     }
   }
 
+  /// Which publication the value is now; nil when it was never written, or was removed.
+  ///
+  /// Whoever kept what a snapshot of the same version said need not read the value again. Only of
+  /// two changes that another program made in place, within one tick of the kernel's clock and to
+  /// the same size, the second may keep the version of the first.
+  ///
+  /// - Throws: `AppGroupError`, for what the file system refuses.
+  /// - Complexity: one system call; one more where there is no value.
+  public func version() throws -> Version? {
+    try reporting("look at the value", path: path) {
+      let handle = try container.root.handle()
+      do throws(Errno) {
+        return Version(try fileStatus(relativePath, at: handle.descriptor.rawValue))
+      } catch {
+        guard error == .noSuchFile || error == .notDirectory else { throw error }
+        let fresh = try container.root.refreshed(handle)
+        return fresh === handle ? nil : try version()
+      }
+    }
+  }
+
   private func snapshot(
     at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits
   ) throws -> Snapshot {

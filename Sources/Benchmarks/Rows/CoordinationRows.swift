@@ -4,11 +4,13 @@ import FileCoordination
 import FoundationEssentials
 import SystemCalls
 
-/// Coordinated access to a file against the same without any coordination: for a write the bare
-/// create, write, close and rename over, for a read the bare open, read and close.
+/// Coordinated access to a file against the same without any coordination: what a program would
+/// write to the given place, against the bare create, write, close and rename over; and against
+/// itself where it is `Data` that is written, which waits for the disk (fsync). For a read the bare
+/// open, read and close.
 ///
 /// Each has a directory of its own, so that each finds only the inodes that it freed itself (see
-/// `Bench`). What is in the accessor is what a program would write: `Data`, atomically or not.
+/// `Bench`).
 ///
 /// Expected before the first measurement: 200 bytes at most twice the floor on ext4, where the
 /// floor waits for its blocks to be written out and ours does so once, too; 64 MiB at most 1.3
@@ -19,33 +21,32 @@ enum CoordinationRows {
     try writes(bench) + [read(bench), presenters(bench)] + largeWrites(bench)
   }
 
-  private static func isOnDisk(_ bench: Bench) throws -> Bool {
-    try bench.fileSystemName() == "ext4"
-  }
-
   // MARK: 200 bytes
 
   private static func writes(_ bench: Bench) throws -> [Row] {
-    let atomic = try CoordinatedFile(bench, "coordination-atomic")
-    let plain = try CoordinatedFile(bench, "coordination-plain")
+    let ours = try CoordinatedFile(bench, "coordination")
     let floor = try CoordinatedFile(bench, "coordination-raw")
+    let ourData = try CoordinatedFile(bench, "coordination-data")
+    let bareData = try CoordinatedFile(bench, "coordination-data-raw")
     let content = Data(repeating: 0x20, count: RawValue.contentBytes)
     let bytes = Array(content)
     let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
-        { try nanosecondsPerRun(count) { try atomic.write(content, .atomic) } },
-        { try nanosecondsPerRun(count) { try plain.write(content, []) } },
+        { try nanosecondsPerRun(count) { try ours.write(bytes) } },
         { try nanosecondsPerRun(count) { try floor.writeBare(bytes) } },
+        { try nanosecondsPerRun(count) { try ourData.write(content) } },
+        { try nanosecondsPerRun(count) { try bareData.writeBare(content) } },
       ])
-    let expectation: Row.Expectation? = try isOnDisk(bench) ? .ratioAtMost(2) : nil
+    let expectation: Row.Expectation? =
+      try bench.fileSystemName() == "ext4" ? .ratioAtMost(2) : nil
     return [
       Row(
-        "coordinated write, atomic / write + rename over", ours: results[0], floor: results[2],
-        expected: expectation, notes: ["\(content.count) bytes, a coordinator for each write"]),
+        "coordinated write / write + rename over", ours: results[0], floor: results[1],
+        expected: expectation, notes: ["\(bytes.count) bytes, a coordinator for each write"]),
       Row(
-        "coordinated write, in place / write + rename over", ours: results[1], floor: results[2],
+        "coordinated Data.write, atomic / not coordinated", ours: results[2], floor: results[3],
         expected: expectation),
     ]
   }
@@ -77,13 +78,13 @@ enum CoordinationRows {
     let worker = try Worker(.presentFiles, [bench.path + "/presented"])
     let presented = try CoordinatedFile(bench, "presented/files")
     let alone = try CoordinatedFile(bench, "presented-by-nobody/files")
-    let content = Data(repeating: 0x20, count: RawValue.contentBytes)
+    let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
     let count = 4
     let results = try alternate(
       rounds: bench.shortRounds,
       [
-        { try nanosecondsPerRun(count) { try presented.write(content, []) } },
-        { try nanosecondsPerRun(count) { try alone.write(content, []) } },
+        { try nanosecondsPerRun(count) { try presented.write(content) } },
+        { try nanosecondsPerRun(count) { try alone.write(content) } },
       ])
     _ = try worker.ask("end")
     return Row(
@@ -110,20 +111,19 @@ enum CoordinationRows {
     let changed = try CoordinatedFile(bench, "coordination-large")
     let replaced = try CoordinatedFile(bench, "coordination-large-anew")
     let floor = try CoordinatedFile(bench, "coordination-large-raw")
-    let content = Data(repeating: 0x20, count: bench.scaled(64) << 20)
-    let bytes = Array(content)
+    let bytes = [UInt8](repeating: 0x20, count: bench.scaled(64) << 20)
     let results = try alternate(
       rounds: bench.isQuick ? 2 : 7,
       [
-        { try nanosecondsPerRun(1) { try changed.write(content, .atomic) } },
-        { try nanosecondsPerRun(1) { try replaced.write(content, .atomic, .forReplacing) } },
+        { try nanosecondsPerRun(1) { try changed.write(bytes) } },
+        { try nanosecondsPerRun(1) { try replaced.write(bytes, .forReplacing) } },
         { try nanosecondsPerRun(1) { try floor.writeBare(bytes) } },
       ])
     return [
       Row(
         "coordinated write, large / write + rename over", .milliseconds, ours: results[0],
         floor: results[2], expected: .ratioAtMost(1.3),
-        notes: ["\(content.count >> 20) MiB; copied first, where the file system cannot share it"]),
+        notes: ["\(bytes.count >> 20) MiB; copied first, where the file system cannot share it"]),
       Row(
         "coordinated write, large, for replacing / write + rename over", .milliseconds,
         ours: results[1], floor: results[2], expected: .ratioAtMost(1.3)),
@@ -139,15 +139,26 @@ private final class CoordinatedFile {
   init(_ bench: Bench, _ directory: String) throws {
     path = try bench.directory(directory) + "/file"
     url = URL(filePath: path)
-    try writeBare([])
+    try writeBare([UInt8]())
   }
 
-  func write(
-    _ content: Data, _ how: Data.WritingOptions, _ options: WritingOptions = []
-  ) throws {
+  /// Writes to the given place, without a rename of its own.
+  func write(_ content: [UInt8], _ options: WritingOptions = []) throws {
     try FileCoordinator().coordinate(writingItemAt: url, options: options) {
-      try content.write(to: $0, options: how)
+      let file = try FileDescriptor.open($0.path, [.writeOnly, .create, .truncate])
+      try file.writeAll(content)
+      try file.close()
     }
+  }
+
+  func write(_ content: Data) throws {
+    try FileCoordinator().coordinate(writingItemAt: url) {
+      try content.write(to: $0, options: .atomic)
+    }
+  }
+
+  func writeBare(_ content: Data) throws {
+    try content.write(to: url, options: .atomic)
   }
 
   /// create, write, close, rename over.

@@ -24,6 +24,18 @@ final class AccessSession: Sendable {
     self.durability = durability
   }
 
+  /// Why this is no access any more; nil as long as nobody has taken it away.
+  func loss() throws -> FileCoordinationError? {
+    for grant in grants {
+      guard let access = grant.access, let claim = access.claim else { continue }
+      let isStanding = try reporting(access.demand.action, path: access.location.path) {
+        try claim.isStanding()
+      }
+      if !isStanding { return claim.overtaken() }
+    }
+    return nil
+  }
+
   /// Ends the access without publishing anything.
   func abandon() {
     for grant in grants {

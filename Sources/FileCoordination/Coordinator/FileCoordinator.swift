@@ -148,6 +148,16 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: ([URL]) throws -> Result
   ) throws -> Result {
+    try session(requests, until: deadline, term: term) { session in
+      try accessor(session.grants.map { URL(filePath: $0.path) })
+    }
+  }
+
+  /// Makes an access from a thread that may block, for an accessor that knows of it.
+  func session<Result>(
+    _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
+    _ accessor: (AccessSession) throws -> Result
+  ) throws -> Result {
     let (call, terms) = terms(until: deadline, term: term)
     let session: AccessSession
     do {
@@ -156,7 +166,7 @@ extension FileCoordinator {
     }
     let result: Result
     do {
-      result = try accessor(session.grants.map { URL(filePath: $0.path) })
+      result = try accessor(session)
     } catch {
       session.abandon()
       throw error

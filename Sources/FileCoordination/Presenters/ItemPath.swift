@@ -72,14 +72,28 @@ struct ItemPath: Hashable, Sendable {
 }
 
 extension ItemPath {
-  /// The path of a file URL as the kernel has it: links on the way resolved, the item itself not,
-  /// for it is the item even if it is a link. What is missing yet is taken as it is written.
+  private static let mostLinks = 40
+
+  /// The place that a path means, as the kernel has it. What is missing yet is taken as written.
   ///
-  /// - Throws: `Errno` where a directory on the way may not be looked at.
-  static func canonical(_ url: URL) throws(Errno) -> ItemPath {
-    var written = url.path
+  /// - Parameter followingLink: whether an item that is a symbolic link means what it points to.
+  /// - Throws: `Errno` where a directory on the way may not be looked at; `.tooManyLinks`.
+  static func canonical(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
+    var written = written
+    for _ in 0..<mostLinks {
+      let path = try withoutLinksAbove(written)
+      guard followingLink, let target = try path.linkTarget() else { return path }
+      written = target.hasPrefix("/") ? target : path.parent.text + "/" + target
+    }
+    throw .tooManyLinks
+  }
+
+  private static func withoutLinksAbove(_ written: String) throws(Errno) -> ItemPath {
+    var written = written
     while written.utf8.count > 1, written.utf8.last == slash { written.removeLast() }
-    if written.utf8.first != slash { written = try linkTarget("/proc/self/cwd") + "/" + written }
+    if written.utf8.first != slash {
+      written = try SystemCalls.linkTarget("/proc/self/cwd") + "/" + written
+    }
     let path = ItemPath(written)
     guard path.bytes.count > 1 else { return path }
     var missing = [path.name]
@@ -87,8 +101,8 @@ extension ItemPath {
     while true {
       do throws(Errno) {
         let open = try FileDescriptor.open(directory.text, [.pathOnly, .directory])
-        let resolved = ItemPath(try linkTarget("/proc/self/fd/\(open.rawValue)"))
-        return missing.reversed().reduce(resolved) { $0.resolving($1) }
+        let place = try SystemCalls.linkTarget("/proc/self/fd/\(open.rawValue)")
+        return missing.reversed().reduce(ItemPath(place)) { $0.resolving($1) }
       } catch {
         guard error == .noSuchFile || error == .notDirectory, directory.bytes.count > 1 else {
           throw error
@@ -96,6 +110,16 @@ extension ItemPath {
         missing.append(directory.name)
         directory = directory.parent
       }
+    }
+  }
+
+  private func linkTarget() throws(Errno) -> String? {
+    do throws(Errno) {
+      return try SystemCalls.linkTarget(text)
+    } catch {
+      // Not a link, or nothing at all (readlink(2)).
+      guard [.invalidArgument, .noSuchFile, .notDirectory].contains(error) else { throw error }
+      return nil
     }
   }
 

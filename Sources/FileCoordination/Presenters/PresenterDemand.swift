@@ -70,7 +70,8 @@ extension PresenterStep {
 
   private static func toItem(_ kind: PresenterDemand.Kind) -> [PresenterStep] {
     switch kind {
-    case .reading(let savesChanges): savesChanges ? [.relinquishToReader, .save] : [.relinquishToReader]
+    case .reading(let savesChanges):
+      savesChanges ? [.relinquishToReader, .save] : [.relinquishToReader]
     case .writing(.content), .writing(.moving), .writing(.metadata): [.relinquishToWriter]
     case .writing(.merging): [.save, .relinquishToWriter]
     case .writing(.deleting), .writing(.replacing): [.relinquishToWriter, .accommodateDeletion]
@@ -90,7 +91,8 @@ extension PresenterStep {
   ) -> [PresenterStep] {
     switch kind {
     case .writing(.deleting), .writing(.replacing): [.accommodateSubitemDeletion(path)]
-    case .reading, .writing(.content), .writing(.moving), .writing(.merging), .writing(.metadata): []
+    case .reading, .writing(.content), .writing(.moving), .writing(.merging), .writing(.metadata):
+      []
     }
   }
 }

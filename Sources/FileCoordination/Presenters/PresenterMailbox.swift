@@ -15,7 +15,8 @@ enum PresenterNotice: Hashable, Sendable {
     case .moved(let new): presenter.presentedItemDidMove(to: new.url)
     case .subitemAppeared(let path): presenter.presentedSubitemDidAppear(at: path.url)
     case .subitemChanged(let path): presenter.presentedSubitemDidChange(at: path.url)
-    case .subitemMoved(let old, let new): presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
+    case .subitemMoved(let old, let new):
+      presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
     }
   }
 

@@ -54,7 +54,7 @@ final class RegisteredPresenter: Sendable {
   private func canonicalPath() throws -> ItemPath? {
     guard let url = presenter.presentedItemURL else { return nil }
     do {
-      return try ItemPath.canonical(url)
+      return try ItemPath.canonical(url.path, followingLink: true)
     } catch {
       throw PresenterError.cannotFind(url.path, error)
     }

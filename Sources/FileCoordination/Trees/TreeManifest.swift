@@ -2,6 +2,10 @@ import SystemCalls
 
 /// What was in an item at one time: enough of each entry to say later whether it was changed.
 ///
+/// Before Linux 6.13 a kernel's clock for files ticks every few milliseconds: a file that is written in
+/// place twice within one tick, to the same size, looks the same after both (as in git's "racy"
+/// index; "Racy git", git's technical documentation).
+///
 /// The entries of a directory lie side by side, and their names in one buffer: about 100 bytes an
 /// entry.
 struct TreeManifest: Sendable {

@@ -12,6 +12,7 @@ enum ValueKind: Sendable, Equatable {
   case unsigned
   case choice([String])
   case directory
+  case file
 
   /// About thirty years; what lies beyond is a slip of the finger, and would overflow a `Duration`.
   static let maximumSeconds = 1e9
@@ -20,7 +21,7 @@ enum ValueKind: Sendable, Equatable {
   func problem(with text: String) -> String? {
     switch self {
     case .text: nil
-    case .identifier, .directory: text.isEmpty ? "it must not be empty" : nil
+    case .identifier, .directory, .file: text.isEmpty ? "it must not be empty" : nil
     case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
     case .seconds:
       Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil

@@ -96,6 +96,7 @@ struct BashCompletion {
       switch kind {
       case .choice(let values): entry(pattern, "-W \(words(values))")
       case .directory: entry(pattern, "-d")
+      case .file: entry(pattern, "-f")
       case .text, .identifier, .count, .seconds, .unsigned: nil
       }
     }.joined(separator: "\n")
@@ -110,6 +111,9 @@ struct BashCompletion {
 
   private var subcommandTable: String {
     paths.compactMap { path in
+      if path.last?.positionals.contains(where: { $0.kind == .file }) == true {
+        return entry(CompletionShell.quoted(path.slashed), "-f")
+      }
       guard let names = path.last?.subcommands.map(\.name), !names.isEmpty else { return nil }
       let offered = path.count == 1 ? names + ["help"] : names
       return entry(CompletionShell.quoted(path.slashed), "-W \(words(offered))")

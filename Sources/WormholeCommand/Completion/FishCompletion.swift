@@ -44,7 +44,9 @@ struct FishCompletion {
     let subcommands = (path.last?.subcommands ?? []).map { subcommand in
       "\(start) -a \(subcommand.name) -d \(quoted(subcommand.abstract))"
     }
-    return subcommands + CommandDescription.options(at: path).map { start + option($0) }
+    let takesFiles = path.last?.positionals.contains { $0.kind == .file } ?? false
+    return subcommands + (takesFiles ? [start + " -F"] : [])
+      + CommandDescription.options(at: path).map { start + option($0) }
   }
 
   private func option(_ option: OptionDescription) -> String {
@@ -54,6 +56,7 @@ struct FishCompletion {
     case nil: break
     case .choice(let values): line += " -x -a \(quoted(values.joined(separator: " ")))"
     case .directory: line += " -x -a '(__fish_complete_directories)'"
+    case .file: line += " -r -F"
     case .text, .identifier, .count, .seconds, .unsigned: line += " -x"
     }
     return line + " -d \(quoted(option.help))"

@@ -86,6 +86,7 @@ struct ZshCompletion {
     switch kind {
     case .choice(let values): "(\(values.joined(separator: " ")))"
     case .directory: "_files -/"
+    case .file: "_files"
     case .text, .identifier, .count, .seconds, .unsigned: " "
     }
   }

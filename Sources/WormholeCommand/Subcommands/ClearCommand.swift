@@ -1,4 +1,5 @@
 import AppGroup
+import GroupDefaults
 
 struct ClearCommand: Subcommand {
   static let description = CommandDescription(
@@ -20,8 +21,11 @@ struct ClearCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let container = try arguments.container.open()
+    // Defaults are values of the container, too, and no messages.
     let identifiers =
-      arguments.has("all") ? try container.valueIdentifiers() : arguments.texts("identifier")
+      arguments.has("all")
+      ? try container.valueIdentifiers().filter { !GroupDefaults.holdsDefaults($0) }
+      : arguments.texts("identifier")
     var status = ExitStatus.done
     for identifier in identifiers {
       do {

@@ -15,6 +15,7 @@ enum RootCommand {
     subcommands: [
       SendCommand.description, ReadCommand.description, ListenCommand.description,
       ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
+      DefaultsCommand.description, LockCommand.description, WatchCommand.description,
       StatusCommand.description, DoctorCommand.description, DemoCommand.description,
     ],
     version: "0.1.0")
@@ -23,6 +24,8 @@ enum RootCommand {
   static let subcommands: [any Subcommand] = [
     SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
     NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
-    StatusCommand(), DoctorCommand(), DemoCommand(),
+    DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
+    DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
+    LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), DemoCommand(),
   ]
 }

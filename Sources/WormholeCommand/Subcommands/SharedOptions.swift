@@ -11,6 +11,11 @@ extension OptionDescription {
 }
 
 extension PositionalDescription {
+  static let file = PositionalDescription(
+    name: "file",
+    help: "A file or directory; it need not exist, but the directory it is in has to.",
+    kind: .file)
+
   static let identifier = PositionalDescription(
     name: "identifier", help: "The name of the message; any text.", kind: .identifier)
 

@@ -48,7 +48,8 @@ enum PresenterSites {
   }
 
   private static func site(at path: String) -> PresenterSite? {
-    let file = path.utf8.last == UInt8(ascii: "/") ? path + "container.plist" : path + "/container.plist"
+    let file =
+      path.utf8.last == UInt8(ascii: "/") ? path + "container.plist" : path + "/container.plist"
     guard statusIfVisible(file)?.kind == .regular else { return nil }
     if let site = known.withLock({ $0[path] }) { return site }
     for access in [ContainerAccess.owner, .group] {

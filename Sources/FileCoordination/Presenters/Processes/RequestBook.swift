@@ -37,7 +37,8 @@ struct RequestBook: Sendable {
 
   /// Changes the requests; what is left as it is is not published.
   func change(
-    until deadline: ContinuousClock.Instant? = nil, _ body: @escaping @Sendable (inout Requests) -> Void
+    until deadline: ContinuousClock.Instant? = nil,
+    _ body: @escaping @Sendable (inout Requests) -> Void
   ) throws {
     do {
       try update(until: deadline, body)

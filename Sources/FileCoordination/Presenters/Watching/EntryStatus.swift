@@ -1,3 +1,4 @@
+import AppGroup
 import SystemCalls
 
 /// What an entry was like when it was looked at last.
@@ -31,8 +32,15 @@ struct EntryStatus: Sendable {
   }
 
   /// Whether it differs now, or may differ although it looks the same.
-  func differs(from new: FileStatus, wasWritten: Bool) -> Bool {
-    differs(from: new) || (isFresh && wasWritten)
+  ///
+  /// - Parameter writing: the events by which a write is told.
+  func differs(from new: FileStatus, after events: WatchEvents, writing: WatchEvents) -> Bool {
+    if differs(from: new) || (isFresh && !events.isDisjoint(with: writing)) { return true }
+    // Extended attributes and access lists leave their only trace in this time. So does a name more
+    // or less for the same file, which is nobody's business.
+    return events.contains(.attributes) && status.kind != .directory && status.links == new.links
+      && (status.changedSeconds, status.changedNanoseconds)
+        != (new.changedSeconds, new.changedNanoseconds)
   }
 
   /// Whether this entry, which is gone, is the one that has appeared elsewhere. A number alone says

@@ -100,11 +100,12 @@ struct ItemLook {
     _ status: FileStatus, _ news: [WatchSource: WatchNews], _ path: ItemPath,
     _ result: inout Result
   ) {
-    let own = news[.node(ItemTree.rootID)]?.own ?? []
-    let wasWritten = item?.tree == nil && own.contains(.modified)
-    guard item?.known.differs(from: status, wasWritten: wasWritten) ?? false else { return }
+    guard let known = item?.known else { return }
+    let events = news[.node(ItemTree.rootID)]?.own ?? []
     item?.known = EntryStatus(status)
-    result.notices.append(.changed)
+    if known.differs(from: status, after: events, writing: .modified) {
+      result.notices.append(.changed)
+    }
   }
 
   /// The path names nothing: the item is elsewhere, or gone.
@@ -159,9 +160,7 @@ struct ItemLook {
   ) {
     guard let path, item?.tree != nil else { return }
     var ofNodes: [ItemTree.NodeID: WatchNews] = [:]
-    for case (.node(let id), let news) in news where news.isEverything || !news.names.isEmpty {
-      ofNodes[id] = news
-    }
+    for case (.node(let id), let news) in news { ofNodes[id] = news }
     if item?.tree?.isReplaced == true { ofNodes[ItemTree.rootID] = .everything }
     result.notices += item?.tree?.look(ofNodes, at: path, isLast: isLast) ?? []
     if item?.tree?.mustLookAgain == true { result.nextLook = Self.moveGap }

@@ -40,11 +40,17 @@ struct ItemTree {
   }
 
   /// What one look has found, and what is left to do for it.
-  private struct Found {
+  struct Found {
     let root: ItemPath
     var notices: [PresenterNotice] = []
     var appeared: [Appeared] = []
     var waiting: [(NodeID, WatchNews)] = []
+  }
+
+  /// A name in a directory.
+  struct Place: Equatable {
+    let node: NodeID
+    let name: FileName
   }
 
   static let rootID: NodeID = 0
@@ -58,11 +64,13 @@ struct ItemTree {
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
+  /// Where each file was seen last: of a move, the new place may be told of before the old one.
+  var places: [FileIdentity: Place] = [:]
   /// News of directories that were not where they should be: they are being moved.
-  private var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
-  private var lastID = Self.rootID
+  var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
+  var lastID = Self.rootID
   private(set) var root: SharedDescriptor
-  private let hear: @Sendable (NodeID, WatchNews) -> Void
+  let hear: @Sendable (NodeID, WatchNews) -> Void
 
   /// Watches and lists the directory.
   ///
@@ -125,7 +133,11 @@ struct ItemTree {
   }
 
   private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
-    guard let node = nodes[id] else { return }
+    // Removed, and perhaps made again with the same number: whatever is there now is not watched.
+    if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
+    guard let node = nodes[id],
+      node.watch == nil || news.isEverything || !news.names.isEmpty
+    else { return }
     guard let directory = open(id) else {
       // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
       if id != Self.rootID { postponed[id] = (news, postponed[id]?.isOld ?? false) }
@@ -145,11 +157,12 @@ struct ItemTree {
       case (nil, nil): continue
       case (nil, let now?): found.appeared.append(Appeared(node: id, name: name, status: now))
       case (let old?, nil):
-        nodes[id]?.entries[name] = nil
-        vanish(old, at: path.appending(name), &found)
+        vanish(old, Place(node: id, name: name), at: path.appending(name), &found)
       case (let old?, let now?):
-        let wasWritten = news.names[name]?.contains(.closedAfterWriting) ?? false
-        guard old.known.differs(from: now, wasWritten: wasWritten) else { continue }
+        let events = news.names[name] ?? []
+        guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
+          continue
+        }
         found.notices.append(.subitemChanged(path.appending(name)))
         update(old, name, in: id, to: now, &found)
       }
@@ -165,144 +178,12 @@ struct ItemTree {
       entry.node = nil
     }
     if now.kind == .directory, old.node == nil { entry.node = makeNode(in: id, name, now) }
-    nodes[id]?.entries[name] = entry
+    set(entry, at: Place(node: id, name: name), insteadOf: old)
     guard let node = entry.node else { return }
     let isReplaced = !old.known.status.isSameFile(as: now)
     guard isReplaced || nodes[node]?.watch == nil else { return }
     nodes[node]?.identity = now
     nodes[node]?.watch = nil
     found.waiting.append((node, .everything))
-  }
-
-  private mutating func vanish(_ entry: Entry, at path: ItemPath, _ found: inout Found) {
-    let identity = FileIdentity(entry.known.status)
-    guard vanished[identity] != nil else {
-      vanished[identity] = Vanished(path: path, entry: entry)
-      return
-    }
-    // Another name of a file that is gone already, or the number of one given to the next.
-    if let node = entry.node { drop(node) }
-    found.notices.append(.subitemChanged(path))
-  }
-
-  // MARK: What is new, and what is gone
-
-  private mutating func place(_ new: Appeared, _ found: inout Found) {
-    let place = path(of: new.node, from: found.root).appending(new.name)
-    let identity = FileIdentity(new.status)
-    var entry = Entry(known: EntryStatus(new.status))
-    if let old = vanished[identity], old.entry.known.isMoved(to: new.status) {
-      vanished[identity] = nil
-      found.notices.append(.subitemMoved(old.path, place))
-      entry.node = old.entry.node
-      if let node = entry.node {
-        nodes[node]?.parent = new.node
-        nodes[node]?.name = new.name
-      }
-    } else {
-      found.notices.append(.subitemAppeared(place))
-      if new.status.kind == .directory {
-        let node = makeNode(in: new.node, new.name, new.status)
-        entry.node = node
-        found.waiting.append((node, .everything))
-      }
-    }
-    nodes[new.node]?.entries[new.name] = entry
-  }
-
-  private mutating func settle(isLast: Bool, _ found: inout Found) {
-    for (identity, gone) in vanished {
-      guard isLast || gone.isOld else {
-        vanished[identity]?.isOld = true
-        continue
-      }
-      vanished[identity] = nil
-      if let node = gone.entry.node { drop(node) }
-      found.notices.append(.subitemChanged(gone.path))
-    }
-  }
-
-  // MARK: Nodes
-
-  private mutating func makeNode(
-    in parent: NodeID, _ name: FileName, _ status: FileStatus
-  ) -> NodeID {
-    lastID += 1
-    nodes[lastID] = Node(parent: parent, name: name, identity: status)
-    return lastID
-  }
-
-  private mutating func drop(_ id: NodeID) {
-    var waiting = [id]
-    while let next = waiting.popLast() {
-      guard let node = nodes.removeValue(forKey: next) else { continue }
-      postponed[next] = nil
-      waiting += node.entries.values.compactMap(\.node)
-    }
-  }
-
-  private mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
-    let hear = hear
-    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
-  }
-
-  private func list(_ directory: SharedDescriptor) -> [FileName] {
-    do throws(Errno) {
-      return try directory.descriptor.entries().map(\.name)
-    } catch {
-      // Removed in this moment: what was known of it is found to be gone, name by name.
-      return []
-    }
-  }
-
-  /// - Returns: nil when the directory is not where it should be, or may not be read.
-  private func open(_ id: NodeID) -> SharedDescriptor? {
-    guard let node = nodes[id] else { return nil }
-    let names = names(to: id).map(\.text)
-    let path = names.isEmpty ? "." : names.joined(separator: "/")
-    do throws(Errno) {
-      let directory = try FileDescriptor.openBeneath(
-        path, at: root.descriptor.rawValue, [.readOnly, .directory])
-      guard try directory.status().isSameFile(as: node.identity) else { return nil }
-      return SharedDescriptor(directory)
-    } catch {
-      return nil
-    }
-  }
-
-  private func names(to id: NodeID) -> [FileName] {
-    var names: [FileName] = []
-    var next = id
-    while let node = nodes[next], let parent = node.parent {
-      names.append(node.name)
-      next = parent
-    }
-    return names.reversed()
-  }
-
-  private func path(of id: NodeID, from root: ItemPath) -> ItemPath {
-    names(to: id).reduce(root) { $0.appending($1) }
-  }
-
-  /// Which directory knows of a path below, and by which name; nil when none does.
-  func place(of components: [FileName]) -> (node: NodeID, name: FileName)? {
-    guard let name = components.last else { return nil }
-    var id = Self.rootID
-    for component in components.dropLast() {
-      guard let next = nodes[id]?.entries[component]?.node else { return nil }
-      id = next
-    }
-    return (id, name)
-  }
-}
-
-/// Which file on which file system.
-struct FileIdentity: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
-
-  init(_ status: FileStatus) {
-    device = status.device
-    inode = status.inode
   }
 }

@@ -1,7 +1,7 @@
+import AppGroup
 import Dispatch
 import Synchronization
 import SystemCalls
-import AppGroup
 
 /// Watches one presented item and tells what happens to it, whoever does it.
 ///
@@ -13,6 +13,8 @@ final class ItemWatcher: Sendable {
     var news: [WatchSource: WatchNews] = [:]
     var isScheduled = false
     var pauses = 0
+    /// What accesses that have ended published, while another one is under way.
+    var published: [ItemPath: FileStatus?] = [:]
     var isCancelled = false
     var path: ItemPath?
   }
@@ -79,19 +81,19 @@ final class ItemWatcher: Sendable {
   }
 
   private func look() {
-    let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
-      pending.isScheduled = false
-      guard pending.pauses == 0, !pending.isCancelled else { return nil }
-      defer { pending.news = [:] }
-      return pending.news
-    }
-    guard let news else { return }
     let before = path
-    let result = state.withLock { state in
+    let result = state.withLock { state -> ItemLook.Result? in
+      // Excludes: a look that began before a pause and finds what is published after it.
+      let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
+        pending.isScheduled = false
+        guard pending.pauses == 0, !pending.isCancelled else { return nil }
+        defer { pending.news = [:] }
+        return pending.news
+      }
       defer { remember(state) }
-      return state?.look(news) ?? ItemLook.Result()
+      return news.flatMap { state?.look($0) }
     }
-    deliver(result, before)
+    if let result { deliver(result, before) }
   }
 
   private func deliver(_ result: ItemLook.Result, _ before: ItemPath?) {
@@ -108,7 +110,7 @@ final class ItemWatcher: Sendable {
 
   /// Begins an access of the presenter's own: nothing is told before it ends.
   func pause() {
-    pending.withLock { $0.pauses += 1 }
+    state.withLock { _ in pending.withLock { $0.pauses += 1 } }
   }
 
   /// Ends it.
@@ -116,19 +118,25 @@ final class ItemWatcher: Sendable {
   /// - Parameter published: what it published: told only where it is not there any more.
   func resume(published: [ItemPath: FileStatus?]) {
     let before = path
-    let result = state.withLock { state in
-      let news = pending.withLock { pending in
+    let result = state.withLock { state -> ItemLook.Result? in
+      let last = pending.withLock { pending -> Pending? in
         pending.pauses -= 1
-        defer { pending.news = [:] }
-        return pending.news
+        pending.published.merge(published) { $1 }
+        guard pending.pauses == 0 else { return nil }
+        defer {
+          pending.news = [:]
+          pending.published = [:]
+        }
+        return pending
       }
-      var result = look(&state, news, at: Array(published.keys))
+      guard let last else { return nil }
       let path = state?.path
-      result.notices.removeAll { Self.isOwn($0, of: path, published) }
+      var result = look(&state, last.news, at: Array(last.published.keys))
+      result.notices.removeAll { Self.isOwn($0, of: path, last.published) }
       remember(state)
       return result
     }
-    deliver(result, before)
+    if let result { deliver(result, before) }
   }
 
   /// Somebody tells that an item was moved that is, or contains, or lies in this one.
@@ -138,7 +146,9 @@ final class ItemWatcher: Sendable {
     let before = path
     let result = state.withLock { state in
       defer { remember(state) }
-      return Self.follow(&state, from: old, to: new, isOwn: isOwn) { look(&$0, [:], at: [old, new]) }
+      return Self.follow(&state, from: old, to: new, isOwn: isOwn) {
+        look(&$0, [:], at: [old, new])
+      }
     }
     deliver(result, before)
   }

@@ -1,0 +1,91 @@
+import AppGroup
+import Foundation
+import GroupDefaults
+import PropertyLists
+
+/// Getting and setting one key of ten, against Foundation's `UserDefaults(suiteName:)` with the
+/// `synchronize()` that it needs for another process to see a change, or for it to see another's.
+enum DefaultsRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let ours = GroupDefaults(container: try bench.container("defaults"))
+    // Its file is where the user's configuration is; so it is on that file system.
+    let name = "benchmarks-\(ProcessInfo.processInfo.processIdentifier)"
+    guard let theirs = UserDefaults(suiteName: name) else {
+      throw Worker.Failure(description: "there are no UserDefaults here")
+    }
+    defer {
+      theirs.removePersistentDomain(forName: name)
+      theirs.synchronize()
+    }
+    for index in 0..<10 {
+      try ours.write(.integer(0), forKey: "key\(index)")
+      theirs.set(0, forKey: "key\(index)")
+    }
+    theirs.synchronize()
+    return try get(bench, ours, theirs) + set(bench, ours, theirs)
+  }
+
+  private static func get(
+    _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
+  ) throws -> [Row] {
+    let count = 50
+    var sum = 0
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { nanosecondsPerRun(count) { sum += ours.integer(forKey: "key5") } },
+        {
+          nanosecondsPerRun(count) {
+            theirs.synchronize()
+            sum += theirs.integer(forKey: "key5")
+          }
+        },
+        { nanosecondsPerRun(count) { sum += theirs.integer(forKey: "key5") } },
+      ])
+    guard sum == 0 else { throw Worker.Failure(description: "other values were read") }
+    return [
+      Row(
+        "defaults, get / UserDefaults with synchronize()", ours: results[0], floor: results[1],
+        expected: .ratioAtMost(1),
+        notes: [
+          "without it, and so without others' changes, \(fixed(results[2].median / 1_000, 2)) µs"
+        ])
+    ]
+  }
+
+  private static func set(
+    _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
+  ) throws -> [Row] {
+    let count = 4
+    var number = 0
+    func next() -> Int {
+      number += 1
+      return number
+    }
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { nanosecondsPerRun(count) { ours.set(next(), forKey: "key5") } },
+        {
+          nanosecondsPerRun(count) {
+            theirs.set(next(), forKey: "key5")
+            theirs.synchronize()
+          }
+        },
+        {
+          try nanosecondsPerRun(count) {
+            try ours.write(.integer(Int64(next())), forKey: "key5", durability: .durable)
+          }
+        },
+      ])
+    return [
+      Row(
+        "defaults, set / UserDefaults with synchronize()", ours: results[0], floor: results[1],
+        expected: try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil,
+        notes: [
+          "theirs waits for the disk, and a loss of power may leave it empty; "
+            + "ours with .durable takes \(fixed(results[2].median / 1_000, 0)) µs"
+        ])
+    ]
+  }
+}

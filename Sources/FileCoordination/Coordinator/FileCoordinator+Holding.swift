@@ -1,0 +1,42 @@
+package import FoundationEssentials
+
+/// What a long-running accessor may ask about its access.
+package struct HeldAccess: Sendable {
+  let session: AccessSession
+
+  /// Why this is no access any more; nil as long as nobody has taken it away.
+  ///
+  /// - Throws: `FileCoordinationError` when that cannot be found out.
+  /// - Complexity: two system calls.
+  package func loss() throws -> FileCoordinationError? { try session.loss() }
+}
+
+/// The forms for accessors that take long, and want to know whether they still have access.
+extension FileCoordinator {
+  /// Runs a program's work while the item itself is kept from others; see the form that takes
+  /// `lockingItemAt`.
+  package func hold<Result>(
+    itemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?, term: Duration,
+    while accessor: (URL, HeldAccess) throws -> Result
+  ) throws -> Result {
+    try hold(.init(url, .locking(isShared: isShared)), until: deadline, term, accessor)
+  }
+
+  /// Runs a program's work on a private copy that is published afterwards; see the form that takes
+  /// `writingItemAt`.
+  package func hold<Result>(
+    copyOfItemAt url: URL, until deadline: ContinuousClock.Instant?, term: Duration,
+    while accessor: (URL, HeldAccess) throws -> Result
+  ) throws -> Result {
+    try hold(.init(url, .writing([])), until: deadline, term, accessor)
+  }
+
+  private func hold<Result>(
+    _ request: AccessRequest, until deadline: ContinuousClock.Instant?, _ term: Duration,
+    _ accessor: (URL, HeldAccess) throws -> Result
+  ) throws -> Result {
+    try session([request], until: deadline, term: term) { session in
+      try accessor(URL(filePath: session.grants[0].path), HeldAccess(session: session))
+    }
+  }
+}

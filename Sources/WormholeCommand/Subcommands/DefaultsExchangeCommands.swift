@@ -1,0 +1,63 @@
+import AppGroup
+import FoundationEssentials
+import GroupDefaults
+import PropertyLists
+
+struct DefaultsImportCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "import",
+    abstract: "Set the values of a property-list file, XML or binary, in one step.",
+    positionals: [
+      PositionalDescription(
+        name: "file", help: "The file; with '-', standard input is read.", kind: .identifier)
+    ],
+    options: [
+      .suite, .flag("merge", help: "Leave keys as they are that the file does not have."),
+      .flag("replace", help: "Remove keys that the file does not have."),
+    ],
+    problem: { arguments in
+      arguments.has("merge") == arguments.has("replace")
+        ? "say what becomes of the other keys: either --merge or --replace" : nil
+    })
+
+  static let commandPath = ["defaults", "import"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let file = arguments.requiredText("file")
+    let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
+    let defaults = try arguments.openDefaults()
+    if file == "-" {
+      try defaults.importSuite(from: Data(environment.wholeStandardInput()), mode)
+    } else {
+      try defaults.importSuite(from: URL(filePath: file), mode)
+    }
+    return .done
+  }
+}
+
+struct DefaultsExportCommand: Subcommand {
+  /// How the file is written.
+  private enum Format: String, CaseIterable {
+    case xml
+    case binary
+  }
+
+  static let description = CommandDescription(
+    name: "export",
+    abstract: "Print all values as a property list that any tool reads.",
+    options: [
+      .suite,
+      .value(
+        "format", "format", .choice(Format.allCases.map(\.rawValue)),
+        standard: Format.xml.rawValue, help: "How it is written."),
+    ])
+
+  static let commandPath = ["defaults", "export"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let isBinary = arguments.choice("format", as: Format.self) == .binary
+    let exported = try arguments.openDefaults().exportSuite(as: isBinary ? .binary : .xml)
+    try environment.print(Array(exported))
+    return .done
+  }
+}

@@ -1,0 +1,244 @@
+import AppGroup
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+@Suite("Presenters of the same process are asked before an access")
+struct PresentersAskingTests {
+  let scene: PresenterScene
+
+  init() throws {
+    scene = try PresenterScene()
+    try scene.shell("mkdir d; echo 1 > d/file")
+  }
+
+  @Test("each callback in its order, and the reacquirer once, when the access is over")
+  func order() throws {
+    try scene.presenting("d/file", .reacquires) { presenter in
+      let reading = try scene.ask(.reading(savesChanges: true), "d/file")
+      #expect(presenter.heard == ["reader", "save"])
+      #expect(reading.silent.isEmpty)
+      let deleting = try scene.ask(.writing(.deleting), "d")
+      #expect(presenter.heard == ["reader", "save", "writer", "deletion"])
+      reading.finish(published: [:])
+      try eventually("it has the item back") { presenter.heard.last == "reacquired" }
+      presenter.forget()
+      reading.finish(published: [:])
+      deleting.finish(published: [:])
+      try eventually("and back from the other") { presenter.heard == ["reacquired"] }
+    }
+  }
+
+  @Test("also on a concurrent queue one at a time")
+  func concurrentQueue() throws {
+    let presenter = ConcurrentPresenter(scene.path("d"))
+    try PresenterRegistry.shared.add(presenter)
+    defer { PresenterRegistry.shared.remove(presenter) }
+    try scene.shell("for i in $(seq 200); do echo > d/$i; done")
+    try eventually("all are told") { presenter.count >= 200 }
+    #expect(!presenter.hasOverlapped)
+  }
+
+  @Test("what one of them signals ends the access before it begins, and the others get theirs back")
+  func refusal() throws {
+    try scene.presenting("d/file", .reacquires) { other in
+      try scene.presenting("d/file", .refuses) { presenter in
+        let error = #expect(throws: RecordingPresenter.Refusal.self) {
+          try scene.ask(.reading(savesChanges: true), "d/file")
+        }
+        #expect(error != nil)
+        #expect(presenter.heard == ["reader", "save"])
+        try eventually("the other has its item back") {
+          other.heard.filter { $0 == "reacquired" }.count
+            == other.heard.filter { $0 == "reader" }.count
+        }
+      }
+    }
+  }
+
+  @Test("one that does not answer is named, and the access goes on")
+  func silence() throws {
+    try scene.presenting("d/file", .isSilent) { presenter in
+      let conversation = try scene.ask(.writing(.content), "d/file")
+      #expect(conversation.silent.map(\.path) == [scene.path("d/file")])
+      #expect(conversation.silent.map(\.processID) == [Program.processID])
+      conversation.finish(published: [:])
+      #expect(presenter.heard == ["writer"])
+    }
+  }
+
+  @Test("one that removes itself in the callback counts as having answered")
+  func leaving() throws {
+    try scene.presenting("d/file", .leaves) { presenter in
+      let conversation = try scene.ask(.reading(savesChanges: true), "d/file")
+      #expect(conversation.silent.isEmpty)
+      #expect(presenter.heard == ["reader"])
+      #expect(PresenterRegistry.shared.registered(presenter) == nil)
+      conversation.finish(published: [:])
+    }
+  }
+
+  @Test("one may coordinate in its callback, with itself as the presenter")
+  func coordinatesInside() throws {
+    let inner = Mutex<[String]>([])
+    let box = PresenterBox()
+    let scene = scene
+    let saving: @Sendable (String) -> Void = { line in
+      guard line == "save" else { return }
+      do {
+        let own = try scene.ask(.writing(.content), "d/file", by: box.presenter)
+        try scene.shell("echo saved > d/file")
+        own.finish(published: [scene.path("d/file"): try fileStatus(scene.path("d/file"))])
+        inner.withLock { $0.append("saved") }
+      } catch {
+        inner.withLock { $0.append("\(error)") }
+      }
+    }
+    try scene.presenting("d/file", meanwhile: saving) { presenter in
+      box.set(presenter)
+      let reading = try scene.ask(.reading(savesChanges: true), "d/file")
+      #expect(inner.withLock { $0 } == ["saved"])
+      reading.finish(published: [:])
+      try scene.shell("mv d/file d/last")
+      try scene.wait(presenter, for: "moved:last")
+      #expect(presenter.heard == ["reader", "save", "moved:last"])
+    }
+  }
+
+  @Test("what its own coordinator published it is not told, what others did meanwhile it is")
+  func ownChanges() throws {
+    try scene.presenting("d/file") { own in
+      try scene.presenting("d/file") { other in
+        for round in 0..<10 {
+          let writing = try scene.ask(.writing(.content), "d/file", by: own)
+          let status = try scene.publish("own \(round)", "d/file")
+          writing.finish(published: [scene.path("d/file"): status])
+          try scene.wait(other, for: "changed")
+          other.forget()
+        }
+        #expect(own.heard.isEmpty)
+        let writing = try scene.ask(.writing(.content), "d/file", by: own)
+        let status = try scene.publish("own", "d/file")
+        try scene.shell("echo others > d/file")
+        writing.finish(published: [scene.path("d/file"): status])
+        try scene.wait(own, for: "changed")
+      }
+    }
+  }
+
+  @Test("of its own deletion and its own new files it is not told, and of its own move neither")
+  func ownDeletion() throws {
+    try scene.presenting("d") { own in
+      let deleting = try scene.ask(.writing(.deleting), "d/file", by: own)
+      try scene.shell("rm d/file")
+      deleting.finish(published: [scene.path("d/file"): nil])
+      let writing = try scene.ask(.writing(.content), "d/new", by: own)
+      let status = try scene.publish("new", "d/new")
+      writing.finish(published: [scene.path("d/new"): status])
+      let moving = try scene.ask(.writing(.moving), "d/new", by: own)
+      try scene.shell("mv d/new d/newer")
+      PresenterConversation.tellMoved(
+        from: scene.path("d/new"), to: scene.path("d/newer"), by: PresenterScene.client(own))
+      moving.finish(published: [:])
+      try scene.shell("mv d dd")
+      try scene.wait(own, for: "moved:dd")
+      #expect(own.heard == ["moved:dd"])
+    }
+  }
+
+  @Test("a coordinated move is told once: to the item's, to the contents', to those above")
+  func move() throws {
+    try scene.presenting("d") { item in
+      try scene.presenting("d/file") { inside in
+        try scene.presenting("") { above in
+          let moving = try scene.ask(.writing(.moving), "d")
+          try scene.shell("mv d e")
+          PresenterConversation.tellMoved(
+            from: scene.path("d"), to: scene.path("e"), by: PresenterScene.client())
+          moving.finish(published: [:])
+          try scene.shell("echo > e/after; echo more > e/file")
+          try scene.wait(item, for: "appeared:after")
+          try scene.wait(inside, for: "changed")
+          try scene.wait(above, for: "appeared:after")
+          for (presenter, line) in [
+            (item, "moved:e"), (inside, "moved:file"), (above, "moved:d:e"),
+          ] {
+            #expect(presenter.heard.filter { $0.hasPrefix("moved:") } == [line])
+          }
+        }
+      }
+    }
+  }
+
+  @Test("one without an item is asked for it after its own access")
+  func laterItem() throws {
+    let presenter = RecordingPresenter(nil)
+    try PresenterRegistry.shared.add(presenter)
+    defer { PresenterRegistry.shared.remove(presenter) }
+    let writing = try scene.ask(.writing(.replacing), "created", by: presenter)
+    let status = try scene.publish("new", "created")
+    presenter.move(to: scene.path("created"))
+    writing.finish(published: [scene.path("created"): status])
+    try scene.shell("echo others > created")
+    try scene.wait(presenter, for: "changed")
+    try scene.ask(.writing(.content), "created").finish(published: [:])
+    #expect(presenter.heard.contains("writer"))
+  }
+
+  @Test("links on the way to an item lead to it")
+  func links() throws {
+    try scene.shell("ln -s d link; ln -s ../link/file d/other; ln -s other d/another")
+    for name in ["link/file", "d/another", "d/../link/./file"] {
+      try scene.presenting(name) { presenter in
+        try scene.ask(.writing(.content), "d/file").finish(published: [:])
+        #expect(presenter.heard == ["writer"])
+        try scene.shell("echo others >> link/file")
+        try scene.wait(presenter, for: "changed")
+      }
+    }
+  }
+
+  @Test("nothing is made by asking where nobody presents anything")
+  func nothingMade() throws {
+    let before = scene.directory.listing
+    let conversation = try scene.ask(.writing(.deleting), "d")
+    conversation.finish(published: [:])
+    #expect(scene.directory.listing == before)
+  }
+}
+
+/// Holds a presenter for its own callbacks.
+private final class PresenterBox: Sendable {
+  private let box = Mutex<RecordingPresenter?>(nil)
+  var presenter: RecordingPresenter? { box.withLock { $0 } }
+  func set(_ presenter: RecordingPresenter) { box.withLock { $0 = presenter } }
+}
+
+/// Notes whether two callbacks were ever under way at once.
+private final class ConcurrentPresenter: FilePresenter {
+  let presentedItemQueue = DispatchQueue(label: "concurrent", attributes: .concurrent)
+  let presentedItemURL: URL?
+  private let state = Mutex((running: 0, count: 0, overlapped: false))
+
+  init(_ path: String) { presentedItemURL = URL(filePath: path) }
+
+  var count: Int { state.withLock { $0.count } }
+  var hasOverlapped: Bool { state.withLock { $0.overlapped } }
+
+  func presentedSubitemDidAppear(at url: URL) {
+    state.withLock { state in
+      state.running += 1
+      if state.running > 1 { state.overlapped = true }
+    }
+    pauseThread(.microseconds(100))
+    state.withLock { state in
+      state.running -= 1
+      state.count += 1
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+@Suite("Presenters and coordinators together")
+struct PresentersCoordinatorTests {
+  let scene: PresenterScene
+
+  init() throws {
+    scene = try PresenterScene()
+    try scene.shell("mkdir d; echo 1 > d/file")
+  }
+
+  private func url(_ name: String) -> URL { URL(filePath: scene.path(name)) }
+
+  private func write(_ text: String, to url: URL) throws {
+    let file = try FileDescriptor.open(url.path, [.writeOnly, .create, .truncate])
+    try file.writeAll(Array(text.utf8))
+  }
+
+  @Test("others are asked and told of a coordinated write, the coordinator's own presenter is not")
+  func writing() throws {
+    try scene.presenting("d/file", .reacquires) { other in
+      try scene.presenting("d/file") { own in
+        try scene.presenting("d") { above in
+          for round in 0..<5 {
+            other.forget()
+            above.forget()
+            try FileCoordinator(filePresenter: own).coordinate(writingItemAt: url("d/file")) {
+              #expect(other.heard == ["writer"])
+              try write("round \(round)", to: $0)
+            }
+            try scene.wait(other, for: "changed")
+            try scene.wait(other, for: "reacquired")
+            try scene.wait(above, for: "changed:file")
+          }
+          try scene.shell("mv d/file d/last")
+          try scene.wait(own, for: "moved:last")
+          #expect(own.heard == ["moved:last"])
+        }
+      }
+    }
+  }
+
+  @Test("one saves through a coordinator of its own before another's read, which sees it")
+  func saving() throws {
+    let saver = SavingPresenter(url("d/file"))
+    try FileCoordinator.addFilePresenter(saver)
+    defer { FileCoordinator.removeFilePresenter(saver) }
+    let text = try FileCoordinator().coordinate(readingItemAt: url("d/file")) { place in
+      let file = try FileDescriptor.open(place.path, .readOnly)
+      return String(
+        decoding: try file.readToEnd(expectedBytes: 5, maximumBytes: 100), as: UTF8.self)
+    }
+    #expect(text == "saved")
+    #expect(saver.failure == nil)
+  }
+
+  @Test("a deletion is accommodated by all whom it concerns, and the coordinator's own is not told")
+  func deleting() throws {
+    try scene.presenting("d/file") { item in
+      try scene.presenting("") { above in
+        try scene.presenting("d") { own in
+          try FileCoordinator(filePresenter: own)
+            .coordinate(writingItemAt: url("d"), options: .forDeleting) {
+              #expect(item.heard == ["writer", "deletion"])
+              #expect(above.heard == ["deletion:d"])
+              let remove = try ChildProcess("rm", ["-r", $0.path])
+              _ = try remove.wait(until: .now + .seconds(30))
+            }
+          try scene.wait(above, for: "changed:d")
+          try scene.wait(item, for: "changed")
+          try scene.shell("mkdir d")
+          try scene.wait(own, for: "changed")
+          #expect(own.heard == ["changed"])
+        }
+      }
+    }
+  }
+
+  @Test("a coordinated move is told where it went, and not to the mover's own presenter")
+  func moving() throws {
+    try scene.presenting("d/file") { other in
+      try scene.presenting("d/file") { own in
+        let coordinator = FileCoordinator(filePresenter: own)
+        try coordinator.coordinate(writingItemAt: url("d/file"), options: .forMoving) {
+          try rename(
+            $0.path, at: Directory.current, to: scene.path("moved"), at: Directory.current)
+          coordinator.item(at: $0, didMoveTo: url("moved"))
+        }
+        try scene.wait(other, for: "moved:moved")
+        own.move(to: scene.path("moved"))
+        try scene.shell("echo others > moved")
+        try scene.wait(other, for: "changed")
+        #expect(other.heard.filter { $0.hasPrefix("moved") } == ["moved:moved"])
+        #expect(!own.heard.contains { $0.hasPrefix("moved") })
+      }
+    }
+  }
+}
+
+/// Saves when it is asked to, as an editor does.
+private final class SavingPresenter: FilePresenter {
+  let presentedItemQueue = DispatchQueue(label: "saving-presenter")
+  let presentedItemURL: URL?
+  private let error = Mutex<String?>(nil)
+
+  init(_ url: URL) { presentedItemURL = url }
+
+  var failure: String? { error.withLock { $0 } }
+
+  func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    guard let url = presentedItemURL else { return completionHandler(nil) }
+    do {
+      try FileCoordinator(filePresenter: self).coordinate(writingItemAt: url) { place in
+        let file = try FileDescriptor.open(place.path, [.writeOnly, .create, .truncate])
+        try file.writeAll(Array("saved".utf8))
+      }
+      completionHandler(nil)
+    } catch {
+      self.error.withLock { $0 = "\(error)" }
+      completionHandler(error)
+    }
+  }
+}

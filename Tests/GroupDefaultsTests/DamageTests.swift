@@ -1,0 +1,130 @@
+import AppGroup
+import FoundationEssentials
+import GroupDefaults
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Defaults whose file cannot be used")
+struct DamageTests {
+  let scene: DefaultsScene
+
+  init() throws { scene = try DefaultsScene() }
+
+  private func plant(_ bytes: [UInt8]) throws {
+    try scene.container.value("@defaults").replace(withBytes: bytes)
+  }
+
+  static let damages: [(String, [UInt8])] = [
+    ("garbage", Array("garbage".utf8)), ("nothing", []),
+    ("half a file", Array("bplist00".utf8) + [0xD1, 1]),
+    ("an array", Array("<plist version=\"1.0\"><array/></plist>".utf8)),
+  ]
+
+  @Test("are reported as damaged at every read, and never written over", arguments: damages)
+  func damaged(_ name: String, _ bytes: [UInt8]) throws {
+    let defaults = scene.defaults
+    let key = "damaged-\(UInt64.random(in: .min ... .max))"
+    defaults.register(defaults: [key: "registered"])
+    defaults.set("stored", forKey: key)
+    try plant(bytes)
+    // A getter goes on with the search list, and says so; a throwing one throws.
+    #expect(defaults.string(forKey: key) == "registered")
+    #expect(defaults.integer(forKey: "absent") == 0)
+    let path = try scene.file
+    let reported = scene.reported()
+    #expect(reported.count == 2 && reported.allSatisfy { $0.contains(path) }, "\(reported)")
+    #expect(
+      reported.allSatisfy { $0.contains("wormhole doctor --quarantine '@defaults'") })
+    let refused = #expect(throws: GroupDefaultsError.self) { try defaults.read(forKey: key) }
+    #expect(refused?.code == .damaged && refused?.path == path)
+    // No kind of write replaces what could not be read.
+    defaults.set(1, forKey: key)
+    defaults.removeObject(forKey: key)
+    #expect(scene.reported().count == 2)
+    #expect(throws: GroupDefaultsError.self) { try defaults.write(1, forKey: key) }
+    #expect(throws: GroupDefaultsError.self) { try defaults.update(forKey: key) { $0 = 1 } }
+    #expect(throws: GroupDefaultsError.self) {
+      try defaults.importSuite(from: PropertyListValue.dictionary([:]).binaryData(), .replacing)
+    }
+    #expect(try scene.container.value("@defaults").snapshot().bytes() == bytes)
+    // Put aside, it is out of the way and still there.
+    let aside = try #require(try defaults.quarantine())
+    let file = try FileDescriptor.open(aside, .readOnly)
+    #expect(try file.readToEnd(expectedBytes: 0, maximumBytes: 1_000) == bytes)
+    defaults.set(2, forKey: key)
+    #expect(defaults.integer(forKey: key) == 2 && scene.reported() == [])
+  }
+
+  @Test("refuse what no reader would accept before it is published")
+  func unacceptable() throws {
+    var deep = PropertyListValue.array([])
+    for _ in 0..<511 { deep = .array([deep]) }
+    // One string on disk, and 300 MB for whoever expands it.
+    let shared = PropertyListValue.string(String(repeating: "x", count: 1 << 20))
+    let large = PropertyListValue.array(Array(repeating: shared, count: 300))
+    scene.defaults.set(1, forKey: "k")
+    for value in [deep, large] {
+      let error = #expect(throws: GroupDefaultsError.self) {
+        try scene.defaults.write(value, forKey: "refused")
+      }
+      #expect(error?.code == .unsupportedValue)
+    }
+    #expect(try scene.defaults.stored() == ["k": 1])
+  }
+}
+
+@Suite("Defaults where nothing can be written", .enabled(if: UnwritablePlace.isPossible))
+struct UnwritableTests {
+  @Test(
+    "are read, and every write says why it fails and leaves them as they are",
+    arguments: UnwritablePlace.all)
+  func unwritable(_ place: UnwritablePlace) throws {
+    let mounts = try MountNamespace()
+    try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,size=64k tmpfs disk")
+    let container = try SharedContainer(path: mounts.inside + "/disk")
+    let defaults = GroupDefaults(container: container)
+    try defaults.write("intact", forKey: "k")
+    try mounts.run("(\(place.close)) 2>/dev/null || true")
+    let large = PropertyListValue.string(String(repeating: "x", count: 9_000))
+    let writes: [(String, () throws -> Void)] = [
+      ("write", { try defaults.write(large, forKey: "l") }),
+      ("durable", { try defaults.write(large, forKey: "l", durability: .durable) }),
+      ("update", { try defaults.update(forKey: "k") { $0 = large } }),
+    ]
+    for (name, write) in writes {
+      let error = try #require(throws: AppGroupError.self, "\(name)") { try write() }
+      #expect(error.code == place.code && "\(error)".contains(place.remedy), "\(name): \(error)")
+      #expect(error.path == (try defaults.path()), "\(name): \(error)")
+    }
+    #expect(try defaults.stored() == ["k": "intact"])
+    try mounts.run(place.open)
+    try defaults.write(2, forKey: "l", durability: .durable)
+    #expect(try defaults.stored() == ["k": "intact", "l": 2])
+  }
+}
+
+/// A file system that takes no more, and how it comes to that.
+struct UnwritablePlace: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let close: String
+  let open: String
+  let code: AppGroupError.Code
+  let remedy: String
+
+  static let all = [
+    UnwritablePlace(
+      testDescription: "full", close: "cat /dev/zero >disk/filling", open: "rm disk/filling",
+      code: .noSpace, remedy: "(df)"),
+    UnwritablePlace(
+      testDescription: "read-only", close: "mount -o remount,ro disk",
+      open: "mount -o remount,rw disk", code: .permissionDenied, remedy: "mounted read-only"),
+  ]
+
+  static let isPossible: Bool = {
+    let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
+    if let obstacle { print("skipped: no mounts here: \(obstacle)") }
+    return obstacle == nil
+  }()
+}

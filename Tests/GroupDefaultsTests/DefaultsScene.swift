@@ -1,0 +1,32 @@
+import AppGroup
+import GroupDefaults
+import Synchronization
+import TestSupport
+import Testing
+
+/// A container of one test's own, its defaults, and the errors that they report.
+final class DefaultsScene: Sendable {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let defaults: GroupDefaults
+  private let errors = Mutex<[any Error]>([])
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    defaults = GroupDefaults(container: container)
+    defaults.onError = { [weak self] error in self?.errors.withLock { $0.append(error) } }
+  }
+
+  /// What was reported since the last call, as sentences.
+  func reported() -> [String] {
+    errors.withLock { errors in
+      defer { errors = [] }
+      return errors.map { "\($0)" }
+    }
+  }
+
+  func participant() throws -> Participant { try Participant(directory.path) }
+
+  var file: String { get throws { try defaults.path() } }
+}

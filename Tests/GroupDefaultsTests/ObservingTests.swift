@@ -1,0 +1,209 @@
+import AppGroup
+import Dispatch
+import GroupDefaults
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Changes of defaults")
+struct ObservingTests {
+  let scene: DefaultsScene
+
+  init() throws { scene = try DefaultsScene() }
+
+  /// What a handler was told, in order.
+  final class Heard: Sendable {
+    private let changes = Mutex<[DefaultsChange]>([])
+
+    func add(_ change: DefaultsChange) { changes.withLock { $0.append(change) } }
+
+    /// Each as "key: old → new", with "own" at the end where it is.
+    var lines: [String] {
+      changes.withLock { $0 }.map { change in
+        let old = change.oldValue.map { "\($0)" } ?? "nil"
+        let new = change.newValue.map { "\($0)" } ?? "nil"
+        return "\(change.key): \(old) → \(new)" + (change.isOwn ? " own" : "")
+      }
+    }
+
+    func wait(for lines: [String]) throws {
+      do {
+        try eventually("told are \(lines)") { self.lines == lines }
+      } catch {
+        Issue.record("told were \(self.lines)")
+        throw error
+      }
+    }
+  }
+
+  private func observe(
+    _ defaults: GroupDefaults, key: String? = nil, startsWithCurrent: Bool = false
+  ) throws -> (Heard, DefaultsObservation) {
+    let heard = Heard()
+    let observation = try defaults.observe(
+      key: key, startsWithCurrent: startsWithCurrent, on: DispatchQueue(label: "heard"), heard.add)
+    return (heard, observation)
+  }
+
+  @Test(
+    "are told with the old and the new value, and whose they are, between processes and objects")
+  func whose() throws {
+    let (heard, observation) = try observe(scene.defaults)
+    let other = try scene.participant()
+    let sibling = GroupDefaults(container: scene.container)
+    scene.defaults.set(1, forKey: "k")
+    try heard.wait(for: ["k: nil → 1 own"])
+    #expect(try other.ask("defaults-add k 4") == "done")
+    try heard.wait(for: ["k: nil → 1 own", "k: 1 → 5"])
+    sibling.set(2, forKey: "k")
+    try heard.wait(for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2"])
+    scene.defaults.removeObject(forKey: "k")
+    try heard.wait(for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2", "k: 2 → nil own"])
+    // The value that this object wrote once, by another process.
+    #expect(try other.ask("defaults-set k 1") == "done")
+    try heard.wait(
+      for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2", "k: 2 → nil own", "k: nil → 1"])
+    observation.cancel()
+  }
+
+  @Test("of one key are told without those of others; dots and a leading @ are ordinary characters")
+  func keys() throws {
+    let names = ["a.b.c", "@sum", "@", ".", "é", ""]
+    let observers = try names.map { try observe(scene.defaults, key: $0) }
+    let other = try scene.participant()
+    #expect(try other.ask("defaults-fill x 3") == "done")
+    for (index, name) in names.enumerated() { scene.defaults.set(index, forKey: name) }
+    for (index, name) in names.enumerated() {
+      try observers[index].0.wait(for: ["\(name): nil → \(index) own"])
+    }
+    #expect(try other.ask("defaults-set @sum 7") == "done")
+    try observers[1].0.wait(for: ["@sum: nil → 1 own", "@sum: 1 → 7"])
+    for (_, observation) in observers { observation.cancel() }
+  }
+
+  // this object       | other        | observer's queue
+  // ------------------+--------------+------------------
+  //                   |              | held
+  // sets a            |              |
+  //                   | sets b, c    |
+  // sets c            |              |
+  //                   | sets d       |
+  // sets d            |              |
+  //                   | sets d, e    |
+  //                   |              | goes on
+  @Test("that come as one are told key by key, each as its last writer's")
+  func merged() throws {
+    let heard = Heard()
+    let queue = DispatchQueue(label: "held")
+    let observation = try scene.defaults.observe(on: queue, heard.add)
+    queue.sync {}
+    let gate = DispatchSemaphore(value: 0)
+    queue.async { gate.wait() }
+    let other = try scene.participant()
+    scene.defaults.set(1, forKey: "a")
+    #expect(try other.ask("defaults-set b 2") == "done")
+    #expect(try other.ask("defaults-set c 2") == "done")
+    scene.defaults.set(3, forKey: "c")
+    #expect(try other.ask("defaults-set d 2") == "done")
+    scene.defaults.set(3, forKey: "d")
+    #expect(try other.ask("defaults-set d 4") == "done")
+    #expect(try other.ask("defaults-set e 4") == "done")
+    gate.signal()
+    try heard.wait(
+      for: ["a: nil → 1 own", "b: nil → 2", "c: nil → 3 own", "d: nil → 4", "e: nil → 4"])
+    observation.cancel()
+  }
+
+  @Test("end with the last state after any burst, and never go backwards")
+  func burst() throws {
+    let (heard, observation) = try observe(scene.defaults, key: "total")
+    let others = try (0..<3).map { _ in try scene.participant() }
+    for (index, other) in others.enumerated() { try other.tell("defaults-tally p\(index) 40") }
+    for _ in 0..<40 {
+      try scene.defaults.update(forKey: "total") { $0 = .integer(($0?.int64Value ?? 0) + 1) }
+    }
+    try eventually("the last state is told") {
+      heard.lines.last.map { $0.contains("→ 160") } ?? false
+    }
+    let told = heard.lines.compactMap { line in
+      Int(line.split(separator: " ").dropLast(line.hasSuffix("own") ? 1 : 0).last ?? "")
+    }
+    #expect(told == told.sorted() && Set(told).count == told.count)
+    observation.cancel()
+  }
+
+  @Test("begin with what is there, where that is asked for")
+  func current() throws {
+    scene.defaults.set(1, forKey: "k")
+    let (heard, observation) = try observe(scene.defaults, startsWithCurrent: true)
+    try heard.wait(for: ["k: nil → 1"])
+    let (quiet, other) = try observe(scene.defaults)
+    scene.defaults.set(2, forKey: "l")
+    try quiet.wait(for: ["l: nil → 2 own"])
+    observation.cancel()
+    other.cancel()
+  }
+
+  @Test("are told to a task, too", .timeLimit(.minutes(1)))
+  func sequence() async throws {
+    let changes = try scene.defaults.changes(forKey: "k")
+    scene.defaults.set(0, forKey: "unheard")
+    var iterator = changes.makeAsyncIterator()
+    for number in 1...3 {
+      try await scene.defaults.write(.integer(Int64(number)), forKey: "k")
+      let change = await iterator.next()
+      #expect(change?.newValue == .integer(Int64(number)) && change?.isOwn == true)
+    }
+    let other = try scene.participant()
+    #expect(try other.ask("defaults-set k 9") == "done")
+    let change = await iterator.next()
+    #expect(change?.oldValue == 3 && change?.newValue == 9 && change?.isOwn == false)
+    let task = Task { [scene] in
+      for await _ in try scene.defaults.changes() {}
+      return true
+    }
+    task.cancel()
+    #expect(try await task.value)
+  }
+
+  @Test("are not told any more after the handler has cancelled, not even those of the same look")
+  func cancelledInside() throws {
+    let heard = Heard()
+    let queue = DispatchQueue(label: "cancelled")
+    let observation = Mutex<DefaultsObservation?>(nil)
+    let made = try scene.defaults.observe(on: queue) { change in
+      heard.add(change)
+      observation.withLock { $0 }?.cancel()
+    }
+    observation.withLock { $0 = made }
+    try scene.defaults.update { contents in
+      for key in ["a", "b", "c"] { contents[key] = 1 }
+    }
+    try heard.wait(for: ["a: nil → 1 own"])
+    scene.defaults.set(2, forKey: "d")
+    queue.sync {}
+    #expect(heard.lines.count == 1)
+    observation.withLock { $0 = nil }
+  }
+
+  @Test("of a suite that was damaged are told when it can be read again")
+  func damage() throws {
+    scene.defaults.set(1, forKey: "k")
+    let (heard, observation) = try observe(scene.defaults)
+    try scene.container.value("@defaults").replace(withBytes: Array("garbage".utf8))
+    try eventually("the damage is reported") { !scene.reported().isEmpty }
+    #expect(heard.lines == [])
+    try scene.defaults.quarantine()
+    scene.defaults.set(2, forKey: "k")
+    try heard.wait(until: "→ 2 own")
+    observation.cancel()
+  }
+}
+
+extension ObservingTests.Heard {
+  fileprivate func wait(until end: String) throws {
+    try eventually("told is \(end)") { lines.last?.hasSuffix(end) ?? false }
+  }
+}

@@ -1,0 +1,94 @@
+import AppGroup
+import GroupDefaults
+import PropertyLists
+import TestSupport
+import Testing
+
+@Suite("The search list of defaults")
+struct SearchListTests {
+  let scene: DefaultsScene
+
+  init() throws { scene = try DefaultsScene() }
+
+  @Test(
+    "goes from the command line to the suite, added suites in their order, and what is registered")
+  func order() throws {
+    let defaults = scene.defaults
+    // Given: a key with another value in each domain. What is registered is the process's.
+    let key = "order-\(UInt64.random(in: .min ... .max))"
+    defaults.register(defaults: [key: "registered"])
+    for name in ["first", "second"] {
+      GroupDefaults(container: scene.container, suite: name).set(name, forKey: key)
+      defaults.addSuite(named: name)
+    }
+    defaults.set("suite", forKey: key)
+    defaults.setVolatileDomain([key: "argument"], forName: GroupDefaults.argumentDomain)
+    // Then: as each is taken away, the next one is found.
+    func expectFound(_ expected: String) {
+      #expect(defaults.string(forKey: key) == expected)
+      #expect(defaults.dictionaryRepresentation()[key] as? String == expected)
+    }
+    expectFound("argument")
+    defaults.removeVolatileDomain(forName: GroupDefaults.argumentDomain)
+    expectFound("suite")
+    defaults.removeObject(forKey: key)
+    expectFound("first")
+    defaults.removeSuite(named: "first")
+    expectFound("second")
+    defaults.removeSuite(named: "second")
+    expectFound("registered")
+    #expect(scene.reported() == [])
+  }
+
+  @Test("never stores what is registered")
+  func registered() throws {
+    let key = "registered-\(UInt64.random(in: .min ... .max))"
+    scene.defaults.register(defaults: [key: 7])
+    scene.defaults.set(1, forKey: "other")
+    #expect(scene.defaults.integer(forKey: key) == 7)
+    #expect(try scene.defaults.stored() == ["other": 1])
+    #expect(try scene.participant().ask("defaults-get \(key)") == "nil")
+    #expect(
+      scene.defaults.volatileDomain(forName: GroupDefaults.registrationDomain)[key] as? Int == 7)
+  }
+
+  @Test("has suites of one container that are apart, each a persistent domain")
+  func domains() throws {
+    let other = GroupDefaults(container: scene.container, suite: "other/suite")
+    scene.defaults.set(1, forKey: "k")
+    #expect(other.object(forKey: "k") == nil)
+    scene.defaults.setPersistentDomain(["k": 2, "l": "x"], forName: "other/suite")
+    #expect(other.integer(forKey: "k") == 2 && scene.defaults.integer(forKey: "k") == 1)
+    #expect(scene.defaults.persistentDomain(forName: "other/suite")?.count == 2)
+    other.removePersistentDomain(forName: "other/suite")
+    #expect(other.object(forKey: "k") == nil)
+    #expect(scene.defaults.persistentDomain(forName: "other/suite") == nil)
+    #expect(scene.defaults.persistentDomain(forName: "NSGlobalDomain") == nil)
+    #expect(scene.reported().count == 1)
+    scene.defaults.setVolatileDomain(["v": 1], forName: "own")
+    #expect(scene.defaults.volatileDomainNames.contains("own"))
+    #expect(scene.defaults.volatileDomain(forName: "own")["v"] as? Int == 1)
+    #expect(scene.defaults.object(forKey: "v") == nil)
+  }
+
+  @Test("begins with what the command line of the program says")
+  func arguments() throws {
+    let directory = try TemporaryDirectory()
+    let words = [directory.path, "-volume", " 7 ", "-xml", "<array><integer>1</integer></array>"]
+    let participant = try Participant(program: BuiltProgram.path("participant"), words)
+    #expect(try participant.ask("defaults-set volume 3") == "done")
+    #expect(try participant.ask("defaults-get volume") == "\"7\"")
+    #expect(try participant.ask("defaults-get xml") == "[1]")
+    #expect(try GroupDefaults(container: directory.container()).integer(forKey: "volume") == 3)
+  }
+
+  @Test("of a group is in the container of that name, which the first use makes")
+  func groups() throws {
+    let home = try TemporaryDirectory()
+    let place = try TemporaryDirectory()
+    let participant = try Participant(place.path, environment: ["XDG_DATA_HOME=\(home.path)"])
+    let file = home.path + "/app-groups/group.test.cinema/values/@defaults/value.plist"
+    #expect(try participant.ask("defaults-group group.test.cinema") == "7 \(file)")
+    #expect(try participant.ask("defaults-group NSGlobalDomain") == "nil")
+  }
+}

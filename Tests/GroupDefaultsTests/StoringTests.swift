@@ -1,0 +1,183 @@
+import AppGroup
+import Foundation
+import GroupDefaults
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Defaults of one process")
+struct StoringTests {
+  let scene: DefaultsScene
+
+  init() throws { scene = try DefaultsScene() }
+
+  @Test("keep what was set, one key at a time, in a file with exactly these keys")
+  func stored() throws {
+    let defaults = scene.defaults
+    defaults.set(3, forKey: "Int")
+    defaults.set(true, forKey: "bool")
+    defaults.set(0.5, forKey: "double")
+    defaults.set(Float(0.25), forKey: "float")
+    defaults.set("é", forKey: "a.dotted@key")
+    defaults.set(["a": [1, "b", true] as [Any]], forKey: "@nested")
+    defaults.set(1, forKey: "gone")
+    defaults.removeObject(forKey: "gone")
+    defaults.set(1, forKey: "nil")
+    defaults.set(nil, forKey: "nil")
+    #expect(scene.reported() == [])
+    let data = try Data(contentsOf: URL(fileURLWithPath: scene.file))
+    #expect(
+      try PropertyListValue(data: data) == [
+        "Int": 3, "bool": true, "double": 0.5, "float": 0.25, "a.dotted@key": "é",
+        "@nested": ["a": [1, "b", true]],
+      ])
+    let other = GroupDefaults(container: scene.container)
+    #expect(other.dictionaryRepresentation().keys.contains("@nested"))
+    #expect(other.string(forKey: "a.dotted@key") == "é")
+  }
+
+  @Test("refuse what no property list holds with an error that names the key and the place")
+  func unsupported() throws {
+    struct Own {}
+    scene.defaults.set(1, forKey: "kept")
+    scene.defaults.set(["list": [1, Own()] as [Any]], forKey: "kept")
+    scene.defaults.set(Double.nan as Any, forKey: "nan")
+    let sentences = scene.reported()
+    #expect(sentences.count == 1)
+    #expect(sentences.first?.contains("cannot set \"kept\": at list[1], ") == true, "\(sentences)")
+    #expect(scene.defaults.integer(forKey: "kept") == 1)
+    let error = #expect(throws: GroupDefaultsError.self) {
+      try scene.defaults.write(.date(Date(timeIntervalSinceReferenceDate: .nan)), forKey: "date")
+    }
+    #expect(error?.code == .unsupportedValue)
+    scene.defaults.register(defaults: ["registered-unsupported": Own()])
+    #expect(scene.reported().count == 1)
+  }
+
+  struct Seat: Codable, Equatable, Sendable {
+    var row: Int
+    var taken: Date?
+  }
+
+  @Test("hold types of the program's own, and say so when there is another one")
+  func typed() throws {
+    let defaults = scene.defaults
+    let seat = Seat(row: 7, taken: Date(timeIntervalSinceReferenceDate: 1.5))
+    try defaults.write(seat, forKey: "seat")
+    #expect(try defaults.read(Seat.self, forKey: "seat") == seat)
+    #expect(try defaults.read(forKey: "seat")?["row"] == 7)
+    try defaults.update(Seat.self, forKey: "seat") { $0?.row += 1 }
+    #expect(try defaults.read(Seat.self, forKey: "seat")?.row == 8)
+    #expect(try defaults.read(Seat.self, forKey: "none") == nil)
+    let error = #expect(throws: GroupDefaultsError.self) {
+      try defaults.read([Int].self, forKey: "seat")
+    }
+    #expect(error?.code == .wrongType)
+    try defaults.update(Seat.self, forKey: "seat") { $0 = nil }
+    #expect(try defaults.read(forKey: "seat") == nil)
+  }
+
+  @Test("are the same for tasks")
+  func tasks() async throws {
+    let defaults = scene.defaults
+    try await defaults.write(1, forKey: "k", durability: .durable)
+    try await defaults.update(forKey: "k") { $0 = .integer(($0?.int64Value ?? 0) + 1) }
+    #expect(try await defaults.read(forKey: "k") == 2)
+    try await defaults.write(Seat(row: 1), forKey: "seat")
+    try await defaults.update(Seat.self, forKey: "seat") { $0?.row = 2 }
+    try await defaults.update { $0["both"] = $0["k"] }
+    #expect(try await defaults.read(Seat.self, forKey: "seat") == Seat(row: 2))
+    #expect(try await defaults.remove(forKey: "both"))
+    #expect(try await !defaults.remove(forKey: "both"))
+  }
+
+  @Test("change a value only from what is expected")
+  func compareAndSet() throws {
+    let defaults = scene.defaults
+    #expect(try defaults.compareAndSet(nil, 1, forKey: "k") == nil)
+    #expect(try defaults.compareAndSet(nil, 2, forKey: "k") == 1)
+    #expect(try defaults.read(forKey: "k") == 1)
+    #expect(try defaults.compareAndSet(1, nil, forKey: "k") == 1)
+    #expect(try defaults.read(forKey: "k") == nil)
+  }
+
+  @Test("are not written when nothing changes")
+  func unchanged() throws {
+    scene.defaults.set(1, forKey: "k")
+    let value = scene.container.value("@defaults")
+    let version = try value.version()
+    scene.defaults.set(1, forKey: "k")
+    scene.defaults.removeObject(forKey: "absent")
+    #expect(try value.version() == version && version != nil)
+  }
+
+  @Test("are on the disk after synchronize(), and it says so")
+  func synchronize() throws {
+    #expect(scene.defaults.synchronize(), "\(scene.reported())")
+    scene.defaults.set(1, forKey: "k")
+    #expect(scene.defaults.synchronize(), "\(scene.reported())")
+    #expect(scene.defaults.integer(forKey: "k") == 1)
+  }
+
+  #if DEBUG
+    @Test("wait for the disk in synchronize() and durable writes, and in no other call")
+    func fsyncs() throws {
+      let defaults = scene.defaults
+      defaults.set(0, forKey: "k")
+      func fsyncs(_ body: () throws -> Void) rethrows -> Int {
+        let count = Mutex(0)
+        let plan = Faults.Plan { call, _ in
+          if call == .fsync { count.withLock { $0 += 1 } }
+          return .proceed
+        }
+        try Faults.$plan.withValue(plan, operation: body)
+        return count.withLock { $0 }
+      }
+      #expect(fsyncs { defaults.set(1, forKey: "k") } == 0)
+      // The file, its directory, and the one that it came from.
+      #expect(fsyncs { defaults.synchronize() } >= 3)
+      #expect(try fsyncs { try defaults.write(2, forKey: "k", durability: .durable) } >= 3)
+      #expect(
+        try fsyncs { try defaults.update(forKey: "k", durability: .durable) { $0 = 3 } } >= 3)
+      #expect(try fsyncs { try defaults.remove(forKey: "k", durability: .durable) } >= 3)
+      // A disk that fails is no success.
+      let failing = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
+      #expect(!Faults.$plan.withValue(failing) { defaults.synchronize() })
+      #expect(scene.reported().count == 1)
+    }
+  #endif
+
+  @Test("tell absent from empty, and are empty again after quarantine")
+  func absence() throws {
+    #expect(try scene.defaults.stored() == nil)
+    scene.defaults.set(1, forKey: "k")
+    scene.defaults.removeObject(forKey: "k")
+    #expect(try scene.defaults.stored() == [:])
+    #expect(try scene.defaults.quarantine() != nil)
+    #expect(try scene.defaults.stored() == nil)
+  }
+
+  @Test(
+    "are there for code that was written for UserDefaults, when the name of the type is changed")
+  func sourceCompatible() throws {
+    typealias UserDefaults = GroupDefaults
+    let defaults: UserDefaults = scene.defaults
+    defaults.register(defaults: ["compatible.volume": 5])
+    if defaults.object(forKey: "compatible.volume") as? Int == 5 {
+      defaults.set(defaults.integer(forKey: "compatible.volume") + 1, forKey: "compatible.volume")
+    }
+    let name: String? = nil
+    defaults.set(name, forKey: "name")
+    defaults.set("x", forKey: "name")
+    defaults.set(Date(timeIntervalSinceReferenceDate: 1), forKey: "date")
+    defaults.set(URL(fileURLWithPath: "/tmp/x"), forKey: "url")
+    defaults.synchronize()
+    #expect(defaults.integer(forKey: "compatible.volume") == 6)
+    #expect(defaults.object(forKey: "date") as? Date == Date(timeIntervalSinceReferenceDate: 1))
+    #expect(defaults.dictionaryRepresentation()["name"] as? String == "x")
+    #expect(!defaults.objectIsForced(forKey: "name"))
+    #expect(UserDefaults(suiteName: "NSGlobalDomain") == nil && UserDefaults(suiteName: "") == nil)
+  }
+}
