@@ -32,7 +32,7 @@ enum Layers {
     // The other process of many tests.
     "participant": [
       "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
-      "TestSupport",
+      "TestSupport", "FoundationEssentials",
     ],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),

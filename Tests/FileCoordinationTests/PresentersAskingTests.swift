@@ -34,13 +34,24 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("also on a concurrent queue one at a time")
+  @Test("a second answer to the same question is ignored, with the reacquirer in it")
+  func answeringTwice() throws {
+    try scene.presenting("d/file", .answersTwice) { presenter in
+      let conversation = try scene.ask(.writing(.merging), "d/file")
+      conversation.finish(published: [:])
+      try scene.shell("mv d/file d/last")
+      try scene.wait(presenter, for: "moved:last")
+      #expect(presenter.heard == ["save", "writer", "reacquired", "moved:last"])
+    }
+  }
+
+  @Test("also on a concurrent queue one at a time, and in order")
   func concurrentQueue() throws {
     let presenter = ConcurrentPresenter(scene.path("d"))
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
-    try scene.shell("for i in $(seq 200); do echo > d/$i; done")
-    try eventually("all are told") { presenter.count >= 200 }
+    let mailbox = PresenterMailbox(presenter)
+    for number in 0..<300 { mailbox.post([.subitemAppeared(ItemPath("/\(number)"))]) }
+    try eventually("all are told") { presenter.heard.count == 300 }
+    #expect(presenter.heard == (0..<300).map(String.init))
     #expect(!presenter.hasOverlapped)
   }
 
@@ -92,8 +103,8 @@ struct PresentersAskingTests {
       guard line == "save" else { return }
       do {
         let own = try scene.ask(.writing(.content), "d/file", by: box.presenter)
-        try scene.shell("echo saved > d/file")
-        own.finish(published: [scene.path("d/file"): try fileStatus(scene.path("d/file"))])
+        let status = try scene.publish("saved", "d/file")
+        own.finish(published: [scene.path("d/file"): status])
         inner.withLock { $0.append("saved") }
       } catch {
         inner.withLock { $0.append("\(error)") }
@@ -223,22 +234,21 @@ private final class PresenterBox: Sendable {
 private final class ConcurrentPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "concurrent", attributes: .concurrent)
   let presentedItemURL: URL?
-  private let state = Mutex((running: 0, count: 0, overlapped: false))
+  private let state = Mutex((running: 0, heard: [String](), overlapped: false))
 
   init(_ path: String) { presentedItemURL = URL(filePath: path) }
 
-  var count: Int { state.withLock { $0.count } }
+  var heard: [String] { state.withLock { $0.heard } }
   var hasOverlapped: Bool { state.withLock { $0.overlapped } }
 
   func presentedSubitemDidAppear(at url: URL) {
     state.withLock { state in
       state.running += 1
+      state.heard.append(url.lastPathComponent)
       if state.running > 1 { state.overlapped = true }
     }
+    // Another thread would begin the next one meanwhile.
     pauseThread(.microseconds(100))
-    state.withLock { state in
-      state.running -= 1
-      state.count += 1
-    }
+    state.withLock { $0.running -= 1 }
   }
 }

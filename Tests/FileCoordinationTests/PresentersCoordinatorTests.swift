@@ -75,10 +75,29 @@ struct PresentersCoordinatorTests {
             }
           try scene.wait(above, for: "changed:d")
           try scene.wait(item, for: "changed")
-          try scene.shell("mkdir d")
+          #expect(own.heard.isEmpty)
+          try scene.shell("mkdir d; echo > d/new")
           try scene.wait(own, for: "changed")
-          #expect(own.heard == ["changed"])
         }
+      }
+    }
+  }
+
+  @Test("of attributes that it changed itself a presenter is not told, of others' it is")
+  func attributes() throws {
+    try scene.presenting("d/file") { other in
+      try scene.presenting("d/file") { own in
+        try FileCoordinator(filePresenter: own)
+          .coordinate(writingItemAt: url("d/file"), options: .contentIndependentMetadataOnly) {
+            try FileDescriptor.open($0.path, .readOnly).setPermissions(0o640)
+          }
+        try scene.wait(other, for: "changed")
+        #expect(own.heard.isEmpty)
+        try FileCoordinator(filePresenter: own)
+          .coordinate(writingItemAt: url("d/file"), options: .contentIndependentMetadataOnly) { _ in
+            try scene.shell("echo others >> d/file")
+          }
+        try scene.wait(own, for: "changed")
       }
     }
   }

@@ -1,8 +1,8 @@
-import AppGroup
 import SystemCalls
 import TestSupport
 import Testing
 
+@testable import AppGroup
 @testable import FileCoordination
 
 @Suite("A presenter of a directory, when others do not coordinate")
@@ -115,18 +115,80 @@ struct PresentersDirectoryWatchingTests {
     }
   }
 
+  @Test("of a container says nothing of where presenters themselves meet")
+  func container() throws {
+    let presenter = RecordingPresenter(scene.directory.path)
+    try PresenterRegistry.shared.add(presenter)
+    defer { PresenterRegistry.shared.remove(presenter) }
+    let other = try Participant(scene.directory.path)
+    _ = try other.ask("present \(scene.path("d/one"))")
+    try scene.ask(.writing(.content), "d/one").finish(published: [:])
+    try other.end()
+    try scene.shell("mkdir ../values/presence; echo > d/last")
+    try scene.wait(presenter, for: "appeared:last")
+    try scene.wait(presenter, for: "appeared:presence")
+    let names = Set(presenter.heard.compactMap { $0.split(separator: ":").last })
+    #expect(names.isSubset(of: ["last", "presence", "values"]))
+  }
+
   @Test("looks at a changed name only, however many there are")
   func onlyNames() throws {
     try scene.shell("mkdir d/many; cd d/many; seq 3000 | xargs touch")
     let path = scene.path("d")
-    let root = SharedDescriptor(try FileDescriptor.open(path, [.pathOnly, .directory]))
-    var tree = ItemTree(root, try root.descriptor.status()) { _, _ in }
+    var tree = try tree()
     let place = tree.place(of: ["many", "17"].map { FileName(bytes: Array($0.utf8)) })
     try scene.shell("echo changed > d/many/17; echo changed > d/many/18")
     var news = WatchNews()
     news.add(FileName(bytes: Array("17".utf8)))
     let notices = tree.look([try #require(place).node: news], at: ItemPath(path), isLast: true)
     #expect(notices == [.subitemChanged(ItemPath(path + "/many/17"))])
+  }
+
+  private func tree() throws -> ItemTree {
+    let root = SharedDescriptor(try FileDescriptor.open(scene.path("d"), [.pathOnly, .directory]))
+    return ItemTree(root, try root.descriptor.status()) { _, _ in }
+  }
+
+  @Test("finds everything that has happened when events were lost")
+  func lostEvents() throws {
+    let path = ItemPath(scene.path("d"))
+    func place(_ name: String) -> ItemPath { ItemPath(path.text + "/" + name) }
+    var tree = try tree()
+    try scene.shell("echo xyz > d/one; mv d/e/two d/e/f; echo > d/e/new; rm d/e/f/three")
+    let everything = tree.nodes.mapValues { _ in WatchNews.everything }
+    let notices = Set(tree.look(everything, at: path, isLast: true))
+    let expected: Set<PresenterNotice> = [
+      .subitemChanged(place("one")), .subitemMoved(place("e/two"), place("e/f/two")),
+      .subitemAppeared(place("e/new")), .subitemChanged(place("e/f/three")),
+    ]
+    #expect(notices == expected)
+    #expect(tree.look(everything, at: path, isLast: true).isEmpty)
+  }
+
+  @Test("recognises a move of whose two places the new one is told first")
+  func newPlaceFirst() throws {
+    let path = ItemPath(scene.path("d"))
+    var tree = try tree()
+    try scene.shell("mv d/one d/e/uno")
+    let (old, new) = (ItemPath(path.text + "/one"), ItemPath(path.text + "/e/uno"))
+    let place = try #require(tree.place(of: path.components(to: new) ?? []))
+    var news = WatchNews()
+    news.add(place.name)
+    #expect(tree.look([place.node: news], at: path, isLast: false) == [.subitemMoved(old, new)])
+  }
+
+  @Test("looks into a directory anew whose watch has ended, for it may be another one")
+  func endedWatch() throws {
+    let path = ItemPath(scene.path("d"))
+    var tree = try tree()
+    try scene.shell("echo > d/e/unheard")
+    let new = ItemPath(path.text + "/e/unheard")
+    let place = try #require(tree.place(of: path.components(to: new) ?? []))
+    var news = WatchNews()
+    #expect(tree.look([place.node: news], at: path, isLast: true).isEmpty)
+    news.note(.ignored, of: nil)
+    #expect(tree.look([place.node: news], at: path, isLast: true) == [.subitemAppeared(new)])
+    #expect(tree.nodes[place.node]?.watch != nil)
   }
 
   @Test("a new file with the number of a removed one is not taken for it")

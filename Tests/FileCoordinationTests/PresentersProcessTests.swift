@@ -163,6 +163,8 @@ struct PresentersProcessTests {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
     let value = scene.container.value("file-presenters")
+    let stranger = try participant()
+    _ = try stranger.ask("enter file-presenters text")
     let junk: [PropertyListValue] = [
       "text", 7, [],
       [
@@ -182,6 +184,7 @@ struct PresentersProcessTests {
       try other.ask("heard \(scene.path("d/file"))")
         == Array(repeating: "writer", count: junk.count + 1).joined(separator: " "))
     #expect(try scene.requests().isEmpty)
+    withExtendedLifetime(stranger) {}
   }
 
   @Test("are told nothing of requests of a coordinator that is not there")

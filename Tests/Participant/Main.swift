@@ -22,7 +22,7 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs` and `PresenterVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs` and `CoordinationVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -52,6 +52,9 @@ struct Participant {
   }
 
   private func perform(_ words: ArraySlice<String>) throws -> String {
+    if let verb = words.first, CoordinationVerbs.all.contains(verb) {
+      return try CoordinationVerbs.perform(words)
+    }
     guard let verb = words.first, let key = words.dropFirst().first else { return "error usage" }
     let rest = words.dropFirst(2)
     let number = rest.first.flatMap { Int64($0) } ?? 1

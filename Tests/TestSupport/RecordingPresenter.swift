@@ -10,6 +10,8 @@ package final class RecordingPresenter: FilePresenter {
     case answers
     /// Has something called when the other is done, and writes that down.
     case reacquires
+    /// Calls what it was given twice, and hands in a reacquirer each time.
+    case answersTwice
     /// Never answers.
     case isSilent
     /// Signals an error when it is asked to save or to accommodate a deletion.
@@ -54,6 +56,9 @@ package final class RecordingPresenter: FilePresenter {
     meanwhile(line)
     switch manner {
     case .answers, .reacquires: answer(nil)
+    case .answersTwice:
+      answer(nil)
+      answer(nil)
     case .isSilent: return
     case .refuses: answer(Refusal())
     case .leaves: FileCoordinator.removeFilePresenter(self)
@@ -64,7 +69,9 @@ package final class RecordingPresenter: FilePresenter {
     _ line: String, _ other: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
   ) {
     let reacquirer: @Sendable () -> Void = { self.hear("reacquired") }
-    answer(line) { _ in other(self.manner == .reacquires ? reacquirer : nil) }
+    answer(line) { _ in
+      other(self.manner == .reacquires || self.manner == .answersTwice ? reacquirer : nil)
+    }
   }
 
   package func relinquishPresentedItem(

@@ -217,9 +217,18 @@ package final class Lease: Sendable {
       // A breaker has removed it already.
       case .noSuchFile: return
       case .isDirectory:
-        try site.home.setAside(FileName(bytes: Array(name.utf8)), at: directory)
+        try setAsideOld(FileName(bytes: Array(name.utf8)), at: directory)
       default: throw error
       }
+    }
+  }
+
+  private func setAsideOld(_ name: FileName, at directory: Int32) throws(Errno) {
+    do throws(Errno) {
+      try site.home.setAside(name, at: directory)
+    } catch {
+      // A breaker was quicker.
+      guard error == .noSuchFile else { throw error }
     }
   }
 

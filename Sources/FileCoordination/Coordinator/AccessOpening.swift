@@ -28,13 +28,16 @@ final class AccessOpening: SteppedWork {
   private var items: [Item]?
   private var conversation: PresenterConversation?
   private var acquired: [ItemAccess] = []
+  private var snapshots: [Snapshot] = []
   private var current: ItemAcquisition?
+  private let waitsForNobody: Bool
 
   var latch: WakeLatch? { current?.latch }
 
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
     self.terms = terms
+    waitsForNobody = terms.patience.isOver
   }
 
   func step() throws -> Progress<AccessSession> {
@@ -56,13 +59,39 @@ final class AccessOpening: SteppedWork {
         }
       }
       let grants = try makeGrants(items)
+      acquired = []
+      snapshots = []
       return .done(
         AccessSession(
-          grants: grants, conversation: conversation, durability: terms.durability))
+          grants: grants, conversation: conversation.take(), durability: terms.durability))
     } catch {
-      for access in acquired { access.end() }
-      conversation?.finish(published: [:])
-      throw error
+      let cause = cause(of: error)
+      giveUp()
+      throw cause
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit { giveUp() }
+
+  private func giveUp() {
+    current?.giveUp()
+    current = nil
+    for snapshot in snapshots { snapshot.remove() }
+    for access in acquired { access.end() }
+    acquired = []
+    conversation.take()?.finish(published: [:])
+  }
+
+  // Whoever was overtaken while it copied finds no place for its copy.
+  private func cause(of error: any Error) -> any Error {
+    guard (error as? FileCoordinationError)?.code == .inputOutput else { return error }
+    do {
+      return try acquired.compactMap { try $0.loss() }.first ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
     }
   }
 
@@ -100,8 +129,10 @@ final class AccessOpening: SteppedWork {
         let request = requests[index]
         let isFirst = position == 0
         let snapshot = request.wantsSnapshot ? try Snapshot(of: access, check: check(access)) : nil
+        if let snapshot { snapshots.append(snapshot) }
         grants[index] = AccessSession.Grant(
-          path: path(for: request, at: item.location, access, snapshot), access: isFirst ? access : nil,
+          path: path(for: request, at: item.location, access, snapshot),
+          access: isFirst ? access : nil,
           copy: isFirst ? copy : nil, snapshot: snapshot)
       }
       // Others may change the item while the copy is read.
@@ -120,12 +151,15 @@ final class AccessOpening: SteppedWork {
     }
   }
 
-  // A copy may take longer than its caller wants to wait, and be given up.
+  // A copy may take longer than its caller wants to wait, and be given up. Whoever wants to wait for
+  // nobody has not said how long a copy may take.
   private func check(_ access: ItemAccess) -> () throws -> Void {
     let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
+    let deadline =
+      waitsForNobody ? .now + FileCoordinator.standardWait : terms.patience.deadline
     return {
       try patience.check(action, path: path)
-      guard patience.isOver else { return }
+      guard ContinuousClock.now >= deadline else { return }
       throw FileCoordinationError(
         .timedOut, action, path: path, reason: "the deadline passed while it was copied",
         remedy: "try again with a later deadline")

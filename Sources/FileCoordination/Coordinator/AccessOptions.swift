@@ -1,5 +1,6 @@
 /// How an item is to be read. The original's names and values (NSFileCoordinator.ReadingOptions).
 public struct ReadingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
   public let rawValue: UInt
 
   /// Makes options from their bits.
@@ -22,6 +23,7 @@ public struct ReadingOptions: OptionSet, Sendable, Hashable {
 /// How an item is to be written; one of these at a time. The original's names and values
 /// (NSFileCoordinator.WritingOptions).
 public struct WritingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
   public let rawValue: UInt
 
   /// Makes options from their bits.

@@ -27,13 +27,21 @@ final class AccessSession: Sendable {
   /// Why this is no access any more; nil as long as nobody has taken it away.
   func loss() throws -> FileCoordinationError? {
     for grant in grants {
-      guard let access = grant.access, let claim = access.claim else { continue }
-      let isStanding = try reporting(access.demand.action, path: access.location.path) {
-        try claim.isStanding()
-      }
-      if !isStanding { return claim.overtaken() }
+      if let loss = try grant.access?.loss() { return loss }
     }
     return nil
+  }
+
+  /// What an accessor's error comes from: one whose copy was taken away fails for want of it, in
+  /// whatever words.
+  func cause(of error: any Error) -> any Error {
+    do {
+      return try loss() ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
+    }
   }
 
   /// Ends the access without publishing anything.
@@ -60,7 +68,7 @@ final class AccessClosing: SteppedWork {
   private var current: ItemPublication?
   private var published: [String: FileStatus?] = [:]
   private let durability: Durability
-  private let conversation: PresenterConversation?
+  private var conversation: PresenterConversation?
   private let deadline: ContinuousClock.Instant
   private var isReadingOver = false
 
@@ -70,7 +78,9 @@ final class AccessClosing: SteppedWork {
     _ grants: [AccessSession.Grant], durability: Durability, conversation: PresenterConversation?,
     until deadline: ContinuousClock.Instant
   ) {
-    remaining = grants.sorted { ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "") }
+    remaining = grants.sorted {
+      ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "")
+    }
     self.durability = durability
     self.conversation = conversation
     self.deadline = deadline
@@ -94,7 +104,7 @@ final class AccessClosing: SteppedWork {
           remaining.removeLast()
         }
       }
-      conversation?.finish(published: published)
+      giveUp()
       return .done(())
     } catch {
       giveUp()
@@ -102,14 +112,15 @@ final class AccessClosing: SteppedWork {
     }
   }
 
+  // Its task was cancelled while it waited.
+  deinit { giveUp() }
+
   // Our own readers must not be in the way of our own writers.
   private func endReading() throws {
     guard !isReadingOver else { return }
     isReadingOver = true
-    for grant in remaining where grant.access?.claim == nil {
-      grant.snapshot?.remove()
-      try grant.access?.endReading()
-    }
+    for grant in remaining { grant.snapshot?.remove() }
+    for grant in remaining where grant.access?.claim == nil { try grant.access?.endReading() }
   }
 
   private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
@@ -133,7 +144,10 @@ final class AccessClosing: SteppedWork {
   }
 
   private func giveUp() {
+    // With what it has locked, which may be what is to be removed.
+    current = nil
     for grant in remaining { grant.access?.end() }
-    conversation?.finish(published: published)
+    remaining = []
+    conversation.take()?.finish(published: published)
   }
 }

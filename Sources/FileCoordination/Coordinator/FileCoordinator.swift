@@ -72,7 +72,8 @@ public final class FileCoordinator: Sendable {
     set {
       precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
       state.withLock { state in
-        precondition(!state.isPurposeSet, "a purpose identifier is set once, and not of a presenter")
+        precondition(
+          !state.isPurposeSet, "a purpose identifier is set once, and not of a presenter")
         state.purpose = newValue
         state.isPurposeSet = true
       }
@@ -149,7 +150,11 @@ extension FileCoordinator {
     _ accessor: ([URL]) throws -> Result
   ) throws -> Result {
     try session(requests, until: deadline, term: term) { session in
-      try accessor(session.grants.map { URL(filePath: $0.path) })
+      do {
+        return try accessor(session.grants.map { URL(filePath: $0.path) })
+      } catch {
+        throw session.cause(of: error)
+      }
     }
   }
 
@@ -190,7 +195,7 @@ extension FileCoordinator {
     do {
       result = try await accessor(session.grants.map { URL(filePath: $0.path) })
     } catch {
-      let cause = error
+      let cause = session.cause(of: error)
       try await Blocking.run { session.abandon() }
       throw cause
     }

@@ -60,7 +60,7 @@ final class ItemAcquisition: SteppedWork {
         }
       }
     } catch {
-      giveUpClaim()
+      giveUp()
       throw error
     }
   }
@@ -72,6 +72,23 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func attempt() throws -> Attempt {
+    do {
+      return try attemptOnce()
+    } catch {
+      // Stopped for so long that others took the claim away, or left last and removed the site.
+      guard try hasLostItsPlace() else { throw error }
+      giveUp()
+      request = nil
+      return patience.isOver ? try timedOut(nil) : .again
+    }
+  }
+
+  private func hasLostItsPlace() throws(Errno) -> Bool {
+    if let claim { return try !claim.isStanding() }
+    return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
+  }
+
+  private func attemptOnce() throws -> Attempt {
     try followMove()
     if demand.kind == .reading { return try attemptReading() }
     guard let claim else { return try attemptClaim() }
@@ -156,6 +173,10 @@ final class ItemAcquisition: SteppedWork {
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
         return .again
+      } catch let error as Errno where error == .noSuchFile {
+        // Stopped with the lease for so long that others took it away, and removed the site.
+        guard try !site.isAtItsPlace() else { throw error }
+        return .again
       }
     }
   }
@@ -164,12 +185,12 @@ final class ItemAcquisition: SteppedWork {
     guard try claim.site.isAtItsPlace() else {
       // The directory was replaced while the claim was made: nobody looks for it there any more, and
       // nobody would see what is published there.
-      giveUpClaim()
+      giveUp()
       return .again
     }
     if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
       // Whoever has the directory waits for us, unless we give way.
-      giveUpClaim()
+      giveUp()
       return try wait(for: name, at: directory) { containing.watch($0) }
     }
     if demand.coversContents, let waiting = try waitForContents() { return waiting }
@@ -219,7 +240,7 @@ final class ItemAcquisition: SteppedWork {
   private func followMove() throws {
     guard let moved else { return }
     guard let place = try moved.newPlace(of: location) else { return }
-    giveUpClaim()
+    giveUp()
     location = place
     self.moved = try MovedItem(place)
     others = Others()
@@ -229,9 +250,11 @@ final class ItemAcquisition: SteppedWork {
     request = nil
   }
 
-  private func giveUpClaim() {
+  /// Ends what is held so far.
+  func giveUp() {
     guard let claim else { return }
     self.claim = nil
+    readers = ReadersWait()
     claim.end()
   }
 }

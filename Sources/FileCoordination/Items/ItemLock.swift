@@ -16,6 +16,17 @@ final class ItemLock: Sendable {
     self.status = status
   }
 
+  // A child that is being started this moment has the same open file, and would keep the lock until
+  // it runs its program.
+  deinit {
+    do {
+      try file.unlock()
+    } catch {
+      // Closing the descriptor, which comes next, ends the lock as well.
+      return
+    }
+  }
+
   /// Opens what is at a location to be locked.
   ///
   /// - Parameter found: what is there, if its caller has just looked.
@@ -48,6 +59,8 @@ final class ItemLock: Sendable {
       return true
     }
   }
+
+  func unlock() throws(Errno) { try file.unlock() }
 
   /// Whether the location still names what was opened.
   func isAt(_ location: ItemLocation) throws(Errno) -> Bool {

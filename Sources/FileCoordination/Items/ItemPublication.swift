@@ -24,6 +24,7 @@ final class ItemPublication: SteppedWork {
   private var isMerged = false
   /// Whether the copy has left the claim, and shares the lease's fate.
   private var isInLease = false
+  private var isPublished = false
 
   var latch: WakeLatch? { request?.latch ?? ownLatch }
 
@@ -54,8 +55,25 @@ final class ItemPublication: SteppedWork {
         }
       }
     } catch {
+      let cause = cause(of: error)
+      // What was locked may have become what is to be removed.
+      readers = ReadersWait()
       claim.end()
-      throw error
+      throw cause
+    }
+  }
+
+  // Whoever lost its claim finds nothing where its copy was.
+  private func cause(of error: any Error) -> any Error {
+    guard !isPublished, (error as? FileCoordinationError)?.code == .inputOutput else {
+      return error
+    }
+    do {
+      return try access.loss() ?? error
+    } catch let unknown {
+      // What cannot be found out explains nothing.
+      Diagnostics.report(unknown)
+      return error
     }
   }
 
@@ -156,15 +174,24 @@ final class ItemPublication: SteppedWork {
       }
       if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
       try moveIn(change, under: lease)
+      isPublished = true
       // What was locked is the old item, which is to be removed.
       readers = ReadersWait()
       let published = Published(change: change, status: try location.status())
       if durability == .durable { try synchronizeDirectories(lease) }
-      guard try claim.removeIfEmpty() else { return .published(published, isSiteLeft: true) }
-      // Nobody makes a claim meanwhile.
-      let others = lease.surroundings.filter { $0.text != claim.name.text }
-      let removal = try claim.site.removeIfUnused(under: lease, with: others)
-      return .published(published, isSiteLeft: removal == .trashLeft)
+      return .published(published, isSiteLeft: cleanUp(under: lease))
+    }
+  }
+
+  // Whatever happens now, the change is visible: whoever is stopped here and loses its claim was not
+  // overtaken.
+  private func cleanUp(under lease: Lease) -> Bool {
+    do {
+      guard try claim.removeIfEmpty() else { return true }
+      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .trashLeft
+    } catch {
+      // The rest is done without the lease, or by whoever took it.
+      return true
     }
   }
 

@@ -7,12 +7,12 @@ extension ItemSite {
   func removeIfUnused() throws {
     // What a dead process claimed becomes trash in the first round.
     for _ in 0..<2 {
-      try emptyTrash()
       do {
+        try emptyTrash()
         let request = LeaseRequest(
           site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
         guard case .acquired(let lease) = try request.attempt() else { return }
-        let removal = try removeIfUnused(under: lease, with: lease.surroundings)
+        let removal = try removeIfUnused(under: lease)
         guard removal == .trashLeft else { return }
       } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
         // Somebody is there, and removes it in turn.
@@ -30,9 +30,14 @@ extension ItemSite {
 
   /// The same for whoever has the lease, which then ends.
   ///
-  /// - Parameter names: what is in the site, as far as its caller knows.
-  func removeIfUnused(under lease: Lease, with names: [FileName]) throws -> Removal {
+  /// - Parameter claim: was removed under the lease.
+  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Removal {
     try withExtendedLifetime(lease) {
+      var names = lease.surroundings.filter { $0.text != claim?.text }
+      if !names.allSatisfy(self.lease.isOfNobody) {
+        // Whoever left meanwhile could not have the lease, and leaves the site to us.
+        names = try entries().map(\.name)
+      }
       guard names.allSatisfy(self.lease.isOfNobody) else {
         return try removeDeadClaims(names, under: lease) ? .trashLeft : .used
       }

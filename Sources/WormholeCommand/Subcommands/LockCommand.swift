@@ -10,11 +10,13 @@ struct LockCommand: Subcommand {
     discussion: """
       The file is kept from every other 'wormhole lock' and from every program that coordinates its \
       file access, and WORMHOLE_FILE in the command's environment is its path. The command may \
-      change it where it is: wormhole lock counter -- sh -c 'echo $(($(cat counter) + 1)) >counter'
+      change it where it is:
+        wormhole lock counter -- sh -c 'echo $(($(cat counter) + 1)) >counter'
 
       If {} occurs in the command's words, it stands for a private copy of the file instead, and so \
       does WORMHOLE_FILE. What the command leaves there is published in one step when it ends \
-      with status 0; when it fails, nothing is: wormhole lock settings.json -- sed -i s/old/new/ {}
+      with status 0; when it fails, nothing is:
+        wormhole lock settings.json -- sed -i s/old/new/ {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself.
@@ -51,7 +53,7 @@ struct LockCommand: Subcommand {
     let url = URL(filePath: try Self.absolute(file))
     let deadline = ContinuousClock.now + timeout
     let coordinator = FileCoordinator()
-    do {
+    let hold = {
       if usesCopy {
         try coordinator.hold(
           copyOfItemAt: url, until: deadline, term: LeaseDeclaration.longestTerm
@@ -65,9 +67,29 @@ struct LockCommand: Subcommand {
           try Self.run(words, on: $0, named: file, isCopy: false, $1)
         }
       }
+    }
+    do {
+      if timeout == .zero {
+        try Self.prepare(coordinator, url, isShared: isShared, hold)
+      } else {
+        try hold()
+      }
       return .done
     } catch let error as FileCoordinationError {
       throw Self.commandError(error, file, usesCopy: usesCopy, isBusy: timeout == .zero)
+    }
+  }
+
+  /// Asks presenters first: not to wait for who has the file is no reason to leave those who show it
+  /// no time to answer.
+  private static func prepare(
+    _ coordinator: FileCoordinator, _ url: URL, isShared: Bool, _ hold: () throws -> Void
+  ) throws {
+    try coordinator.prepare(
+      forReadingItemsAt: isShared ? [url] : [], writingItemsAt: isShared ? [] : [url]
+    ) { completion in
+      defer { completion() }
+      try hold()
     }
   }
 

@@ -22,10 +22,12 @@ package final class PresenterConversation: Sendable {
     var isOver = false
   }
 
+  private let demands: [PresenterDemand]
   private let own: RegisteredPresenter?
   private let state = Mutex(State())
 
-  private init(_ client: PresenterClient) {
+  private init(_ demands: [PresenterDemand], _ client: PresenterClient) {
+    self.demands = demands
     own = client.presenter.flatMap { PresenterRegistry.shared.registered($0) }
     own?.watcher.pause()
   }
@@ -42,9 +44,9 @@ package final class PresenterConversation: Sendable {
     _ demands: [PresenterDemand], for client: PresenterClient,
     until deadline: ContinuousClock.Instant
   ) throws -> PresenterConversation {
-    let conversation = PresenterConversation(client)
+    let conversation = PresenterConversation(demands, client)
     do {
-      try conversation.ask(demands, until: deadline)
+      try conversation.ask(until: deadline)
     } catch {
       conversation.finish(published: [:])
       throw error
@@ -52,11 +54,9 @@ package final class PresenterConversation: Sendable {
     return conversation
   }
 
-  private func ask(
-    _ demands: [PresenterDemand], until deadline: ContinuousClock.Instant
-  ) throws {
+  private func ask(until deadline: ContinuousClock.Instant) throws {
     let answers = PresenterAnswers()
-    let exchanges = local(demands, answers)
+    let exchanges = local(answers)
     let remote = RemoteAsking.concerned(by: demands, answers)
     state.withLock { state in
       state.exchanges = exchanges
@@ -72,9 +72,7 @@ package final class PresenterConversation: Sendable {
     if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
   }
 
-  private func local(
-    _ demands: [PresenterDemand], _ answers: PresenterAnswers
-  ) -> [PresenterExchange] {
+  private func local(_ answers: PresenterAnswers) -> [PresenterExchange] {
     PresenterRegistry.shared.all.compactMap { presenter in
       guard presenter !== own, let path = presenter.path else { return nil }
       let steps = PresenterStep.steps(for: demands, ofPresenterAt: path)
@@ -90,7 +88,8 @@ package final class PresenterConversation: Sendable {
   /// The access is over: reacquirers are called, and the client's own presenter is watched again.
   ///
   /// - Parameter published: what was published at each path, nil for what was removed: of that the
-  ///   client's presenter is not told.
+  ///   client's presenter is not told. Nor of what was demanded and done in place: that an item is
+  ///   not there after it was to be deleted or moved, or has other attributes.
   package func finish(published: [String: FileStatus?]) {
     let (exchanges, remote, isFirst) = state.withLock { state in
       let isFirst = !state.isOver
@@ -103,7 +102,13 @@ package final class PresenterConversation: Sendable {
     guard let own else { return }
     var byPath: [ItemPath: FileStatus?] = [:]
     for (path, status) in published { byPath[ItemPath(path)] = .some(status) }
-    own.watcher.resume(published: byPath)
+    let inPlace = demands.filter { [.writing(.deleting), .writing(.moving)].contains($0.kind) }
+    for path in inPlace.map({ ItemPath($0.path) })
+    where byPath[path] == nil && statusIfVisible(path.text) == nil {
+      byPath[path] = .some(nil)
+    }
+    let attributes = demands.filter { $0.kind == .writing(.metadata) }.map { ItemPath($0.path) }
+    own.watcher.resume(published: byPath, attributes: attributes)
     do {
       try own.presentItem()
     } catch {

@@ -26,6 +26,9 @@ final class PresenterSite: Sendable {
     }
   }
 
+  /// The identifier of the value of requests.
+  static let requests = "file-presenters"
+
   let container: SharedContainer
   let presenters: Presence
   let coordinators: Presence
@@ -39,7 +42,7 @@ final class PresenterSite: Sendable {
     self.container = container
     presenters = container.presence("file-presenters")
     coordinators = container.presence("file-coordinators")
-    book = RequestBook(container.value("file-presenters"))
+    book = RequestBook(container.value(Self.requests))
     server = PresenterServer(book, coordinators)
   }
 

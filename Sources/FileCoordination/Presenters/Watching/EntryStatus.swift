@@ -58,8 +58,10 @@ extension FileStatus {
   }
 
   /// Whether this is what was published: the same file, not written since.
-  func isAsPublished(_ published: FileStatus) -> Bool {
-    isSameFile(as: published) && permissions == published.permissions
+  ///
+  /// - Parameter attributes: whether its permissions count.
+  func isAsPublished(_ published: FileStatus, attributes: Bool = true) -> Bool {
+    isSameFile(as: published) && (!attributes || permissions == published.permissions)
       && (kind == .directory || hasSameContent(as: published))
   }
 }

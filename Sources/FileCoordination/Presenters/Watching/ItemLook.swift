@@ -66,10 +66,11 @@ struct ItemLook {
     return (.node(place.node), place.name)
   }
 
-  /// Whether the tree has an entry at a path in the directory.
-  func knows(_ path: ItemPath) -> Bool {
-    guard let (source, name) = source(of: path), case .node(let id) = source else { return false }
-    return item?.tree?.nodes[id]?.entries[name] != nil
+  /// What was there when it was looked at last; nil where nothing was.
+  func known(_ path: ItemPath) -> FileStatus? {
+    if path == self.path { return item?.known.status }
+    guard let (source, name) = source(of: path), case .node(let id) = source else { return nil }
+    return item?.tree?.nodes[id]?.entries[name]?.known.status
   }
 
   // MARK: Looking

@@ -61,6 +61,10 @@ struct ItemTree {
 
   /// Where the names that coordination itself makes beside an item begin.
   static let ownPrefix = ".coordination-"
+  /// Where presenters and coordinators meet in a container: what changes there is about them.
+  private static let ownPlaces: [(above: String, name: String)] = [
+    ("", "presence"), ("values", PresenterSite.requests),
+  ]
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
@@ -135,8 +139,8 @@ struct ItemTree {
   private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
     // Removed, and perhaps made again with the same number: whatever is there now is not watched.
     if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
-    guard let node = nodes[id],
-      node.watch == nil || news.isEverything || !news.names.isEmpty
+    guard let isWatched = nodes[id].map({ $0.watch != nil }),
+      !isWatched || news.isEverything || !news.names.isEmpty
     else { return }
     guard let directory = open(id) else {
       // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
@@ -145,40 +149,64 @@ struct ItemTree {
     }
     postponed[id] = nil
     var names = Set(news.names.keys)
-    if node.watch == nil || news.isEverything {
+    if !isWatched || news.isEverything {
       // Watched first, listed then.
-      if node.watch == nil { watch(id, directory.descriptor) }
-      names = Set(node.entries.keys).union(list(directory))
+      if !isWatched { watch(id, directory.descriptor) }
+      if let known = nodes[id]?.entries.keys { names.formUnion(known) }
+      names.formUnion(list(directory))
     }
     let path = path(of: id, from: found.root)
-    for name in names where !name.hasPrefix(Self.ownPrefix) {
-      let now = statusIfVisible(name.text, at: directory.descriptor.rawValue)
-      switch (node.entries[name], now) {
-      case (nil, nil): continue
-      case (nil, let now?): found.appeared.append(Appeared(node: id, name: name, status: now))
-      case (let old?, nil):
-        vanish(old, Place(node: id, name: name), at: path.appending(name), &found)
-      case (let old?, let now?):
-        let events = news.names[name] ?? []
-        guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
-          continue
-        }
-        found.notices.append(.subitemChanged(path.appending(name)))
-        update(old, name, in: id, to: now, &found)
-      }
+    // The node itself is looked up for each name: a copy of it in a variable would have its entries
+    // copied, all of them, by the first change.
+    for name in names where !isOwn(name, in: id, directory) {
+      compare(Place(node: id, name: name), directory, path, news.names[name] ?? [], &found)
     }
   }
 
+  private mutating func compare(
+    _ place: Place, _ directory: SharedDescriptor, _ path: ItemPath, _ events: WatchEvents,
+    _ found: inout Found
+  ) {
+    let now = statusIfVisible(place.name.text, at: directory.descriptor.rawValue)
+    switch (nodes[place.node]?.entries[place.name], now) {
+    case (nil, nil): return
+    case (nil, let now?):
+      found.appeared.append(Appeared(node: place.node, name: place.name, status: now))
+    case (let old?, nil): vanish(old, place, at: path.appending(place.name), &found)
+    case (let old?, let now?):
+      guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
+        return
+      }
+      found.notices.append(.subitemChanged(path.appending(place.name)))
+      update(old, place, to: now, &found)
+    }
+  }
+
+  private func isOwn(
+    _ name: FileName, in id: NodeID, _ directory: SharedDescriptor
+  ) -> Bool {
+    if name.hasPrefix(Self.ownPrefix) { return true }
+    for (above, own) in Self.ownPlaces where name.bytes.elementsEqual(own.utf8) {
+      let isHere = above.isEmpty || nodes[id]?.name.bytes.elementsEqual(above.utf8) == true
+      let container = above.isEmpty ? "container.plist" : "../container.plist"
+      let status = statusIfVisible(container, at: directory.descriptor.rawValue)
+      if isHere, status?.kind == .regular { return true }
+    }
+    return false
+  }
+
   private mutating func update(
-    _ old: Entry, _ name: FileName, in id: NodeID, to now: FileStatus, _ found: inout Found
+    _ old: Entry, _ place: Place, to now: FileStatus, _ found: inout Found
   ) {
     var entry = Entry(known: EntryStatus(now), node: old.node)
     if now.kind != .directory, let node = old.node {
       drop(node)
       entry.node = nil
     }
-    if now.kind == .directory, old.node == nil { entry.node = makeNode(in: id, name, now) }
-    set(entry, at: Place(node: id, name: name), insteadOf: old)
+    if now.kind == .directory, old.node == nil {
+      entry.node = makeNode(in: place.node, place.name, now)
+    }
+    set(entry, at: place, insteadOf: old)
     guard let node = entry.node else { return }
     let isReplaced = !old.known.status.isSameFile(as: now)
     guard isReplaced || nodes[node]?.watch == nil else { return }

@@ -115,13 +115,21 @@ final class ItemWatcher: Sendable {
 
   /// Ends it.
   ///
-  /// - Parameter published: what it published: told only where it is not there any more.
-  func resume(published: [ItemPath: FileStatus?]) {
+  /// - Parameters:
+  ///   - published: what it published: told only where it is not there any more.
+  ///   - attributes: where it may have changed nothing but attributes.
+  func resume(published: [ItemPath: FileStatus?], attributes: [ItemPath] = []) {
     let before = path
     let result = state.withLock { state -> ItemLook.Result? in
       let last = pending.withLock { pending -> Pending? in
         pending.pauses -= 1
         pending.published.merge(published) { $1 }
+        for path in attributes {
+          guard let now = statusIfVisible(path.text),
+            state?.known(path)?.isAsPublished(now, attributes: false) == true
+          else { continue }
+          pending.published[path] = .some(now)
+        }
         guard pending.pauses == 0 else { return nil }
         defer {
           pending.news = [:]
@@ -163,7 +171,7 @@ final class ItemWatcher: Sendable {
       return ItemLook.Result(notices: isOwn ? [] : [.moved(moved)])
     }
     guard path.contains(old) else { return ItemLook.Result() }
-    let wasKnown = state?.knows(old) ?? false
+    let wasKnown = state?.known(old) != nil
     var result = look(&state)
     let told = PresenterNotice.subitemMoved(old, new)
     let others = result.notices.filter {

@@ -1,0 +1,64 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A watch that tells where to look")
+struct WatchNewsTests {
+  let directory: TemporaryDirectory
+  let monitor = ChangeMonitor()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func touch(_ name: String) throws {
+    try FileDescriptor.open(directory.path + "/" + name, [.writeOnly, .create]).close()
+  }
+
+  private func watch(
+    _ events: WatchEvents, _ heard: Heard<WatchNews>
+  ) throws -> Watch {
+    let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
+    return monitor.watchOpen(open, events, hear: { heard.add($0) })
+  }
+
+  @Test("names the entries, each with its events, and tells nothing else")
+  func names() throws {
+    let heard = Heard<WatchNews>()
+    let creations = Heard<WatchNews>()
+    let watch = try watch([.created, .deleted, .attributes], heard)
+    // The kernel's mask for the directory is what both want together.
+    let other = try self.watch([.created], creations)
+    try touch("a")
+    try removeFile(directory.path + "/a")
+    try touch("b")
+    try FileDescriptor.open(directory.path, [.readOnly, .directory]).setPermissions(0o500)
+    try eventually("all is told") { heard.all.contains { $0.own.contains(.attributes) } }
+    var all = WatchNews()
+    for news in heard.all { all.merge(news) }
+    #expect(all.names[name("a")] == [.created, .deleted])
+    #expect(all.names[name("b")] == [.created])
+    #expect(!all.isEverything)
+    var created = WatchNews()
+    for news in creations.all { created.merge(news) }
+    #expect(created.names == [name("a"): [.created], name("b"): [.created]])
+    #expect(created.own.isEmpty)
+    withExtendedLifetime((watch, other)) {}
+  }
+
+  private func name(_ text: String) -> FileName { FileName(bytes: Array(text.utf8)) }
+
+  @Test("tells to look at everything where there are no events to be had")
+  func polled() throws {
+    #if DEBUG
+      let heard = Heard<WatchNews>()
+      let plan = Faults.Plan { call, _ in call == .inotifyAddWatch ? .fail(.noSpace) : .proceed }
+      let polling: Watch = try Faults.$plan.withValue(plan) { try self.watch([.created], heard) }
+      #expect(polling.detection != ChangeMonitor.Detection.events)
+      try eventually("it is told") { heard.all.contains { $0.isEverything } }
+      polling.cancel()
+    #endif
+  }
+}

@@ -1,0 +1,152 @@
+#if DEBUG
+  import FoundationEssentials
+  import SystemCalls
+  import TestSupport
+  import Testing
+
+  @testable import FileCoordination
+
+  /// A whole coordinated change, stopped or killed before each of its system calls.
+  @Suite("A coordinated change that ends or stops at any step")
+  struct EveryStepTests {
+    /// One change, and what the item is before and after it.
+    struct Change: Sendable, CustomTestStringConvertible {
+      let testDescription: String
+      let command: String
+      let prepare: String
+      let old: String
+      let new: String
+      /// Every so many steps are tried, beginning at a random one: all of them for the first.
+      var stride = 1
+
+      static let all = [
+        Change(
+          testDescription: "a file is changed", command: "writing ITEM put=new",
+          prepare: "printf old >item", old: "old", new: "new"),
+        Change(
+          testDescription: "a file is deleted", command: "deleting ITEM erase=yes",
+          prepare: "printf old >item", old: "old", new: "nothing", stride: 3),
+        Change(
+          testDescription: "a directory is replaced", command: "replacing ITEM tree=x,y",
+          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "x y",
+          stride: 3),
+        Change(
+          testDescription: "a directory is changed", command: "writing ITEM tree=x",
+          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "file sub x",
+          stride: 4),
+        Change(
+          testDescription: "an item is moved", command: "moving ITEM rename=PLACE",
+          prepare: "printf old >item", old: "old", new: "nothing", stride: 4),
+      ]
+    }
+
+    let scene: RaceScene
+
+    init() throws { scene = try RaceScene() }
+
+    private func command(_ change: Change) -> String {
+      change.command.replacing("ITEM", with: scene.path("item"))
+        .replacing("PLACE", with: scene.path("place"))
+    }
+
+    private func prepare(_ change: Change) throws {
+      let script = "cd '\(scene.items)'; rm -rf item place; \(change.prepare)"
+      let shell = try ChildProcess("sh", ["-ec", script])
+      #expect(try shell.wait(until: .now + .seconds(20)) == .exited(0))
+    }
+
+    private func state() throws -> String {
+      switch try ItemLocation.resolve(scene.path("item"), followingLink: false).status()?.kind {
+      case nil: return "nothing"
+      case .directory: return try scene.names(in: "item").joined(separator: " ")
+      default: return try scene.text("item") ?? ""
+      }
+    }
+
+    /// How many system calls the change makes.
+    private func calls(_ change: Change) throws -> Int {
+      try prepare(change)
+      let answer = try scene.participant().ask("calls " + command(change))
+      #expect(try state() == change.new)
+      return try #require(Int(answer))
+    }
+
+    private func steps(_ change: Change) throws -> [Int] {
+      let calls = try calls(change)
+      #expect(calls > 40)
+      guard change.stride > 1 else { return Array(0..<calls) }
+      let seed = TestSeed.next("COORDINATION_STEP_SEED")
+      var generator = seed.generator
+      return Array(
+        stride(
+          from: Int.random(in: 0..<change.stride, using: &generator), to: calls, by: change.stride))
+    }
+
+    private var left: [String] {
+      get throws { try scene.names().filter { $0 != "place" } }
+    }
+
+    @Test(
+      "killed: the item is as before or as after, and the next access removes all that is left",
+      arguments: Change.all)
+    func killed(_ change: Change) throws {
+      var isNew = false
+      for step in try steps(change) {
+        try prepare(change)
+        let victim = try scene.participant()
+        try victim.tell("die \(step) " + command(change))
+        #expect(try victim.wait() == .killed(signal: 9))
+        let found = try state()
+        #expect(
+          found == (isNew ? change.new : found == change.new ? change.new : change.old),
+          "killed before call \(step)")
+        isNew = found == change.new
+        // Reading leaves no trace, but neither does it clean up.
+        let read = try FileCoordinator().coordinate(readingItemAt: scene.url("item")) { _ in
+          try state()
+        }
+        #expect(read == found)
+        try FileCoordinator().coordinate(writingItemAt: scene.url("item"), options: .forReplacing) {
+          try ItemText.write("next", to: $0.path)
+        }
+        #expect(try scene.text("item") == "next")
+        #expect(try left == ["item"], "killed before call \(step): \(scene.directory.listing)")
+      }
+      #expect(isNew)
+    }
+
+    // late                       others
+    // stopped before call N
+    //                            replace the item
+    // continues: done before, or overtaken
+    @Test(
+      "stopped: others go on; it was done before or learns that it was not, and no change is lost",
+      arguments: Change.all.prefix(3))
+    func stopped(_ change: Change) throws {
+      let late = try scene.participant()
+      for step in try steps(change) {
+        try prepare(change)
+        try late.tell("stop \(step) " + command(change))
+        try late.waitUntilStopped()
+        let before = try state()
+        try FileCoordinator().coordinate(writingItemAt: scene.url("item"), options: .forReplacing) {
+          try ItemText.write("others", to: $0.path)
+        }
+        #expect(try scene.text("item") == "others", "stopped before call \(step)")
+        try late.send(.continue)
+        let answer = try late.answer()
+        let after = try state()
+        let comment = "stopped before call \(step): \(before), \(answer), \(after)"
+        #expect(try left.filter { $0 != "item" } == [], "\(comment) \(scene.directory.listing)")
+        if answer == "done" {
+          // Published before it was stopped, or began after the others and found their change.
+          let wasBefore = before == change.new
+          #expect(after == (wasBefore ? "others" : change.new), "\(comment)")
+        } else {
+          #expect(answer.hasPrefix("error overtaken "), "\(comment)")
+          #expect(after == "others", "\(comment)")
+        }
+      }
+    }
+  }
+#endif

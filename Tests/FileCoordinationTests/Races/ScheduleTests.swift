@@ -1,0 +1,129 @@
+import AppGroup
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// Who waits for whom. Each line is a gate: the next begins when it is over.
+@Suite("Readers and writers in several processes")
+struct ScheduleTests {
+  let scene: RaceScene
+
+  init() throws {
+    scene = try RaceScene()
+    try scene.put("old", "a")
+  }
+
+  // writer                     reader
+  // inside, has written
+  //                            reads the old content, and leaves
+  // leaves: published
+  //                            reads the new content
+  @Test("Readers go on while a writer works on its copy, and see all of its change afterwards")
+  func readersGoOn() throws {
+    let (writer, reader) = (try scene.participant(), try scene.participant())
+    #expect(try writer.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try writer.ask("put new") == "done")
+    #expect(try reader.ask("reading \(scene.path("a")) wait=0 read=yes") == "old")
+    #expect(try writer.ask("leave") == "done")
+    #expect(try reader.ask("reading \(scene.path("a")) wait=0 read=yes") == "new")
+    try scene.expectOnly(["a"])
+  }
+
+  // reader 1                   writer                     reader 2
+  // inside
+  //                            wrote, about to publish
+  //                                                       asks, and waits for the writer
+  // reads the old content
+  // leaves
+  //                            published
+  //                                                       reads the new content
+  @Test("A publication waits for those who read, and new readers wait for the publication")
+  func publicationWaits() throws {
+    let first = try scene.participant()
+    let writer = try scene.participant()
+    let second = try scene.participant()
+    #expect(try first.ask("reading \(scene.path("a"))").hasPrefix("inside "))
+    try writer.tell("writing \(scene.path("a")) put=new")
+    try scene.waitUntilPublishing("a")
+    let refusal = try second.ask("reading \(scene.path("a")) wait=0 read=yes")
+    #expect(refusal.hasPrefix("error timedOut "), "\(refusal)")
+    try second.tell("reading \(scene.path("a")) read=yes")
+    try scene.waitUntil(second, waitsFor: "a")
+    #expect(try first.ask("read") == "old")
+    #expect(try first.ask("leave") == "done")
+    #expect(try writer.answer() == "done")
+    #expect(try second.answer() == "new")
+    try scene.expectOnly(["a"])
+  }
+
+  // writer 1                   writer 2
+  // inside, has written 1
+  //                            asks, and waits
+  // leaves
+  //                            finds 1 in its copy, adds 10
+  @Test("A second writer waits for the first, and goes on from what it has published")
+  func writersWait() throws {
+    try scene.put("0", "a")
+    let (first, second) = (try scene.participant(), try scene.participant())
+    #expect(try first.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try first.ask("add 1") == "done")
+    try second.tell("writing \(scene.path("a")) add=10")
+    try scene.waitUntil(second, waitsFor: "a")
+    #expect(try first.ask("leave") == "done")
+    #expect(try second.answer() == "done")
+    #expect(try scene.text("a") == "11")
+    try scene.expectOnly(["a"])
+  }
+
+  // holder                     writer, publisher, mover
+  // inside
+  //                            give up, naming the holder
+  @Test("Whoever gives up at its deadline names the process, its program, and that it runs")
+  func deadline() throws {
+    let (holder, other) = (try scene.participant(), try scene.participant())
+    let who = "process \(holder.processID) (participant), running"
+    #expect(try holder.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    for kind in ["writing", "replacing", "deleting", "moving", "metadata", "merging"] {
+      let answer = try other.ask("\(kind) \(scene.path("a")) wait=0.1 put=new")
+      #expect(answer.hasPrefix("error timedOut ") && answer.contains(who), "\(kind): \(answer)")
+      #expect(answer.contains(scene.path("a")), "\(kind): \(answer)")
+    }
+    let error = try #require(throws: FileCoordinationError.self) {
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now - .seconds(1)) {
+        _ in Issue.record("access was granted")
+      }
+    }
+    #expect(error.code == .timedOut && error.holder?.processID == holder.processID)
+    #expect(error.holder?.program == "participant" && error.holder?.state == .running)
+    #expect(try holder.ask("leave") == "done")
+    #expect(try holder.ask("reading \(scene.path("a"))").hasPrefix("inside "))
+    let moving = try other.ask("moving \(scene.path("a")) wait=0.1 put=new")
+    #expect(moving.hasPrefix("error timedOut ") && moving.contains(who), "\(moving)")
+    #expect(try holder.ask("leave") == "done")
+    #expect(try scene.text("a") == "old")
+    try scene.expectOnly(["a"])
+  }
+
+  // holder                     this process
+  // has stopped inside
+  //                            only a moment to wait: names it
+  @Test("A holder that is stopped is said to be, to whoever cannot wait for the grace")
+  func stoppedHolder() throws {
+    let holder = try scene.participant()
+    #expect(try holder.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    try holder.send(.stop)
+    try holder.waitUntilStopped()
+    let error = try #require(throws: FileCoordinationError.self) {
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in
+        Issue.record("access was granted")
+      }
+    }
+    #expect(error.holder?.processID == holder.processID && error.holder?.state == .stopped)
+    try holder.send(.continue)
+    #expect(try holder.ask("leave") == "done")
+    try scene.expectOnly(["a"])
+  }
+}

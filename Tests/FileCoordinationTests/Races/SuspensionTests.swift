@@ -1,0 +1,172 @@
+import AppGroup
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// TN2408: "a process that is suspended while it has access holds everybody up". Not here.
+@Suite("A process suspended with access to an item")
+struct SuspensionTests {
+  let scene: RaceScene
+
+  init() throws {
+    scene = try RaceScene()
+    try scene.put("old", "a")
+  }
+
+  private func stop(_ participant: Participant) throws {
+    try participant.send(.stop)
+    try participant.waitUntilStopped()
+  }
+
+  // late                       reader                     taker
+  // inside, has written
+  // stopped
+  //                            reads at once
+  //                            nothing was taken away
+  //                                                       after the grace: published
+  // continues, leaves:
+  // overtaken, by the taker
+  @Test(
+    "to change it delays no reader; writers go on after the grace, and the late one is told by whom",
+    arguments: ["writing", "replacing", "merging"])
+  func writer(kind: String) throws {
+    let late = try scene.participant()
+    let taker = try scene.participant()
+    #expect(try late.ask("\(kind) \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try late.ask("put late") == "done")
+    try stop(late)
+    let before = try scene.claims("a")
+    // With a deadline in the past: the reader did not even wait for the grace.
+    #expect(try taker.ask("reading \(scene.path("a")) wait=0 read=yes") == "old")
+    #expect(try scene.claims("a") == before, "a reader takes nothing away")
+    #expect(try taker.ask("writing \(scene.path("a")) put=taken") == "done")
+    try late.send(.continue)
+    let answer = try late.ask("leave")
+    #expect(answer.hasPrefix("error overtaken "), "\(answer)")
+    #expect(answer.contains("process \(taker.processID) (participant)"), "\(answer)")
+    #expect(try scene.text("a") == "taken")
+    try scene.expectOnly(["a"])
+  }
+
+  @Test("to change it gets its change published if nobody wanted the item meanwhile")
+  func nobodyElse() throws {
+    let late = try scene.participant()
+    #expect(try late.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try late.ask("put late") == "done")
+    try stop(late)
+    #expect(
+      try FileCoordinator().coordinate(readingItemAt: scene.url("a"), until: .now) {
+        try ItemText.read($0.path)
+      } == "old")
+    try late.send(.continue)
+    #expect(try late.ask("leave") == "done")
+    #expect(try scene.text("a") == "late")
+    try scene.expectOnly(["a"])
+  }
+
+  // late                       taker                      this process
+  // inside, moves or changes
+  // in place; stopped
+  //                            after the grace: done
+  // continues: overtaken
+  @Test("where it is is passed, too, and told afterwards", arguments: ["moving", "metadata"])
+  func inPlace(kind: String) throws {
+    let late = try scene.participant()
+    let taker = try scene.participant()
+    #expect(try late.ask("\(kind) \(scene.path("a"))").hasPrefix("inside "))
+    try stop(late)
+    #expect(try taker.ask("reading \(scene.path("a")) read=yes") == "old")
+    #expect(try taker.ask("writing \(scene.path("a")) put=taken") == "done")
+    try late.send(.continue)
+    let answer = try late.ask("leave")
+    #expect(answer.hasPrefix("error overtaken "), "\(answer)")
+    #expect(answer.contains("process \(taker.processID) (participant)"), "\(answer)")
+    #expect(try scene.text("a") == "taken")
+    try scene.expectOnly(["a"])
+  }
+
+  // reader                     publisher
+  // has the file open, stopped
+  //                            after the grace: published
+  // continues, reads
+  @Test("to read it is passed by a publication after the grace; of a directory it is told")
+  func reader() throws {
+    try scene.makeFolder("d")
+    try scene.put("old", "d/file")
+    for (item, answer) in [("a", "done"), ("d", "error overtaken ")] {
+      let late = try scene.participant()
+      #expect(try late.ask("reading \(scene.path(item))").hasPrefix("inside "))
+      try stop(late)
+      let publisher = try scene.participant()
+      let action = item == "a" ? "put=new" : "tree=other"
+      #expect(try publisher.ask("replacing \(scene.path(item)) \(action)") == "done")
+      try late.send(.continue)
+      let last = try late.ask("leave")
+      #expect(last.hasPrefix(answer), "\(item): \(last)")
+    }
+    #expect(try scene.text("a") == "new")
+    #expect(try scene.names(in: "d") == ["other"])
+    try scene.expectOnly(["a", "d"])
+  }
+
+  @Test("that is in a directory is overtaken by whoever replaces the directory")
+  func directoryContents() throws {
+    try scene.makeFolder("d")
+    try scene.put("old", "d/file")
+    let late = try scene.participant()
+    let taker = try scene.participant()
+    #expect(try late.ask("writing \(scene.path("d/file"))").hasPrefix("inside "))
+    #expect(try late.ask("put late") == "done")
+    try stop(late)
+    #expect(try taker.ask("replacing \(scene.path("d")) tree=file,new") == "done")
+    try late.send(.continue)
+    let answer = try late.ask("leave")
+    #expect(answer.hasPrefix("error overtaken "), "\(answer)")
+    #expect(try scene.text("d/file") == "file")
+    try scene.expectOnly(["file", "new"], in: "d")
+    try scene.expectOnly(["d"])
+  }
+
+  // late                       killed                     this process
+  // inside, stopped
+  //                            waits for it: killed
+  //                                                       writes
+  // continues: overtaken
+  @Test("is taken out of the way by the next one, when the first who waited for it was killed")
+  func killedWaiter() throws {
+    let late = try scene.participant()
+    #expect(try late.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try late.ask("put late") == "done")
+    let waiting = try scene.participant()
+    try waiting.tell("writing \(scene.path("a")) put=killed")
+    try scene.waitUntil(waiting, waitsFor: "a")
+    try waiting.end()
+    try stop(late)
+    try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+      try ItemText.write("this", to: $0.path)
+    }
+    try late.send(.continue)
+    let answer = try late.ask("leave")
+    #expect(answer.hasPrefix("error overtaken "), "\(answer)")
+    #expect(answer.contains("process \(Program.processID) "), "\(answer)")
+    #expect(try scene.text("a") == "this")
+    try scene.expectOnly(["a"])
+  }
+
+  @Test("or running longer than its term is overtaken as soon as somebody wants the item")
+  func term() throws {
+    let late = try scene.participant()
+    #expect(try late.ask("writing \(scene.path("a")) term=0.05").hasPrefix("inside "))
+    #expect(try late.ask("put late") == "done")
+    try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+      try ItemText.write("this", to: $0.path)
+    }
+    let answer = try late.ask("leave")
+    #expect(answer.hasPrefix("error overtaken "), "\(answer)")
+    #expect(try scene.text("a") == "this")
+    try scene.expectOnly(["a"])
+  }
+}

@@ -1,0 +1,599 @@
+/*
+ * Claims: coordinated access to one item, by private copies that are published in one step.
+ *
+ * One statement marked `atomic` is one system call (with the decision that follows from its
+ * result).  A process that is suspended is one that does not move while others do; a writer may be
+ * killed at every step: the kernel closes its descriptors, and it begins again with new names.
+ *
+ * The site's lease is one fenced lock here, for lease.pml proves it: whoever has it may lose it at
+ * every moment, and finds at its next rename that it has (`fenced`).  What is not a rename out of
+ * or into the lease succeeds all the same.
+ *
+ * Proved for every run, however long (accesses, take-aways and kills are unlimited; WRITERS and
+ * READERS):
+ *   no lost update   what a publication replaces is what its writer copied (`stale`).
+ *   overtaken        whoever publishes has a claim that nobody has taken away (`overtaken`).
+ *   whole read       nothing is published while somebody reads, unless the reader was suspended or
+ *                    has passed by a publisher that was suspended or beyond its term (`unasked`).
+ *   nobody is stuck  no state in which nobody can move.
+ * -DIN_PLACE         the last writer changes the item where it is, while nobody reads: `unasked`
+ *                    and `stale` hold for each of its changes.
+ * -DLITTER           each writer makes one access: when all have ended, there is no site (`left`).
+ * -DPROGRESS         all writers but the first may stop for ever at every step with all they hold.
+ *                    Only what is stopped is taken away.  Under weak fairness the first one
+ *                    publishes again and again: whoever is alone with the stopped gets through.
+ *
+ * Each of these drops one rule, to show that the model notices:
+ * -DDROP_LEASE_AT_CLAIM     looks for others and makes its claim without the lease
+ * -DDROP_LEASE_AT_PUBLISH   publishes without the lease
+ * -DDROP_FENCE              renames as if the lease could not be lost (not through its descriptor)
+ * -DDROP_STANDING           does not look, before it publishes, whether its claim still stands
+ * -DDROP_ITEM_LOCK          publishes without waiting for readers
+ * -DDROP_ANNOUNCING         passes by stopped readers without saying first that it publishes
+ * -DANY_STOPPED             passes by all readers when one of them is stopped
+ * -DLOOK_FIRST              a reader looks for publishers before it locks the item
+ * -DDROP_PLACE              a reader does not look whether what it has locked is still the item
+ * -DDROP_SECOND_LOCK        a reader that finds the item locked, and then nobody there, goes on
+ *                           unlocked
+ * -DUNLOCK_LAST             (IN_PLACE) gives up the claim before it unlocks the item; with readers
+ *                           that try a second time only
+ * -DDROP_SECOND_LOOK        (LITTER) does not look again, after it had the lease, whether all left
+ * -DGIVE_UP_AT_ONCE         (LITTER) who gives up waiting leaves the site to others
+ * -DDROP_TAKE_AWAY          (PROGRESS) waits for a stopped writer's claim
+ *
+ * Abstracted: the content, the copy and how a directory is merged; purposes (all differ); claims
+ * that share; locks of programs that do not coordinate; time (a claim, like a lease, may be beyond
+ * its term at any moment); names (they never repeat); failing file systems; directories, for which
+ * see contents.pml.
+ */
+
+#ifndef WRITERS
+#define WRITERS 2
+#endif
+#ifndef READERS
+#define READERS 1
+#endif
+
+#define NONE   7
+#define BIT(n) (1 << (n))
+#define has(set, n)  ((set) & BIT(n))
+#define add(set, n)  set = set | BIT(n)
+#define drop(set, n) set = set & ~BIT(n)
+
+/* The site.  Once it is removed, whoever has it open has a directory that takes no entry. */
+bool site;                    /* there is one beside the item */
+bool leaseDirectory;          /* `lease/` in it */
+byte claims;                  /* claim-…: one bit for each writer */
+byte publishing;              /* those that say so */
+bool abandoned;               /* the claim of a dead writer */
+byte taken;                   /* overtaken-…, which the late owner removes */
+byte trash;                   /* trash-…, which its owner is removing */
+bool deadTrash;               /* the same of dead writers */
+byte leaseBy = NONE;
+byte visitors;                /* writers that have this site open, and not one that was removed */
+
+/* The item: locks are those on the file that is there now. */
+byte shared;                  /* LOCK_SH: one bit for each reader */
+byte exclusiveBy = NONE;      /* LOCK_EX */
+byte current;                 /* readers that have opened the file that is there now */
+
+/* Ghosts. */
+byte stale;                   /* writers that have copied what was replaced since */
+byte reading;
+byte suspended;               /* readers that do not move */
+byte excused;                 /* readers that were suspended, or passed by an overdue publisher */
+#ifdef PROGRESS
+byte stopped;                 /* writers that will never move again, with what they hold */
+#endif
+#ifdef LITTER
+byte ended;
+#endif
+
+hidden byte k;
+
+#define fenced     (leaseBy != me)
+#define here       has(visitors, me)
+#define others     (claims & ~BIT(me))
+#define isUsed     (claims != 0 || taken != 0 || trash != 0 || deadTrash)
+#ifdef PROGRESS
+#define isOverdue(n) has(stopped, n)
+#else
+#define isOverdue(n) true
+#endif
+
+/* The first claim of another writer that may be taken away. */
+inline takeAway() {
+  k = 0;
+  do
+  :: k < WRITERS && (k == me || !has(claims, k) || !isOverdue(k)) -> k++
+  :: k < WRITERS && k != me && has(claims, k) && isOverdue(k) ->
+     drop(claims, k);
+     drop(publishing, k);
+     add(taken, k);
+     break
+  :: k == WRITERS -> break
+  od
+}
+
+#ifdef PROGRESS
+#define mayTakeAway (others & stopped)
+#ifdef DROP_TAKE_AWAY
+#define mayWait     (others != 0)
+#else
+#define mayWait     (others != 0 && mayTakeAway == 0)
+#endif
+#else
+#define mayTakeAway others
+#define mayWait     (others != 0)
+#endif
+
+inline closeLease() {
+  if
+  :: leaseBy == me -> leaseBy = NONE
+  :: else
+  fi
+}
+
+inline unlockItem() {
+  if
+  :: exclusiveBy == me -> exclusiveBy = NONE
+  :: else
+  fi
+}
+
+/* The kernel closes all that a killed writer had open. */
+inline die() {
+  closeLease();
+  unlockItem();
+  if
+  :: has(claims, me) -> abandoned = true
+  :: else
+  fi;
+  if
+  :: has(taken | trash, me) -> deadTrash = true
+  :: else
+  fi;
+  drop(claims, me);
+  drop(publishing, me);
+  drop(taken, me);
+  drop(trash, me);
+  drop(visitors, me);
+  drop(stale, me)
+}
+
+inline removeSite() {
+  site = false;
+  leaseBy = NONE;
+  visitors = 0
+}
+
+/* What is at the item's place is another file, or has changed. */
+inline change() {
+  assert(!has(stale, me));
+  stale = (BIT(WRITERS) - 1) & ~BIT(me);
+  unasked = reading & ~excused;
+  assert(unasked == 0)
+}
+
+#ifdef DROP_ITEM_LOCK
+#define readersAreOver    true
+#else
+#define readersAreOver    (shared == 0 && (exclusiveBy == NONE || exclusiveBy == me))
+#endif
+#ifdef ANY_STOPPED
+#define readersAreStopped ((shared & suspended) != 0)
+#else
+#define readersAreStopped (shared != 0 && (shared & ~suspended) == 0)
+#endif
+/* A late publisher that is stopped, or will find that its claim is gone. */
+#define lateHasIt         (shared == 0 && exclusiveBy != NONE && exclusiveBy != me)
+#ifdef DROP_ANNOUNCING
+#define announced true
+#else
+#define announced has(publishing | inPlace, me)
+#endif
+#ifdef IN_PLACE
+#define inPlace BIT(WRITERS - 1)
+#else
+#define inPlace 0
+#endif
+
+#ifdef DROP_SECOND_LOOK
+#define AGAIN after
+#else
+#define AGAIN removing
+#endif
+
+#ifdef PROGRESS
+#define OR_DIES :: atomic { me != 0 -> add(stopped, me); goto end_stopped }
+#else
+#define OR_DIES :: atomic { true -> die(); goto idle }
+#endif
+
+proctype Writer(byte me) {
+  byte unasked;
+  bool overtaken;
+
+idle:                           /* openOrMake */
+  if
+  :: atomic { site -> add(visitors, me) }
+  :: atomic { !site -> site = true; leaseDirectory = false; add(visitors, me) }
+  OR_DIES
+  fi;
+
+wanting:                        /* the lease, to claim */
+  if
+  :: atomic { !here -> goto idle }
+#ifdef PROGRESS
+  :: atomic { here && (leaseBy == NONE || has(stopped, leaseBy)) ->
+       leaseBy = me; leaseDirectory = true }
+#elif defined(DROP_LEASE_AT_CLAIM)
+  :: atomic { here }
+#else
+  :: atomic { here -> leaseBy = me; leaseDirectory = true }
+#endif
+  OR_DIES
+  fi;
+
+looking:                        /* who is there? */
+  if
+  :: atomic { others == 0 && !abandoned }
+#ifdef DROP_LEASE_AT_CLAIM
+  :: atomic { abandoned -> abandoned = false; deadTrash = true; goto looking }
+  :: atomic { others != 0 -> goto idle }
+#else
+  :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto looking }
+#ifndef DROP_TAKE_AWAY
+  :: atomic { mayTakeAway && !fenced -> takeAway(); goto looking }
+#endif
+  :: atomic { (others != 0 || abandoned) && fenced -> closeLease(); goto idle }
+  :: atomic { mayWait && !fenced -> closeLease(); drop(visitors, me); goto waits }
+#ifndef PROGRESS
+  :: atomic { others != 0 -> goto givingUp }                          /* the deadline has passed */
+#endif
+#endif
+  OR_DIES
+  fi;
+
+claiming:                       /* the rename out of the lease */
+  if
+#ifdef DROP_LEASE_AT_CLAIM
+  :: atomic { here -> add(claims, me) }
+  :: atomic { !here -> goto idle }
+#elif defined(DROP_FENCE)
+  :: atomic { here -> add(claims, me) }
+  :: atomic { !here -> closeLease(); goto idle }
+#else
+  :: atomic { !fenced -> add(claims, me) }
+  :: atomic { fenced -> goto idle }
+#endif
+  OR_DIES
+  fi;
+
+claimed:
+  if
+  :: atomic { true -> closeLease() }
+  OR_DIES
+  fi;
+
+#ifdef IN_PLACE
+  if
+  :: atomic { has(inPlace, me) -> goto waiting }
+  :: atomic { !has(inPlace, me) }
+  fi;
+#endif
+
+copying:                        /* then the accessor runs, or throws */
+  if
+  :: atomic { true -> drop(stale, me) }
+#ifndef PROGRESS
+  :: atomic { true -> goto leaving }
+#endif
+  OR_DIES
+  fi;
+
+waiting:                        /* for those who read */
+  if
+  :: atomic { readersAreOver -> exclusiveBy = me }
+  :: atomic { !readersAreOver && !announced ->
+       if
+       :: has(claims, me) -> add(publishing, me); goto waiting
+       :: else -> goto leaving                                        /* overtaken */
+       fi }
+  :: atomic { !readersAreOver && announced && (readersAreStopped || lateHasIt) }
+#ifndef PROGRESS
+  :: atomic { !readersAreOver && announced -> goto leaving }          /* the deadline has passed */
+#endif
+  OR_DIES
+  fi;
+
+#ifdef IN_PLACE
+  if
+  :: atomic { !has(inPlace, me) -> goto publishing_ }
+  :: atomic { has(inPlace, me) }
+  fi;
+changing:                       /* as long as nobody has taken the claim away it is alone */
+  if
+  :: atomic { has(claims, me) -> drop(stale, me); change(); goto leaving }
+  :: atomic { !has(claims, me) -> goto leaving }
+  OR_DIES
+  fi;
+#endif
+
+publishing_:                    /* the lease, to publish */
+  if
+  :: atomic { !here -> goto leaving }                                 /* overtaken, all have left */
+#ifdef PROGRESS
+  :: atomic { here && (leaseBy == NONE || has(stopped, leaseBy)) ->
+       leaseBy = me; leaseDirectory = true }
+#elif defined(DROP_LEASE_AT_PUBLISH)
+  :: atomic { here }
+#else
+  :: atomic { here -> leaseBy = me; leaseDirectory = true }
+#endif
+  OR_DIES
+  fi;
+
+standing:
+  if
+#ifdef DROP_STANDING
+  :: atomic { true }
+#else
+  :: atomic { has(claims, me) }
+  :: atomic { !has(claims, me) -> closeLease(); goto leaving }        /* overtaken */
+#endif
+  OR_DIES
+  fi;
+
+#if !defined(DROP_LEASE_AT_PUBLISH) && !defined(DROP_FENCE)
+takingIn:                       /* the copy, out of the claim into the lease */
+  if
+  :: atomic { !fenced }
+  :: atomic { fenced -> goto waiting }
+  OR_DIES
+  fi;
+#endif
+
+movingOut:                      /* the copy, out of the lease to the item's place */
+  if
+#if defined(DROP_LEASE_AT_PUBLISH) || defined(DROP_FENCE)
+  :: atomic { true ->
+#else
+  :: atomic { fenced -> goto leaving }                                /* overtaken */
+  :: atomic { !fenced ->
+#endif
+       overtaken = !has(claims, me);
+       change();
+#if !defined(DROP_STANDING) && !defined(DROP_LEASE_AT_PUBLISH) && !defined(DROP_FENCE)
+       assert(!overtaken);
+#endif
+       overtaken = false;
+       current = 0;
+       shared = 0;
+       exclusiveBy = NONE }
+  OR_DIES
+  fi;
+
+progress_published:             /* still under the lease: the empty claim is removed */
+  if
+  :: atomic { has(claims, me) -> drop(claims, me); drop(publishing, me); goto dismantling }
+  :: atomic { !has(claims, me) -> closeLease(); goto leaving }
+  OR_DIES
+  fi;
+
+leaving:                        /* unlock the item, then rename what was the claim to trash-… */
+#ifndef UNLOCK_LAST
+  if
+  :: atomic { true -> unlockItem() }
+  OR_DIES
+  fi;
+#endif
+  if
+  :: atomic { has(claims | taken, me) ->
+       drop(claims, me); drop(publishing, me); drop(taken, me); add(trash, me) }
+  :: atomic { !has(claims | taken, me) -> goto removing }
+  OR_DIES
+  fi;
+#ifdef UNLOCK_LAST
+  if
+  :: atomic { true -> unlockItem() }
+  OR_DIES
+  fi;
+#endif
+trashing:
+  if
+  :: atomic { true -> drop(trash, me) }
+  OR_DIES
+  fi;
+
+removing:                       /* the site, unless somebody is there */
+  if
+  :: atomic { !here -> goto after }                                   /* somebody was quicker */
+  :: atomic { here && deadTrash -> deadTrash = false; goto removing }
+  :: atomic { here && !deadTrash && isUsed -> goto after }
+  :: atomic { here && !isUsed }
+  OR_DIES
+  fi;
+  if
+  :: atomic { here && leaseBy == NONE -> leaseBy = me; leaseDirectory = true }
+  :: atomic { here && leaseBy != NONE -> goto after }        /* who has it will look again */
+  :: atomic { !here -> goto after }
+  OR_DIES
+  fi;
+
+dismantling:                    /* under the lease */
+  if
+  :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto releasing }
+  :: atomic { !isUsed && !abandoned && !fenced -> leaseDirectory = false; leaseBy = NONE }
+  :: atomic { isUsed -> goto releasing }
+  :: atomic { fenced && !isUsed -> goto releasing }
+  OR_DIES
+  fi;
+  if
+  :: atomic { here && !leaseDirectory && !isUsed && !abandoned -> removeSite(); goto after }
+  :: atomic { !here -> goto after }
+  :: atomic { leaseDirectory || isUsed || abandoned -> goto after }   /* whoever came looks again */
+  OR_DIES
+  fi;
+releasing:
+  if
+  :: atomic { true -> closeLease(); goto AGAIN }
+  OR_DIES
+  fi;
+
+#if !defined(DROP_LEASE_AT_CLAIM) && !defined(PROGRESS)
+givingUp:
+  if
+#ifdef GIVE_UP_AT_ONCE
+  :: atomic { true -> closeLease(); goto after }
+#else
+  :: atomic { true -> closeLease(); goto removing }
+#endif
+  OR_DIES
+  fi;
+#endif
+
+#ifndef DROP_LEASE_AT_CLAIM
+waits:                          /* for the end of a claim, watching it */
+#ifdef PROGRESS
+  if
+  :: atomic { !mayWait -> goto idle }
+  OR_DIES
+  fi;
+#else
+  goto idle;
+#endif
+#endif
+
+after:
+  atomic { true -> drop(visitors, me); drop(stale, me) }
+#ifdef LITTER
+  atomic { true -> add(ended, me); goto end_stopped }
+#else
+  goto idle;
+#endif
+#if defined(PROGRESS) || defined(LITTER)
+end_stopped:
+  false
+#endif
+}
+
+#define OR_SUSPENDED(label) \
+  :: atomic { true -> add(suspended, me); add(excused, me) }; \
+     atomic { true -> drop(suspended, me) }; goto label
+
+inline closeItem() {
+  drop(shared, me);
+  drop(current, me);
+  drop(reading, me);
+  drop(excused, me)
+}
+
+#define locked has(shared, me)
+#ifdef LOOK_FIRST
+#define unlocked false
+#else
+#define unlocked (has(current, me) && !locked)
+#endif
+#define inTheWay (publishing | (claims & inPlace) | (unlocked -> claims : 0))
+
+proctype Reader(byte me) {
+#ifdef DROP_SECOND_LOCK
+#define isLeft false
+#elif defined(UNLOCK_LAST)
+  bool tried;
+#define isLeft (unlocked && !tried)
+#else
+#define isLeft unlocked
+#endif
+
+idle:
+  if
+  :: atomic { true -> closeItem(); add(current, me) }
+  OR_SUSPENDED(idle)
+  fi;
+
+#ifdef LOOK_FIRST
+first:
+  if
+  :: atomic { inTheWay == 0 }
+  :: atomic { inTheWay != 0 -> goto idle }
+  OR_SUSPENDED(first)
+  fi;
+#endif
+
+locking:
+  if
+  :: atomic { has(current, me) && exclusiveBy == NONE -> add(shared, me) }
+  :: atomic { has(current, me) && exclusiveBy != NONE }
+  :: atomic { !has(current, me) }
+  OR_SUSPENDED(locking)
+  fi;
+
+looking:
+#ifndef LOOK_FIRST
+  if
+  :: atomic { inTheWay != 0 -> goto idle }
+#ifndef PROGRESS
+  :: atomic { inTheWay != 0 -> add(excused, me) }            /* by somebody who is overdue */
+#endif
+  :: atomic { inTheWay == 0 && isLeft ->
+#ifdef UNLOCK_LAST
+       tried = true; goto locking
+#else
+       goto idle
+#endif
+     }
+  :: atomic { inTheWay == 0 && !isLeft }
+  OR_SUSPENDED(looking)
+  fi;
+#endif
+
+placing:                        /* is what was opened still the item? */
+  if
+#ifdef DROP_PLACE
+  :: atomic { true -> add(reading, me) }
+#else
+  :: atomic { has(current, me) -> add(reading, me) }
+  :: atomic { !has(current, me) -> goto idle }
+#endif
+  OR_SUSPENDED(placing)
+  fi;
+
+reading_:
+#ifdef UNLOCK_LAST
+  tried = false;
+#endif
+  if
+  :: atomic { true -> closeItem(); goto idle }
+  OR_SUSPENDED(reading_)
+  fi
+}
+
+#ifdef LITTER
+proctype Last() {
+  bool left;
+
+  atomic { ended == BIT(WRITERS) - 1 -> left = site; assert(!left) };
+end_:
+  false
+}
+#endif
+
+init {
+  atomic {
+    k = 0;
+    do
+    :: k < WRITERS -> run Writer(k); k++
+    :: else -> break
+    od;
+#ifdef LITTER
+    run Last()
+#else
+    do
+    :: k < WRITERS + READERS -> run Reader(k); k++
+    :: else -> break
+    od
+#endif
+  }
+}
