@@ -115,6 +115,11 @@ public final class GroupDefaults: Sendable {
     Suite.isIdentifier(identifier)
   }
 
+  /// The suite whose defaults such a value holds; nil for the container's own.
+  package static func suiteName(of identifier: String) -> String? {
+    Suite.name(of: identifier)
+  }
+
   /// Runs what a source-compatible method does; what it throws is reported.
   func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
     do {

@@ -43,6 +43,11 @@ final class Suite: Sendable {
     identifier == ownIdentifier || identifier.utf8.starts(with: "\(ownIdentifier)/".utf8)
   }
 
+  /// The reverse of `identifier`; nil for the container's own suite.
+  static func name(of identifier: String) -> String? {
+    identifier == ownIdentifier ? nil : String(identifier.dropFirst(ownIdentifier.count + 1))
+  }
+
   // MARK: Reading
 
   /// What is stored now; nothing where there is no suite yet.

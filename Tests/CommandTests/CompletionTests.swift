@@ -8,13 +8,13 @@ import Testing
   @Test("bash offers what may stand at the cursor and nothing else")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
-      (["l"], ["listen"]),
+      (["l"], ["listen", "lock"]),
       (["s"], ["send", "status"]),
       (
         [""],
         [
-          "clear", "defaults", "demo", "doctor", "help", "listen", "notify", "read", "send",
-          "status", "update",
+          "clear", "defaults", "demo", "doctor", "help", "listen", "lock", "notify", "read",
+          "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
@@ -34,6 +34,8 @@ import Testing
       (["listen", "x", "--count", ""], []),
       (["read", "--", "--f"], []),
       (["demo", "--g"], []),
+      (["lock", "/dev/zer"], ["/dev/zero"]),
+      (["watch", "--"], ["--count", "--help", "--json", "--timeout"]),
       (["listen", "x", "--", "mapfil"], ["mapfile"]),
     ]
     var script = BashCompletion(root: root).script

@@ -24,7 +24,9 @@ struct Session {
   }
 
   /// Functions for scripts: `start` begins a listening command and returns when it says that it
-  /// listens, `finish` waits for its end and has its status.
+  /// listens, `finish` waits for its end and has its status; `hears` returns when lines are in
+  /// `$T/heard`. `holds` begins any command and returns when that says `in` to `$T/in`; `stopped` waits
+  /// until a process is.
   private static let functions = """
     cd "$T" || exit 70
     start() {
@@ -35,6 +37,12 @@ struct Session {
     finish() {
       wait "$pid"; ended=$?; cat <&3 >&2; rm "$T/gate"; return $ended
     }
+    hears() { for line; do until grep -qxF -- "$line" "$T/heard"; do sleep 0.01; done; done; }
+    holds() {
+      mkfifo "$T/in" && { "$@" & } && pid=$!
+      read -r word <"$T/in" && rm "$T/in" && test "$word" = in
+    }
+    stopped() { until grep -q 'State:.T' "/proc/$1/status"; do sleep 0.01; done; }
 
     """
 

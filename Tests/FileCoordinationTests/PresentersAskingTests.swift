@@ -49,10 +49,38 @@ struct PresentersAskingTests {
   func concurrentQueue() throws {
     let presenter = ConcurrentPresenter(scene.path("d"))
     let mailbox = PresenterMailbox(presenter)
-    for number in 0..<300 { mailbox.post([.subitemAppeared(ItemPath("/\(number)"))]) }
-    try eventually("all are told") { presenter.heard.count == 300 }
-    #expect(presenter.heard == (0..<300).map(String.init))
+    let post: @Sendable (Int) -> Void = { [weak mailbox] number in
+      guard number < 100 else { return }
+      mailbox?.post([.subitemAppeared(ItemPath("/\(number)"))])
+    }
+    // Each while the one before is being heard.
+    presenter.next.withLock { $0 = post }
+    post(0)
+    try eventually("all are told") { presenter.heard.count == 100 }
+    #expect(presenter.heard == (0..<100).map(String.init))
     #expect(!presenter.hasOverlapped)
+  }
+
+  @Test("one that answers when the access is over gets its item back at once, and each only once")
+  func lateAnswer() throws {
+    let held = Mutex<[@Sendable () -> Void]>([])
+    let registered = RegisteredPresenter(
+      HoldingPresenter { answer in held.withLock { $0.append(answer) } })
+    let given = Mutex(0)
+    for isLate in [true, false] {
+      let exchange = PresenterExchange(registered, [.relinquishToWriter]) { _ in }
+      exchange.start()
+      try eventually("it is asked") { held.withLock { !$0.isEmpty } }
+      if isLate { exchange.finish() }
+      for answer in held.withLock({ $0 }) { answer() }
+      held.withLock { $0 = [] }
+      exchange.finish()
+      exchange.finish()
+      registered.mailbox.post(owed: { given.withLock { $0 += 1 } })
+      try eventually("what is owed is done") { given.withLock { $0 } == (isLate ? 1 : 2) }
+      guard let holding = registered.presenter as? HoldingPresenter else { return }
+      #expect(holding.count == (isLate ? 1 : 2))
+    }
   }
 
   @Test("what one of them signals ends the access before it begins, and the others get theirs back")
@@ -234,6 +262,7 @@ private final class PresenterBox: Sendable {
 private final class ConcurrentPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "concurrent", attributes: .concurrent)
   let presentedItemURL: URL?
+  let next = Mutex<@Sendable (Int) -> Void>({ _ in })
   private let state = Mutex((running: 0, heard: [String](), overlapped: false))
 
   init(_ path: String) { presentedItemURL = URL(filePath: path) }
@@ -247,8 +276,27 @@ private final class ConcurrentPresenter: FilePresenter {
       state.heard.append(url.lastPathComponent)
       if state.running > 1 { state.overlapped = true }
     }
+    next.withLock { $0 }(heard.count)
     // Another thread would begin the next one meanwhile.
-    pauseThread(.microseconds(100))
+    pauseThread(.milliseconds(2))
     state.withLock { $0.running -= 1 }
+  }
+}
+
+/// Keeps the answer to a writer for the test to give, and counts how often it has its item back.
+private final class HoldingPresenter: FilePresenter {
+  let presentedItemQueue = DispatchQueue(label: "holding-presenter")
+  let presentedItemURL: URL? = nil
+  private let hold: @Sendable (@escaping @Sendable () -> Void) -> Void
+  private let returns = Mutex(0)
+
+  init(_ hold: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) { self.hold = hold }
+
+  var count: Int { returns.withLock { $0 } }
+
+  func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+  ) {
+    hold { writer { self.returns.withLock { $0 += 1 } } }
   }
 }

@@ -17,7 +17,7 @@ import TestSupport
 ///
 /// ```
 /// wait=SECONDS term=SECONDS purpose=NAME
-/// put=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     what the accessor does with
+/// put=TEXT stamp=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     what the accessor does with
 ///                                                                       the last item
 /// ```
 ///
@@ -161,6 +161,9 @@ private enum ItemAction {
     case "read": return try ItemText.read(path) ?? "nothing"
     case "add":
       try ItemText.write("\((Int(ItemText.read(path) ?? "") ?? 0) + (Int(value) ?? 0))", to: path)
+    case "stamp":
+      let file = try FileDescriptor.open(path, .writeOnly)
+      try file.writeAll(Array(value.utf8))
     case "erase": try FileManager.default.removeItem(atPath: path)
     case "rename": try rename(path, at: Directory.current, to: value, at: Directory.current)
     case "tree":

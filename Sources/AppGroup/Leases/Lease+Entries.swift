@@ -99,6 +99,14 @@ extension LeaseSite {
     name.text == layout.held || isNote(name)
   }
 
+  /// Whether an entry of a passing site belongs to the lease.
+  package func isPart(_ name: FileName) -> Bool {
+    isOfNobody(name)
+      || [Self.brokenPrefix, Self.preparedPrefix, Self.waitingPrefix].contains {
+        name.hasPrefix($0)
+      }
+  }
+
   /// Whether an entry of a passing site says who took the lease away.
   package func isNote(_ name: FileName) -> Bool { name.text == layout.taken }
 }

@@ -7,7 +7,7 @@ package struct LeaseLayout: Sendable {
   /// The site, seen from `held`: ".." is the kernel's own idea of a parent, so no link can lead
   /// elsewhere.
   let fromHeld: String
-  let held: String
+  package let held: String
   let taken: String
   /// Whether the site is made for one change and removed after it, so that every file in it costs
   /// the making and the removal of an inode.

@@ -25,7 +25,7 @@ package final class LeaseSite: Sendable {
   package static let lease = "lease"
   static let held = "lease/held"
   static let taken = "lease/taken.plist"
-  static let brokenPrefix = "broken-"
+  package static let brokenPrefix = "broken-"
   static let preparedPrefix = "prepared-"
   static let waitingPrefix = "waiting-"
   static let cleanMark = "clean"

@@ -66,6 +66,18 @@ package struct Observed {
     return holders.contains(where: \.isStopped)
   }
 
+  /// The same for a lock that is shared: it is passed over only if everybody who is seen to have it is
+  /// stopped (Tests/Models/claims.pml, ANY_STOPPED).
+  package mutating func readersAreOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
+    if holders.isEmpty { return seen >= LeaseTerm.standard }
+    return holders.allSatisfy(\.isStopped)
+  }
+
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {
     let since = undeclaredSince ?? now
     undeclaredSince = since

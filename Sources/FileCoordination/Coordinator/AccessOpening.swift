@@ -28,11 +28,13 @@ final class AccessOpening: SteppedWork {
   private var items: [Item]?
   private var conversation: PresenterConversation?
   private var acquired: [ItemAccess] = []
-  private var snapshots: [Snapshot] = []
-  private var current: ItemAcquisition?
+  /// Of what was acquired, and of what is waited for.
+  private var acquisitions: [ItemAcquisition] = []
   private let waitsForNobody: Bool
 
-  var latch: WakeLatch? { current?.latch }
+  var latch: WakeLatch? {
+    acquired.count < acquisitions.count ? acquisitions[acquired.count].latch : nil
+  }
 
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
@@ -45,22 +47,17 @@ final class AccessOpening: SteppedWork {
       let items = try self.items ?? prepare()
       while acquired.count < items.count {
         let item = items[acquired.count]
-        let acquisition =
-          current
-          ?? ItemAcquisition(
-            item.location, item.demand, purpose: terms.purpose, term: terms.term,
-            patience: terms.patience)
-        current = acquisition
+        let acquisition = acquisition(of: item)
         switch try acquisition.step() {
-        case .wait(let deadline): return .wait(until: deadline)
-        case .done(let access):
-          acquired.append(access)
-          current = nil
+        case .wait(let deadline):
+          if let directory = acquisition.givesWayTo, try giveUp(inside: directory) { continue }
+          return .wait(until: deadline)
+        case .done(let access): acquired.append(access)
         }
       }
       let grants = try makeGrants(items)
       acquired = []
-      snapshots = []
+      acquisitions = []
       return .done(
         AccessSession(
           grants: grants, conversation: conversation.take(), durability: terms.durability))
@@ -75,11 +72,10 @@ final class AccessOpening: SteppedWork {
   deinit { giveUp() }
 
   private func giveUp() {
-    current?.giveUp()
-    current = nil
-    for snapshot in snapshots { snapshot.remove() }
+    if acquired.count < acquisitions.count { acquisitions[acquired.count].giveUp() }
     for access in acquired { access.end() }
     acquired = []
+    acquisitions = []
     conversation.take()?.finish(published: [:])
   }
 
@@ -116,9 +112,30 @@ final class AccessOpening: SteppedWork {
       conversation = try PresenterConversation.begin(
         demands, for: terms.client, until: terms.patience.deadline)
     }
-    let ordered = items.values.sorted { $0.location.path < $1.location.path }
+    let ordered = items.values.sorted { ItemLocation.precedes($0.location, $1.location) }
     self.items = ordered
     return ordered
+  }
+
+  private func acquisition(of item: Item) -> ItemAcquisition {
+    if acquisitions.count > acquired.count { return acquisitions[acquired.count] }
+    let acquisition = ItemAcquisition(
+      item.location, item.demand, purpose: terms.purpose, term: terms.term,
+      patience: terms.patience)
+    acquisitions.append(acquisition)
+    return acquisition
+  }
+
+  // Somebody has claimed the directory's contents, and waits for all that we have in it
+  // (Tests/Models/contents.pml, KEEP_OTHERS). It is what was acquired last, for that is the order.
+  private func giveUp(inside directory: ItemLocation) throws -> Bool {
+    var hasGivenUp = false
+    while let last = acquired.last, last.location.isInside(directory) {
+      acquired.removeLast()
+      try acquisitions[acquired.count].beginAgain(givingUp: last)
+      hasGivenUp = true
+    }
+    return hasGivenUp
   }
 
   private func makeGrants(_ items: [Item]) throws -> [AccessSession.Grant] {
@@ -128,8 +145,8 @@ final class AccessOpening: SteppedWork {
       for (position, index) in item.requests.enumerated() {
         let request = requests[index]
         let isFirst = position == 0
-        let snapshot = request.wantsSnapshot ? try Snapshot(of: access, check: check(access)) : nil
-        if let snapshot { snapshots.append(snapshot) }
+        let snapshot =
+          request.wantsSnapshot ? try Snapshot.make(of: access, check: check(access)) : nil
         grants[index] = AccessSession.Grant(
           path: path(for: request, at: item.location, access, snapshot),
           access: isFirst ? access : nil,
@@ -147,7 +164,8 @@ final class AccessOpening: SteppedWork {
     }
     let path = access.location.path
     return try reporting("copy the item", path: path) {
-      try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
+      try access.location.refuseMountPoint(access.demand.action)
+      return try StagedCopy.make(copying, of: access.location, in: claim, check: check(access))
     }
   }
 

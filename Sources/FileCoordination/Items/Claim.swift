@@ -136,15 +136,9 @@ final class Claim: Sendable {
       // The access itself has ended already; what is left behind is swept by whoever comes next.
       Diagnostics.report(error)
     }
-    removeSiteIfUnused()
+    site.removeReporting()
   }
 
-  func removeSiteIfUnused() {
-    do {
-      try site.removeIfUnused()
-    } catch {
-      // As above.
-      Diagnostics.report(error)
-    }
-  }
+  // A task that is cancelled just drops what it has.
+  deinit { end() }
 }

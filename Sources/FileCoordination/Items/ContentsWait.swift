@@ -98,8 +98,8 @@ struct ContentsWait {
     var walk = TreeWalk<Visitor>("look through", root: root, path: TreePath())
     try walk.run(&visitor)
     for (path, isSite) in visitor.found where !passed.contains(path) {
-      guard let slash = path.lastIndex(of: "/") else { continue }
-      let name = String(path[path.index(after: slash)...])
+      guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
+      let name = String(path[path.utf8.index(after: slash)...])
       let parent = String(path[..<slash])
       if isSite {
         let item = String(name.dropFirst(ItemSite.prefix.count))
@@ -118,6 +118,9 @@ struct ContentsWait {
     do {
       return try ItemSite.open(path, location)
     } catch let error as Errno where error == .accessDenied || error == .notDirectory {
+      return nil
+    } catch let error as FileCoordinationError where error.code == .unsafe {
+      // Nobody of ours uses such a one; it came with a copy or an archive.
       return nil
     }
   }

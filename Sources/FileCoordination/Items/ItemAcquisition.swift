@@ -22,7 +22,7 @@ final class ItemAcquisition: SteppedWork {
 
   private var location: ItemLocation
   /// Whether the site was looked for already: then somebody may be there.
-  private var hasLooked = false
+  private var hasLookedForSite = false
   private let ownLatch = WakeLatch()
   private var request: (lease: LeaseRequest, site: ItemSite)?
   private var others = Others()
@@ -30,8 +30,16 @@ final class ItemAcquisition: SteppedWork {
   private var contents: ContentsWait?
   private var readers = ReadersWait()
   private var moved: MovedItem?
+  private var hasLooked = false
   /// What is held so far; the next step goes on from there.
   private var claim: Claim?
+  /// Where we have been, to remove it if nobody else is there.
+  private var visited: ItemSite?
+  /// Whether the item was locked, and nobody there.
+  private var wasLeftLocked = false
+  /// The directory above whose contents somebody has claimed: what else its caller has in there has to
+  /// be given up, too, for the other one waits for that.
+  private(set) var givesWayTo: ItemLocation?
 
   var latch: WakeLatch? { request?.lease.latch ?? ownLatch }
 
@@ -45,6 +53,9 @@ final class ItemAcquisition: SteppedWork {
     self.term = term
     self.patience = patience
   }
+
+  // A task that is cancelled just drops what it waits for.
+  deinit { leaveSite() }
 
   func step() throws -> Progress<ItemAccess> {
     let given = location.path
@@ -61,8 +72,18 @@ final class ItemAcquisition: SteppedWork {
       }
     } catch {
       giveUp()
+      leaveSite()
       throw error
     }
+  }
+
+  // Whoever left while we had its lease has left the site to us (Tests/Models/claims.pml,
+  // GIVE_UP_AT_ONCE).
+  private func leaveSite() {
+    guard let site = visited else { return }
+    visited = nil
+    request = nil
+    site.removeReporting()
   }
 
   private enum Attempt {
@@ -83,13 +104,16 @@ final class ItemAcquisition: SteppedWork {
     }
   }
 
-  private func hasLostItsPlace() throws(Errno) -> Bool {
+  private func hasLostItsPlace() throws -> Bool {
+    // Moved since this attempt began.
+    if let moved, try moved.newPlace(of: location) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
   private func attemptOnce() throws -> Attempt {
-    try followMove()
+    givesWayTo = nil
+    if hasLooked { try followMove() } else { try rememberItem() }
     if demand.kind == .reading { return try attemptReading() }
     guard let claim else { return try attemptClaim() }
     return try attemptHolding(claim)
@@ -106,14 +130,26 @@ final class ItemAcquisition: SteppedWork {
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
       }
       // One that is stopped or dead is passed by: what it has not published nobody sees.
-      if case .present(let name) = finding { return try wait(for: name) { others.watch($0) } }
+      if case .present(let name) = finding {
+        wasLeftLocked = false
+        return try wait(for: name) { others.watch($0) }
+      }
     }
+    if lock != nil, !isShared, !wasLeftLocked {
+      // Whoever had it locked has left since, for each of us unlocks an item before its claim ends
+      // (Tests/Models/claims.pml, DROP_SECOND_LOCK). Locked still: by a program that makes no claims.
+      wasLeftLocked = true
+      return .again
+    }
+    wasLeftLocked = false
     if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
+      givesWayTo = directory
       return try wait(for: name, at: directory) { containing.watch($0) }
     }
-    // Replaced between opening and locking. Otherwise whoever has it locked is none of us.
+    // Replaced between opening and locking.
     if let lock, try !lock.isAt(location) { return .again }
-    return .access(ItemAccess(location, demand, reading: isShared ? lock : nil))
+    // Also one that is not locked tells whether a directory was replaced while it was read.
+    return .access(ItemAccess(location, demand, reading: lock))
   }
 
   private func siteForReading() throws -> ItemSite? {
@@ -131,6 +167,7 @@ final class ItemAcquisition: SteppedWork {
     do {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
+      visited = site
       switch try request.attempt() {
       case .wait(let deadline): return .wait(until: min(deadline, patience.nextLook))
       case .acquired(let lease):
@@ -145,8 +182,9 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
-    let site = try ItemSite.openOrMake(location, isMissing: !hasLooked)
-    hasLooked = true
+    let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
+    hasLookedForSite = true
+    visited = site
     let request = LeaseRequest(
       site: site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: patience.deadline)
     return (request, site)
@@ -169,6 +207,8 @@ final class ItemAcquisition: SteppedWork {
             kind: kind, coversContents: demand.coversContents,
             declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
           claim = try Claim.make(name, at: site, under: lease)
+          // Whoever ends the claim removes the site.
+          visited = nil
           return .again
         }
       } catch let error as AppGroupError where error.code == .leaseLost {
@@ -182,16 +222,18 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func attemptHolding(_ claim: Claim) throws -> Attempt {
-    guard try claim.site.isAtItsPlace() else {
-      // The directory was replaced while the claim was made: nobody looks for it there any more, and
-      // nobody would see what is published there.
-      giveUp()
-      return .again
-    }
     if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
       // Whoever has the directory waits for us, unless we give way.
       giveUp()
+      givesWayTo = directory
       return try wait(for: name, at: directory) { containing.watch($0) }
+    }
+    // Only after that look: somebody who was done before it has replaced the directory by now, and
+    // whoever came after it has found our claim, or will (Tests/Models/contents.pml, PLACE_FIRST).
+    guard try claim.site.isAtItsPlace() else {
+      // Nobody looks for the claim there any more, and nobody would see what is published there.
+      giveUp()
+      return .again
     }
     if demand.coversContents, let waiting = try waitForContents() { return waiting }
     guard demand.kind == .inPlace else {
@@ -199,6 +241,8 @@ final class ItemAcquisition: SteppedWork {
     }
     switch try readers.look(at: location) {
     case .over(let lock):
+      // Its only owner now, so that it is unlocked before the claim ends.
+      readers = ReadersWait()
       return .access(ItemAccess(location, demand, claim: claim, lock: lock))
     case .present(let lock):
       guard !patience.isOver else { return try timedOut(lock.holder(), "is reading it") }
@@ -222,7 +266,6 @@ final class ItemAcquisition: SteppedWork {
   private func wait(
     for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
   ) throws -> Attempt {
-    if moved == nil, demand.followsMoves { moved = try MovedItem(location) }
     if patience.isOver {
       let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
       return try timedOut(name.holder, what)
@@ -235,6 +278,27 @@ final class ItemAcquisition: SteppedWork {
   ) throws -> Attempt {
     throw FileCoordinationError.timedOut(
       demand.action, path: location.path, holder: holder, has: what)
+  }
+
+  /// Begins anew, after access that was granted had to be given up; an item that is moved meanwhile is
+  /// found all the same.
+  func beginAgain(givingUp access: ItemAccess) throws {
+    if demand.followsMoves { moved = try MovedItem(location) }
+    claim = nil
+    contents = nil
+    access.end()
+  }
+
+  // Before anybody is looked for: whoever is found may be about to move it.
+  private func rememberItem() throws {
+    hasLooked = true
+    guard demand.followsMoves else { return }
+    do throws(Errno) {
+      moved = try MovedItem(location)
+    } catch {
+      // What this user cannot find is not followed.
+      guard error == .accessDenied || error == .notDirectory else { throw error }
+    }
   }
 
   private func followMove() throws {
@@ -254,6 +318,9 @@ final class ItemAcquisition: SteppedWork {
   func giveUp() {
     guard let claim else { return }
     self.claim = nil
+    // What was seen under the claim says nothing of what others begin without it
+    // (Tests/Models/contents.pml, KEEP_PASSED); and what is locked is unlocked first.
+    contents = nil
     readers = ReadersWait()
     claim.end()
   }

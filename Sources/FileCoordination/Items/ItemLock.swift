@@ -99,7 +99,7 @@ struct ReadersWait {
     if lock == nil { lock = try ItemLock.open(location, found: found) }
     guard let lock else { return .over(nil) }
     if try lock.tryLock(.exclusive) { return .over(lock) }
-    if try observed.gateIsOverdue(lock.status, now: now) { return .over(nil) }
+    if try observed.readersAreOverdue(lock.status, now: now) { return .over(nil) }
     return .present(lock)
   }
 

@@ -56,8 +56,9 @@ final class ItemPublication: SteppedWork {
       }
     } catch {
       let cause = cause(of: error)
-      // What was locked may have become what is to be removed.
+      // Unlocked before the claim ends: see `ItemAcquisition`.
       readers = ReadersWait()
+      contents = nil
       claim.end()
       throw cause
     }
@@ -148,7 +149,7 @@ final class ItemPublication: SteppedWork {
       // Not under the lease: there may be much to remove.
       if isSiteLeft {
         claim.end()
-        claim.removeSiteIfUnused()
+        claim.site.removeReporting()
       }
       return .done(published)
     }
@@ -179,19 +180,19 @@ final class ItemPublication: SteppedWork {
       readers = ReadersWait()
       let published = Published(change: change, status: try location.status())
       if durability == .durable { try synchronizeDirectories(lease) }
-      return .published(published, isSiteLeft: cleanUp(under: lease))
+      return .published(published, isSiteLeft: !isRemoved(under: lease))
     }
   }
 
-  // Whatever happens now, the change is visible: whoever is stopped here and loses its claim was not
-  // overtaken.
-  private func cleanUp(under lease: Lease) -> Bool {
+  // Whatever happens now, the change is visible: what cannot be removed is no reason to call that a
+  // failure, and whoever is stopped here and loses its claim was not overtaken.
+  private func isRemoved(under lease: Lease) -> Bool {
     do {
-      guard try claim.removeIfEmpty() else { return true }
-      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .trashLeft
+      guard try claim.removeIfEmpty() else { return false }
+      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .removed
     } catch {
-      // The rest is done without the lease, or by whoever took it.
-      return true
+      // Tried once more without the lease, and reported then.
+      return false
     }
   }
 

@@ -3,29 +3,79 @@ import SystemCalls
 
 /// No litter: whoever leaves a site last removes it, with all that dead processes left in it.
 extension ItemSite {
+  // Each look but the first is due to somebody who came or left during the one before.
+  private static let looks = 8
+
   /// Removes the site unless somebody is there.
+  ///
+  /// Whoever finds that another process has the lease leaves the site to it; so whoever had the lease
+  /// looks once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK).
   func removeIfUnused() throws {
-    // What a dead process claimed becomes trash in the first round.
-    for _ in 0..<2 {
+    for _ in 0..<Self.looks {
       do {
         try emptyTrash()
+        guard try mayBeUnused() else { return }
         let request = LeaseRequest(
           site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
         guard case .acquired(let lease) = try request.attempt() else { return }
-        let removal = try removeIfUnused(under: lease)
-        guard removal == .trashLeft else { return }
-      } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+        if try removeIfUnused(under: lease) == .removed { return }
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        continue
+      } catch let error as AppGroupError where error.code == .timedOut {
         // Somebody is there, and removes it in turn.
         return
       } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
         // Somebody was quicker.
         return
+      } catch let error as Errno where error == .noSpace || error == .diskQuotaExceeded {
+        return try removeBare()
       }
     }
   }
 
+  /// For those whose access has ended already: what is left behind is swept by whoever comes next.
+  func removeReporting() {
+    do {
+      try removeIfUnused()
+    } catch {
+      Diagnostics.report(error)
+    }
+  }
+
+  // Whether there is nothing but the lease and what dead processes left.
+  private func mayBeUnused() throws -> Bool {
+    try entries().map(\.name).allSatisfy { name in
+      if lease.isPart(name) { return true }
+      guard ClaimName(name) != nil || isTrash(name) else { return false }
+      return try isAbandoned(name)
+    }
+  }
+
+  // Where no lease can be made any more: each step succeeds only if nobody has anything there, and
+  // whoever is about to begins again.
+  private func removeBare() throws {
+    do throws(Errno) {
+      try removeDirectory(LeaseLayout.passing.held, at: descriptor)
+    } catch {
+      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
+    }
+    _ = try removeEmpty()
+  }
+
+  // Seen from the site itself, which may have been moved with the directory that it is in.
+  private func removeEmpty() throws(Errno) -> Bool {
+    do throws(Errno) {
+      try removeDirectory("../" + Self.name(of: location.name), at: descriptor)
+      return true
+    } catch {
+      guard [.directoryNotEmpty, .alreadyExists, .noSuchFile].contains(error) else { throw error }
+      return false
+    }
+  }
+
   enum Removal {
-    case removed, used, trashLeft
+    case removed
+    case used, trashLeft
   }
 
   /// The same for whoever has the lease, which then ends.
@@ -44,19 +94,8 @@ extension ItemSite {
       guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
         return .used
       }
-      do throws(Errno) {
-        try removeDirectory(Self.path(of: location))
-        return .removed
-      } catch {
-        guard [.directoryNotEmpty, .alreadyExists, .noSuchFile].contains(error) else { throw error }
-      }
-      // Somebody has just come, and stays; or what was put away is still there.
-      do throws(Errno) {
-        return try entries().contains { isTrash($0.name) } ? .trashLeft : .used
-      } catch {
-        guard error == .noSuchFile else { throw error }
-        return .used
-      }
+      // Or somebody has come since the look, or something was put away: that is looked at again.
+      return try removeEmpty() ? .removed : .used
     }
   }
 
@@ -93,6 +132,8 @@ extension ItemSite {
         name.text, at: descriptor, [.readOnly, .directory, .noFollow])
       return try open.tryLock(.exclusive)
     } catch {
+      // Another user's, which only that one can remove.
+      if error == .accessDenied { return false }
       guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
       // No directory: nobody's claim, and so in nobody's use.
       return error != .noSuchFile

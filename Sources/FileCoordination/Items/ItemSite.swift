@@ -87,16 +87,29 @@ final class ItemSite: Sendable {
   /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
   /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and two.
   static func openOrMake(_ location: ItemLocation, isMissing: Bool = false) throws -> ItemSite {
-    let path = path(of: location)
     for attempt in 0..<interruptionLimit {
-      if attempt > 0 || !isMissing, let site = try open(path, location, isNew: attempt > 0) {
+      if attempt > 0 || !isMissing,
+        let site = try open(path(of: location), location, isNew: attempt > 0)
+      {
         return site
       }
-      let parent = try fileStatus(location.parent + "/", followingLinks: true)
-      try access(in: parent).makeDirectoryIfMissing(
-        path, at: Directory.current, staging: path + "-")
+      let parent = try directory(of: location)
+      // By name: what is made for a group is opened beneath the directory.
+      try access(in: parent.status()).makeDirectoryIfMissing(
+        name(of: location.name), at: parent.rawValue, staging: prefix)
     }
     throw Errno.staleHandle
+  }
+
+  private static func directory(of location: ItemLocation) throws -> FileDescriptor {
+    do throws(Errno) {
+      return try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      throw FileCoordinationError(
+        .directoryMissing, "find the item", path: location.path,
+        reason: "there is no directory '\(location.parent)' any more", errorNumber: error.rawValue)
+    }
   }
 
   /// A directory whose group may write in it, and whose files are the group's, is a shared one.
@@ -135,9 +148,16 @@ final class ItemSite: Sendable {
     }
   }
 
-  /// All that is in the site now.
+  /// All that is in the site now; nothing once it is removed.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
-    try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).remainingEntries()
+    do throws(Errno) {
+      return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory])
+        .remainingEntries()
+    } catch {
+      // Whoever left last has removed the site while we had it open: nobody is in it.
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
   }
 }
 
@@ -149,7 +169,10 @@ private struct ItemHome: LeaseHome {
   func makeDirectoryIfMissing(
     _ path: String, at directory: Int32, staging: String?
   ) throws(Errno) {
-    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
+    // In the site itself, what was being made when its maker died is trash.
+    let isOfSite = directory == site.descriptor.rawValue && !path.utf8.contains(UInt8(ascii: "/"))
+    try access.makeDirectoryIfMissing(
+      path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
   }
 
   func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {

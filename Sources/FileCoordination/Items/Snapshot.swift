@@ -1,4 +1,5 @@
 import AppGroup
+import Synchronization
 import SystemCalls
 
 /// A copy of an item for a reader alone, removed when the reader has done with it.
@@ -13,27 +14,43 @@ final class Snapshot: Sendable {
   /// Keeps others from taking it for what a dead process left.
   private let directory: FileDescriptor
 
-  init(of access: ItemAccess, check: () throws -> Void) throws {
-    let location = access.location
-    site = try Self.site(at: location)
+  private let isRemoved = Atomic(false)
+
+  /// - Parameter check: called between files; what it throws ends the copy.
+  static func make(of access: ItemAccess, check: () throws -> Void) throws -> Snapshot {
+    for _ in 0..<interruptionLimit {
+      if let snapshot = try Snapshot(at: access.location) {
+        // Removed with the snapshot if this fails.
+        try copy(access.location, to: snapshot.directory.rawValue, check)
+        return snapshot
+      }
+    }
+    throw Errno.staleHandle
+  }
+
+  /// - Returns: nil when whoever left last has just removed the site, or swept the empty directory.
+  private init?(at location: ItemLocation) throws {
+    let site = try Self.site(at: location)
+    self.site = site
     let base = site == nil ? Program.environment("TMPDIR") ?? "/tmp" : ItemSite.path(of: location)
     let text = (site == nil ? ".coordination-" : ItemSite.trashPrefix) + Nonce.next()
     name = FileName(text)
     path = base + "/" + text + "/" + location.name
-    let open = SharedDescriptor(try FileDescriptor.open(base, [.readOnly, .directory]))
-    parent = open
-    try makeDirectory(text, at: open.descriptor.rawValue, mode: 0o700)
-    directory = try FileDescriptor.open(
-      text, at: open.descriptor.rawValue, [.readOnly, .directory, .noFollow])
-    // Free, or swept in this very moment, and then the copy fails.
-    _ = try directory.tryLock(.exclusive)
-    do {
-      try Self.copy(location, to: directory.rawValue, check)
+    do throws(Errno) {
+      let open = SharedDescriptor(try FileDescriptor.open(base, [.readOnly, .directory]))
+      parent = open
+      try makeDirectory(text, at: open.descriptor.rawValue, mode: 0o700)
+      directory = try FileDescriptor.open(
+        text, at: open.descriptor.rawValue, [.readOnly, .directory, .noFollow])
+      guard try directory.tryLock(.exclusive), try directory.status().links > 0 else { return nil }
     } catch {
-      remove()
-      throw error
+      guard error == .noSuchFile, site != nil else { throw error }
+      return nil
     }
   }
+
+  // An access that was given up just drops it.
+  deinit { remove() }
 
   private static func site(at location: ItemLocation) throws -> ItemSite? {
     do {
@@ -59,6 +76,7 @@ final class Snapshot: Sendable {
   }
 
   func remove() {
+    guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
     do {
       try TreeRemoval().remove(name, at: parent.descriptor.rawValue)
       try site?.removeIfUnused()

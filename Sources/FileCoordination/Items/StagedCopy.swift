@@ -73,7 +73,8 @@ struct StagedCopy: Sendable {
         }
         let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
         let copy = TreeCopy(
-          mode: mode, leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check)
+          mode: mode, leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check,
+          refusesMounts: true)
         _ = try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
         return true
       }

@@ -1,4 +1,9 @@
 extension FileCoordinator {
+  /// Whether a value of a container holds what presenters are being asked, and no message.
+  package static func holdsRequests(_ identifier: String) -> Bool {
+    identifier == PresenterSite.requests
+  }
+
   /// Registers a presenter: from now on it is asked before others use its item, and told what they
   /// did to it. It is retained until it is removed as often as it was added.
   ///

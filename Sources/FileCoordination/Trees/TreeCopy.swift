@@ -38,6 +38,9 @@ struct TreeCopy {
   var leavesOut: (FileName) -> Bool = { _ in false }
   /// Called between entries and between pieces of a large file; what it throws ends the copy.
   var check: () throws -> Void = {}
+  /// Whether a directory that another file system is mounted on is an error: what is moved away as a
+  /// whole cannot take it along.
+  var refusesMounts = false
 
   /// Copies an entry of one directory to another, where there must be nothing of its new name.
   ///
@@ -81,8 +84,11 @@ struct TreeCopy {
       let metadata = try FileMetadata(of: from.descriptor)
       return (from, try makeAndOpen(newName, at: target), metadata)
     }
+    let device = try reporting("copy", path) { () throws(Errno) in
+      refusesMounts ? try from.descriptor.status().device : nil
+    }
     var visitor = TreeCopyVisitor(
-      leavesOut: leavesOut, entries: entries, root: to, metadata: metadata)
+      leavesOut: leavesOut, entries: entries, root: to, device: device)
     var walk = TreeWalk<TreeCopyVisitor>("copy", root: from, path: path)
     try walk.run(&visitor)
     entries = visitor.entries

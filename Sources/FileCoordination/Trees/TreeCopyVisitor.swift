@@ -7,15 +7,18 @@ struct TreeCopyVisitor: TreeVisitor {
   private var target: DirectoryChain
   // Of the directories that were entered and not yet left, to be set when they are.
   private var metadata: [FileMetadata]
+  /// The only file system to be copied; nil for any.
+  private let device: UInt64?
 
   init(
     leavesOut: @escaping (FileName) -> Bool, entries: EntryCopy, root: SharedDescriptor,
-    metadata: FileMetadata
+    device: UInt64?
   ) {
     self.leavesOut = leavesOut
     self.entries = entries
     target = DirectoryChain(root: root)
-    self.metadata = []
+    self.device = device
+    metadata = []
   }
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
@@ -32,6 +35,7 @@ struct TreeCopyVisitor: TreeVisitor {
     try entries.check()
     let path = place.path.appending(name)
     guard let source = try opened(name, at: place, path) else { return nil }
+    try refuseMount(source, path)
     let to = try targetDirectory(path)
     try reporting("copy", path) { () throws(Errno) in
       metadata.append(try FileMetadata(of: source.descriptor))
@@ -53,6 +57,15 @@ struct TreeCopyVisitor: TreeVisitor {
 }
 
 extension TreeCopyVisitor {
+  private func refuseMount(_ directory: SharedDescriptor, _ path: TreePath) throws(TreeError) {
+    guard let device else { return }
+    let status = try reporting("copy", path) { () throws(Errno) in
+      try directory.descriptor.status()
+    }
+    guard status.device != device else { return }
+    throw TreeError(action: "copy", path: path, reason: .mountPoint)
+  }
+
   // Nobody but us knows the copy, so a directory of it that has vanished is an error.
   private func targetDirectory(_ path: TreePath) throws(TreeError) -> SharedDescriptor {
     guard let current = target.current else {

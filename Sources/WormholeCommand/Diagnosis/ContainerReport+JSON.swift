@@ -13,6 +13,7 @@ extension ContainerReport {
       "networkFileSystem": networkFileSystem.map { .string($0) },
       "values": .array(values.map { $0.propertyList(identifierKey: "identifier") }),
       "notifications": .array(notifications.map { $0.propertyList(identifierKey: "name") }),
+      "presences": .array(presences.map(\.propertyList)),
       "leases": .array(leases.map(\.propertyList)),
       "leftovers": .array(
         leftovers.map { ["kind": .string($0.kind.rawValue), "path": .string($0.path)] }),
@@ -49,6 +50,28 @@ extension ContainerReport.NamedContent {
     case .unreadable: "unreadable"
     case .notRead: "notRead"
     }
+  }
+}
+
+extension ContainerReport.NamedPresence {
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "name": .string(name),
+      "path": .string(path),
+      "members": .array(members.map(Self.propertyList)),
+    ])
+  }
+
+  private static func propertyList(_ member: PresenceMember) -> PropertyListValue {
+    .object([
+      "id": .string(member.id),
+      "process": .integer(Int64(member.processID)),
+      "program": .string(member.program),
+      "state": .string(member.state.rawValue),
+      "since": .date(member.since.wholeSeconds),
+      "isExclusive": .boolean(member.isExclusive),
+      "content": member.content,
+    ])
   }
 }
 

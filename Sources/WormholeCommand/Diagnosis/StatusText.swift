@@ -9,11 +9,23 @@ struct StatusText {
 
   var rendered: String {
     var text = head
-    let rows = report.values.filter { !isAbsent($0) }
-      .map { [$0.identifier, size($0), condition($0)] }
-    text += table(["MESSAGE", "SIZE", "CHANGED"], rows)
+    var messages: [[String]] = []
+    var defaults: [[String]] = []
+    for value in report.values where !isAbsent(value) {
+      switch ValueUse(value.identifier) {
+      case .message: messages.append([value.identifier, size(value), condition(value)])
+      case .defaults(let suite):
+        defaults.append([suite ?? "(the container's)", size(value), condition(value)])
+      case .presenters: continue
+      }
+    }
+    text += table(["MESSAGE", "SIZE", "CHANGED"], messages)
+    text += table(["DEFAULTS", "SIZE", "CHANGED"], defaults)
     text += table(
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
+    text += table(
+      ["PRESENT AS", "PROCESS"],
+      report.presences.flatMap { name in name.members.map { [name.name, member($0)] } })
     text += table(
       ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
     text += notes.map { "\n" + $0 + "\n" }.joined()
@@ -31,7 +43,10 @@ struct StatusText {
     if let network = report.networkFileSystem {
       text += "  on \(network), a network file system: changes are noticed by polling\n"
     }
-    if report.values.isEmpty, report.notifications.isEmpty { text += "  nothing in it yet\n" }
+    let isEmpty =
+      report.values.isEmpty && report.notifications.isEmpty
+      && report.presences.allSatisfy(\.members.isEmpty)
+    if isEmpty { text += "  nothing in it yet\n" }
     return text
   }
 
@@ -40,7 +55,9 @@ struct StatusText {
     if !report.quarantine.isEmpty {
       notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
     }
-    let absent = report.values.count(where: isAbsent)
+    let absent = report.values.count {
+      isAbsent($0) && ValueUse($0.identifier) == .message
+    }
     if absent > 0 {
       notes.append("Names without a message, cleared or only listened to: \(absent)")
     }
@@ -83,6 +100,10 @@ struct StatusText {
       case nil: ""
       }
     return lease.holder.description + overdue
+  }
+
+  private func member(_ member: PresenceMember) -> String {
+    "\(member.description), entered \(age(member.since))"
   }
 
   private func age(_ date: Date) -> String {

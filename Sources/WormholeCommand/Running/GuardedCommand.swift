@@ -43,7 +43,12 @@ struct GuardedCommand {
         }
         for received in try signals.take() { try pass(received, to: child) }
         guard found == nil else { continue }
-        found = try loss()
+        do {
+          found = try loss()
+        } catch {
+          // For want of descriptors, perhaps. It goes on, and is looked after again at its end.
+          continue
+        }
         if found != nil { try end(child) }
       }
     } catch let error as Errno {

@@ -1,5 +1,4 @@
 import AppGroup
-import GroupDefaults
 
 struct ClearCommand: Subcommand {
   static let description = CommandDescription(
@@ -21,10 +20,9 @@ struct ClearCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let container = try arguments.container.open()
-    // Defaults are values of the container, too, and no messages.
     let identifiers =
       arguments.has("all")
-      ? try container.valueIdentifiers().filter { !GroupDefaults.holdsDefaults($0) }
+      ? try container.valueIdentifiers().filter { ValueUse($0) == .message }
       : arguments.texts("identifier")
     var status = ExitStatus.done
     for identifier in identifiers {

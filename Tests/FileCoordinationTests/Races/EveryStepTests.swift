@@ -16,8 +16,8 @@
       let prepare: String
       let old: String
       let new: String
-      /// Every so many steps are tried, beginning at a random one: all of them for the first.
-      var stride = 1
+      /// Every so many steps are tried, beginning at a random one.
+      var stride = 10
 
       static let all = [
         Change(
@@ -25,20 +25,21 @@
           prepare: "printf old >item", old: "old", new: "new"),
         Change(
           testDescription: "a file is deleted", command: "deleting ITEM erase=yes",
-          prepare: "printf old >item", old: "old", new: "nothing", stride: 3),
+          prepare: "printf old >item", old: "old", new: "nothing"),
         Change(
           testDescription: "a directory is replaced", command: "replacing ITEM tree=x,y",
-          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "x y",
-          stride: 3),
+          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "x y"),
         Change(
           testDescription: "a directory is changed", command: "writing ITEM tree=x",
-          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "file sub x",
-          stride: 4),
+          prepare: "mkdir -p item/sub; printf old >item/file", old: "file sub", new: "file sub x"),
         Change(
           testDescription: "an item is moved", command: "moving ITEM rename=PLACE",
-          prepare: "printf old >item", old: "old", new: "nothing", stride: 4),
+          prepare: "printf old >item", old: "old", new: "nothing"),
       ]
     }
+
+    /// COORDINATION_EVERY_STEP tries all of them.
+    private static let isThorough = Program.environment("COORDINATION_EVERY_STEP") != nil
 
     let scene: RaceScene
 
@@ -74,12 +75,12 @@
     private func steps(_ change: Change) throws -> [Int] {
       let calls = try calls(change)
       #expect(calls > 40)
-      guard change.stride > 1 else { return Array(0..<calls) }
+      let every = Self.isThorough ? 1 : change.stride
+      print("\(change.testDescription): \(calls) system calls, every \(every).")
       let seed = TestSeed.next("COORDINATION_STEP_SEED")
       var generator = seed.generator
-      return Array(
-        stride(
-          from: Int.random(in: 0..<change.stride, using: &generator), to: calls, by: change.stride))
+      let first = Int.random(in: 0..<every, using: &generator)
+      return Array(stride(from: first, to: calls, by: every))
     }
 
     private var left: [String] {
@@ -123,9 +124,9 @@
       "stopped: others go on; it was done before or learns that it was not, and no change is lost",
       arguments: Change.all.prefix(3))
     func stopped(_ change: Change) throws {
-      let late = try scene.participant()
       for step in try steps(change) {
         try prepare(change)
+        let late = try scene.participant()
         try late.tell("stop \(step) " + command(change))
         try late.waitUntilStopped()
         let before = try state()
@@ -144,6 +145,9 @@
           #expect(after == (wasBefore ? "others" : change.new), "\(comment)")
         } else {
           #expect(answer.hasPrefix("error overtaken "), "\(comment)")
+          if answer.hasPrefix("error overtaken ") {
+            #expect(answer.contains("process \(Program.processID) ("), "\(comment)")
+          }
           #expect(after == "others", "\(comment)")
         }
       }

@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -79,8 +80,8 @@ struct RaceScene {
   }
 
   /// Waits until a process has begun to publish an item: readers are in its way, and new ones wait.
-  func waitUntilPublishing(_ name: String) throws {
-    try eventually("somebody is about to publish \(name)") {
+  func waitUntilPublishing(_ name: String, within limit: Duration = .seconds(30)) throws {
+    try eventually("somebody is about to publish \(name)", within: limit) {
       try claims(name).contains { $0.hasPrefix("claim-p") }
     }
   }
@@ -97,4 +98,14 @@ struct RaceScene {
       }
     }
   }
+}
+
+/// Counts, from any thread.
+final class Counter: Sendable {
+  private let count = Atomic(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+
+  /// - Returns: how many came before.
+  func next() -> Int { count.add(1, ordering: .relaxed).oldValue }
 }

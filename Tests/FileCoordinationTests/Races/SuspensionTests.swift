@@ -127,7 +127,7 @@ struct SuspensionTests {
     #expect(answer.hasPrefix("error overtaken "), "\(answer)")
     #expect(try scene.text("d/file") == "file")
     try scene.expectOnly(["file", "new"], in: "d")
-    try scene.expectOnly(["d"])
+    try scene.expectOnly(["a", "d"])
   }
 
   // late                       killed                     this process

@@ -9,7 +9,7 @@ import SystemCalls
 /// ```
 /// presence/file-presenters/      a registration for each presenter: its identifier and its path
 /// presence/file-coordinators/    one for each process that has asked presenters of others
-/// values/file-presenters/        what is being asked, and the answers: see `RequestBook`
+/// values/@file-presenters/       what is being asked, and the answers: see `RequestBook`
 /// ```
 /// Nothing is made by looking whether there is a presenter.
 final class PresenterSite: Sendable {
@@ -27,7 +27,7 @@ final class PresenterSite: Sendable {
   }
 
   /// The identifier of the value of requests.
-  static let requests = "file-presenters"
+  static let requests = "@file-presenters"
 
   let container: SharedContainer
   let presenters: Presence

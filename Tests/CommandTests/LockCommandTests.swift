@@ -1,0 +1,191 @@
+import Testing
+
+/// Each line of a schedule is a gate: `holds` returns when the command runs, and so has the lock;
+/// `$T/out` keeps it running until somebody writes there.
+@Suite("wormhole lock keeps a file from others")
+struct LockCommandTests {
+  private static func increments(_ word: String) -> String {
+    """
+    echo 0 >counter
+    for process in 1 2 3 4 5 6 7 8; do
+      for round in $(seq 25); do
+        wormhole lock counter -- sh -c 'n=$(cat \(word)); echo $((n + 1)) >\(word)' || echo failed
+      done &
+    done
+    wait; cat counter; ls -A | grep coordination
+    """
+  }
+
+  @Test(
+    "Eight processes that add one 25 times each lose nothing, in place and on private copies",
+    arguments: ["counter", "{}"])
+  func contention(_ word: String) throws {
+    let outcome = try Session().shell(Self.increments(word), within: .seconds(110))
+    #expect(outcome.output == "200\n", "\(outcome)")
+    #expect(outcome.errors == "")
+  }
+
+  @Test("The detector detects: without the lock, an update between reading and writing is lost")
+  func detector() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >counter
+      holds sh -c 'n=$(cat counter); echo in >"$T/in"; cat "$T/out"; echo $((n + 1)) >counter'
+      sh -c 'n=$(cat counter); echo $((n + 1)) >counter'
+      : >"$T/out"; wait; cat counter
+      """)
+    #expect(outcome.output == "1\n")
+  }
+
+  /// ```
+  /// first                       second
+  /// has the lock
+  ///                             waits, does not run
+  /// changes the file, ends
+  ///                             runs, sees the change
+  /// ```
+  @Test("Whoever comes second waits until the first has ended")
+  func exclusion() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f -- sh -c 'echo in >"$T/in"; cat "$T/out"; echo 1 >f'
+      wormhole lock f --timeout 20 -- cat f & second=$!
+      wormhole lock f --timeout 0 -- echo both; echo $?
+      : >"$T/out"; wait $second
+      """)
+    #expect(outcome.output == "1\n1\n", "\(outcome)")
+  }
+
+  @Test("Two that share run at the same time; whoever would change the file waits for both")
+  func sharing() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/first" "$T/second"; echo 0 >f
+      holds wormhole lock f --shared -- sh -c 'echo in >"$T/in"; cat "$T/first"'
+      holds wormhole lock f --shared -- sh -c 'echo in >"$T/in"; cat "$T/second"'
+      wormhole lock f --timeout 0 -- true; echo $?
+      : >"$T/first"
+      wormhole lock f --timeout 0 -- true; echo $?
+      : >"$T/second"; wait
+      wormhole lock f --timeout 0 -- true; echo $?
+      """)
+    #expect(outcome.output == "1\n1\n0\n", "\(outcome)")
+  }
+
+  /// What the stopped holder says; the other one has ended, so its program's name is not known.
+  private static let overtaken =
+    "wormhole: cannot keep f: process "
+
+  /// ```
+  /// first (its whole job stopped, or wormhole alone)      second
+  /// has the lock, is stopped
+  ///                                                       takes it away, changes the file
+  /// is continued: finds out, ends its command, exits 1
+  /// ```
+  @Test(
+    "A stopped holder is overtaken, finds out when it goes on, ends its command and says by whom",
+    arguments: ["", "-"], ["f", "{}"])
+  func stopped(_ group: String, _ word: String) throws {
+    let outcome = try Session().shell(
+      """
+      echo 0 >f
+      holds setsid wormhole lock f -- sh -c ': \(word); echo in >"$T/in"; exec sleep 25'
+      kill -STOP \(group)$pid; stopped $pid
+      wormhole lock f --timeout 20 -- sh -c 'echo second >f; echo $PPID'
+      kill -CONT \(group)$pid; wait $pid; echo $?
+      cat f; ls -A | grep coordination
+      """)
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    try #require(lines.count == 3, "\(outcome)")
+    #expect(lines[1...] == ["1", "second"])
+    #expect(outcome.errors.hasPrefix(Self.overtaken + lines[0]), "\(outcome.errors)")
+    #expect(outcome.errors.contains("sh was killed by signal 15"), "\(outcome.errors)")
+  }
+
+  @Test("What the late one left in its private copy is not published, even if its command succeeds")
+  func late() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f -- sh -c 'trap "" TERM; echo late >{}; echo in >"$T/in"; cat "$T/out"'
+      kill -STOP $pid; stopped $pid
+      wormhole lock f --timeout 20 -- sh -c 'echo second >{}'
+      : >"$T/out"; kill -CONT $pid; wait $pid; echo $?
+      cat f
+      """)
+    #expect(outcome.output == "1\nsecond\n", "\(outcome)")
+    #expect(outcome.errors.hasPrefix(Self.overtaken))
+    #expect(
+      outcome.errors.hasSuffix("sh ended with status 0, and nothing of its change is visible\n"))
+  }
+
+  @Test("A killed holder has the lock no more, whatever its command does; nothing is left")
+  func killed() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f -- sh -c ': {}; echo in >"$T/in"; cat "$T/out"'
+      kill -KILL $pid; wait $pid; echo $?
+      wormhole lock f --timeout 0 -- echo second
+      : >"$T/out"; ls -A | grep coordination
+      """)
+    #expect(outcome.output == "137\nsecond\n", "\(outcome)")
+  }
+
+  @Test(
+    "A signal reaches the command, and the lock is held until it has ended",
+    arguments: ["TERM", "HUP"])
+  func signals(_ signal: String) throws {
+    let outcome = try Session().shell(
+      """
+      cat >command <<'END'
+      trap 'wormhole lock f --timeout 0 -- true; echo "busy: $?"; kill $child; exit 3' \(signal)
+      sleep 25 & child=$!
+      echo in >"$T/in"; wait $child
+      END
+      holds wormhole lock f -- sh command
+      kill -\(signal) $pid; wait $pid; echo $?
+      wormhole lock f --timeout 0 -- true; echo $?
+      """)
+    #expect(outcome.output == "busy: 1\n1\n0\n", "\(outcome)")
+    #expect(outcome.errors.hasSuffix("wormhole: sh ended with status 3\n"), "\(outcome.errors)")
+  }
+
+  @Test("Whoever waits is ended by a signal as any program is, and is in nobody's way")
+  func waiting() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"
+      holds wormhole lock f -- sh -c 'echo in >"$T/in"; cat "$T/out"'
+      wormhole lock f -- echo never & second=$!
+      kill -TERM $second; wait $second; echo $?
+      : >"$T/out"; wait $pid; echo $?; ls -A | grep coordination
+      """)
+    #expect(outcome.output == "143\n0\n", "\(outcome)")
+  }
+
+  @Test("Signals that were ignored stay so, for the command too")
+  func ignored() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; trap '' TERM
+      holds wormhole lock f -- sh -c 'echo in >"$T/in"; cat "$T/out"'
+      kill -TERM $pid; : >"$T/out"; wait $pid; echo $?
+      """)
+    #expect(outcome.output == "0\n", "\(outcome)")
+  }
+
+  @Test("Presenters have time to answer even if nobody else is waited for")
+  func presenters() throws {
+    let outcome = try Session().shell(
+      """
+      start watch f >"$T/heard"
+      for round in 1 2 3 4 5; do wormhole lock f --timeout 0 -- true || echo failed; done
+      until test "$(grep -c '^relinquish writer$' "$T/heard")" = 5; do sleep 0.01; done
+      kill $pid; finish 2>/dev/null; true
+      """)
+    #expect(outcome.errors == "", "\(outcome)")
+    #expect(outcome.output == "" && outcome.status == 0, "\(outcome)")
+  }
+}

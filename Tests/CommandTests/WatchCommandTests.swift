@@ -1,0 +1,81 @@
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("wormhole watch tells what a presenter is told")
+struct WatchCommandTests {
+  @Test("Every event has a line and its JSON")
+  func lines() throws {
+    let cases: [(PresenterEvent, String, String)] = [
+      (.changed, "changed", #"{"event":"changed"}"#),
+      (.moved(to: "/a b"), "moved /a b", #"{"event":"moved","to":"/a b"}"#),
+      (.deleting, "deleting", #"{"event":"deleting"}"#),
+      (.relinquish(.reader), "relinquish reader", #"{"event":"relinquish","other":"reader"}"#),
+      (.reacquire(.writer), "reacquire writer", #"{"event":"reacquire","other":"writer"}"#),
+      (.save, "save", #"{"event":"save"}"#),
+      (.subitemAppeared("a/b"), "appeared a/b", #"{"event":"appeared","subitem":"a/b"}"#),
+      (.subitemChanged("a"), "changed a", #"{"event":"changed","subitem":"a"}"#),
+      (.subitemDeleting("a"), "deleting a", #"{"event":"deleting","subitem":"a"}"#),
+      (.subitemMoved("a", to: "b"), "moved a\tb", #"{"event":"moved","subitem":"a","to":"b"}"#),
+      (
+        .subitemMoved("a\tb", to: "c\nd"), #"moved a\tb"# + "\t" + #"c\nd"#,
+        #"{"event":"moved","subitem":"a\tb","to":"c\nd"}"#
+      ),
+    ]
+    for (event, line, json) in cases {
+      #expect(event.line == line)
+      #expect(try JSONWriter.string(event.propertyList) == json)
+    }
+  }
+
+  @Test("What nobody reads becomes one change, and what comes after it is kept")
+  func backlog() {
+    let backlog = PresenterBacklog(capacity: 3)
+    for name in ["a", "b", "c", "d", "e"] { backlog.add(.subitemAppeared(name)) }
+    let expected: [PresenterEvent] = [.changed, .subitemAppeared("d"), .subitemAppeared("e")]
+    #expect(backlog.take(until: nil) == expected)
+    #expect(backlog.take(until: .now) == [])
+  }
+
+  @Test("A stopped watcher delays nobody for long, and hears of the change when it goes on")
+  func stopped() throws {
+    let outcome = try Session().shell(
+      """
+      echo 1 >f; start watch f >"$T/heard"
+      kill -STOP $pid; stopped $pid
+      wormhole lock f --timeout 20 -- sh -c 'echo 2 >{}' 2>"$T/said"; echo $?
+      kill -CONT $pid; hears changed; kill $pid; finish
+      grep -c 'went on without an answer' "$T/said"
+      """)
+    #expect(outcome.output == "0\n1\n", "\(outcome)")
+  }
+
+  @Test("Several watch one item, and each is told")
+  func several() throws {
+    let outcome = try Session().shell(
+      """
+      echo 1 >f
+      start watch f >"$T/heard"; first=$pid
+      wormhole watch f --count 1 >"$T/other" 2>"$T/second" & second=$!
+      until grep -q listening "$T/second"; do sleep 0.01; done
+      wormhole lock f -- true
+      hears 'relinquish writer' 'reacquire writer'; wait $second; cat "$T/other"
+      kill $first; finish
+      """)
+    #expect(outcome.output == "relinquish writer\n", "\(outcome)")
+  }
+
+  @Test("Whoever reads its output may stop reading")
+  func closedOutput() throws {
+    let outcome = try Session().shell(
+      """
+      mkdir d
+      { wormhole watch d 2>"$T/said"; echo $? >"$T/status"; } | head -1 &
+      until grep -q listening "$T/said"; do sleep 0.01; done
+      touch d/a
+      until test -s "$T/status"; do echo >>d/a; sleep 0.01; done; wait
+      cat "$T/status"; cat "$T/said"
+      """)
+    #expect(outcome.output == "appeared a\n74\nlistening\n", "\(outcome)")
+  }
+}

@@ -1,0 +1,44 @@
+import FileCoordination
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A holder can ask whether it still has access")
+struct HeldAccessTests {
+  private func scene() throws -> (TemporaryDirectory, URL) {
+    let directory = try TemporaryDirectory()
+    let file = URL(filePath: directory.path + "/file")
+    try Data("old".utf8).write(to: file)
+    return (directory, file)
+  }
+
+  @Test("and has, as long as nobody has taken it away")
+  func standing() throws {
+    let (directory, file) = try scene()
+    let code = try FileCoordinator().hold(
+      itemAt: file, isShared: false, until: nil, term: .seconds(60)
+    ) { _, access in try access.loss()?.code }
+    #expect(code == nil, "\(directory.listing)")
+  }
+
+  /// With a term that is over at once, whoever comes next takes the access away.
+  @Test("and is told when another one has taken it away; then nothing is published")
+  func overtaken() throws {
+    let (directory, file) = try scene()
+    var codes: [FileCoordinationError.Code?] = []
+    do {
+      try FileCoordinator().hold(copyOfItemAt: file, until: nil, term: .zero) { copy, access in
+        try Data("first".utf8).write(to: copy)
+        codes.append(try access.loss()?.code)
+        try FileCoordinator().coordinate(writingItemAt: file) {
+          try Data("second".utf8).write(to: $0)
+        }
+        codes.append(try access.loss()?.code)
+      }
+    } catch let error as FileCoordinationError {
+      codes.append(error.code)
+    }
+    #expect(codes == [nil, .overtaken, .overtaken], "\(directory.listing)")
+    #expect(try Data(contentsOf: file) == Data("second".utf8))
+  }
+}

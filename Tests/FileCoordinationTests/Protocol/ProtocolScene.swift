@@ -1,0 +1,85 @@
+import AppGroup
+import FoundationEssentials
+import Synchronization
+import SystemCalls
+import TestSupport
+
+@testable import FileCoordination
+
+/// Accesses of several owners in one process, one step at a time.
+struct ProtocolScene {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  func url(_ name: String) -> URL { URL(filePath: directory.path + "/" + name) }
+
+  func write(_ text: String, _ name: String) throws {
+    try Data(text.utf8).write(to: url(name))
+  }
+
+  func text(_ name: String) throws -> String { try String(contentsOf: url(name), encoding: .utf8) }
+
+  func makeDirectory(_ name: String) throws {
+    try FileManager.default.createDirectory(at: url(name), withIntermediateDirectories: false)
+  }
+
+  func names(_ name: String = "") throws -> [String] {
+    try FileDescriptor.open(directory.path + "/" + name, [.readOnly, .directory]).entries()
+      .map(\.name.text).sorted()
+  }
+
+  func location(_ name: String) throws -> ItemLocation {
+    try ItemLocation.resolve(directory.path + "/" + name, followingLink: false)
+  }
+
+  /// The acquisition of an item by an owner of its own.
+  func acquisition(
+    _ name: String, _ kind: AccessRequest.Kind, until deadline: ContinuousClock.Instant = .now
+  ) throws -> ItemAcquisition {
+    ItemAcquisition(
+      try location(name), AccessRequest(url(name), kind).demand,
+      purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60),
+      patience: Patience(deadline: deadline, cancellation: Cancellation()))
+  }
+
+  func isWaiting(_ acquisition: ItemAcquisition) throws -> Bool {
+    if case .wait = try acquisition.step() { true } else { false }
+  }
+
+  /// Runs something, and something else just before its system call of the given number.
+  ///
+  /// - Returns: whether there was such a call.
+  func run(
+    interruptedAt number: Int, by other: @escaping @Sendable () -> Void, _ body: () throws -> Void
+  ) rethrows -> Bool {
+    let box = Box(other)
+    let plan = Faults.Plan { _, index in
+      if index == number { box.run() }
+      return .proceed
+    }
+    try Faults.$plan.withValue(plan, operation: body)
+    return box.hasRun
+  }
+
+  private final class Box: Sendable {
+    private let isDue = Mutex(true)
+    private let other: @Sendable () -> Void
+
+    init(_ other: @escaping @Sendable () -> Void) {
+      self.other = other
+    }
+
+    var hasRun: Bool { !isDue.withLock { $0 } }
+
+    func run() {
+      let isDue = isDue.withLock { isDue in
+        defer { isDue = false }
+        return isDue
+      }
+      if isDue { other() }
+    }
+  }
+}

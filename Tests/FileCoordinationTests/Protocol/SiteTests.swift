@@ -1,0 +1,140 @@
+import AppGroup
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// What lies in and around a site: remains, strangers' things, names.
+@Suite("Sites and names")
+struct SiteTests {
+  let scene: ProtocolScene
+
+  init() throws {
+    scene = try ProtocolScene()
+  }
+
+  /// Used to keep the site for ever.
+  @Test("What a process left that died while it waited for the lease does not keep the site")
+  func deadWaiter() throws {
+    let access = try scene.acquisition("a", .writing([])).run()
+    try scene.write("", ".coordination-a/lease/waiting-dead")
+    access.end()
+    #expect(try scene.names() == [], "\(scene.directory.listing)")
+  }
+
+  @Test("A site that was moved with its directory is removed where it is")
+  func movedSite() throws {
+    try scene.makeDirectory("d")
+    let site = try ItemSite.openOrMake(try scene.location("d/x"))
+    try FileManager.default.moveItem(at: scene.url("d"), to: scene.url("e"))
+    try site.removeIfUnused()
+    #expect(try scene.names("e") == [], "\(scene.directory.listing)")
+  }
+
+  @Test("A site that lets others in keeps nobody from the directory it is in")
+  func unsafeSite() throws {
+    try scene.makeDirectory("d")
+    try SystemCalls.makeDirectory(scene.directory.path + "/d/.coordination-x", mode: 0o755)
+    try FileCoordinator().coordinate(writingItemAt: scene.url("d"), options: .forDeleting) {
+      try FileManager.default.removeItem(at: $0)
+    }
+    #expect(try scene.names() == [], "\(scene.directory.listing)")
+  }
+
+  /// Used to be followed into the site, where it is on its way out.
+  @Test("An item that is being deleted has not moved")
+  func deletedIsNotMoved() throws {
+    try scene.makeDirectory("d")
+    let moved = try #require(try MovedItem(try scene.location("d")))
+    try scene.makeDirectory(".coordination-d")
+    try FileManager.default.moveItem(
+      at: scene.url("d"), to: scene.url(".coordination-d/trash-1"))
+    #expect(try moved.newPlace(of: try scene.location("d")) == nil)
+    try FileManager.default.moveItem(
+      at: scene.url(".coordination-d/trash-1"), to: scene.url("e"))
+    #expect(try moved.newPlace(of: try scene.location("d")) == scene.location("e"))
+  }
+
+  /// Used to be one item.
+  @Test("Names that only look the same are two items")
+  func spellings() throws {
+    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+    let base = scene.directory.path + "/"
+    let (one, other) = (
+      try ItemLocation.resolve(base + composed, followingLink: false),
+      try ItemLocation.resolve(base + decomposed, followingLink: false)
+    )
+    #expect(one != other)
+    #expect(Set([one, other]).count == 2)
+  }
+
+  @Test("A name may begin with a combining mark")
+  func combiningMark() throws {
+    let name = "\u{301}x"
+    let location = try scene.location(name)
+    #expect(Array(location.name.utf8) == Array(name.utf8))
+    #expect(location.containing.first?.path == location.parent)
+  }
+
+  /// Used to be ordered as text: "a", "a.b", "a/x".
+  @Test("Nothing comes between a directory and what is in it")
+  func order() {
+    let paths = ["/a/x", "/a.b", "/a-b", "/a", "/a/x/y", "/a/x.y", "/b"]
+    let ordered = paths.map { path in
+      let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
+      return ItemLocation(
+        parent: String(path[..<slash]), name: String(path[path.index(after: slash)...]))
+    }.sorted { ItemLocation.precedes($0, $1) }
+    #expect(ordered.map(\.path) == ["/a", "/a/x", "/a/x/y", "/a/x.y", "/a-b", "/a.b", "/b"])
+  }
+
+  @Test("In a directory that is shared, a name may be as long as it can")
+  func longNames() throws {
+    try scene.makeDirectory("shared")
+    try FileDescriptor.open(scene.directory.path + "/shared", [.readOnly, .directory])
+      .setPermissions(0o2770)
+    for length in [200, 230, 241, 242, 255] {
+      let name = "shared/" + String(repeating: "n", count: length)
+      try FileCoordinator().coordinate(writingItemAt: scene.url(name)) {
+        try Data("new".utf8).write(to: $0)
+      }
+      #expect(try scene.text(name) == "new")
+      try FileManager.default.removeItem(at: scene.url(name))
+    }
+    #expect(try scene.names("shared") == [], "\(scene.directory.listing)")
+  }
+
+  /// Used to be passed over, all of them, as soon as one was stopped.
+  @Test("A reader that runs is waited for beside one that is stopped")
+  func readersBesideStopped() throws {
+    try scene.write("old", "a")
+    let path = scene.directory.path + "/a"
+    let stopped = try ChildProcess("flock", ["-s", "-F", path, "sleep", "60"])
+    let location = try scene.location("a")
+    try eventually("it has the item locked") {
+      try lockHolders(of: fileStatus(path)).contains(stopped.processID)
+    }
+    try stopped.send(.stop)
+    try eventually("it is stopped") { ProcessStatus.of(stopped.processID)?.isStopped == true }
+    var reader: ItemAccess? = try scene.acquisition("a", .reading([])).run()
+    #expect(reader != nil)
+    var wait = ReadersWait()
+    let now = ContinuousClock.now
+    guard case .present = try wait.look(at: location, now: now),
+      case .present = try wait.look(at: location, now: now + .seconds(1))
+    else {
+      Issue.record("passed over")
+      return
+    }
+    reader?.end()
+    reader = nil
+    guard case .over(nil) = try wait.look(at: location, now: now + .seconds(2)) else {
+      Issue.record("waits for a stopped reader")
+      return
+    }
+    try stopped.send(.kill)
+    _ = try stopped.wait(until: .now + .seconds(30))
+  }
+}

@@ -1,0 +1,116 @@
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+@Suite("Moving and deleting while others wait")
+struct MovingTests {
+  let scene: RaceScene
+  let mover: Participant
+  let waiter: Participant
+
+  init() throws {
+    scene = try RaceScene()
+    try scene.put("old", "a")
+    mover = try scene.participant()
+    waiter = try scene.participant()
+  }
+
+  // mover                      waiter
+  // inside a
+  //                            asks for a, and waits
+  // renames it to b, leaves
+  //                            has b
+  @Test(
+    "Whoever waits for an item that is moved gets its new place",
+    arguments: ["writing", "reading", "deleting"])
+  func moved(kind: String) throws {
+    #expect(try mover.ask("moving \(scene.path("a"))").hasPrefix("inside "))
+    try waiter.tell("\(kind) \(scene.path("a"))")
+    try scene.waitUntil(waiter, waitsFor: "a")
+    #expect(try mover.ask("rename \(scene.path("b"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    let place = try waiter.answer()
+    #expect(place.hasPrefix("inside ") && place.hasSuffix("/b"), "\(place)")
+    #expect(try waiter.ask("read") == "old")
+    if kind == "writing" { #expect(try waiter.ask("put new") == "done") }
+    if kind == "deleting" { #expect(try waiter.ask("erase") == "done") }
+    #expect(try waiter.ask("leave") == "done")
+    try scene.expectOnly(kind == "deleting" ? [] : ["b"])
+    #expect(try scene.text("b") == ["writing": "new", "reading": "old"][kind])
+  }
+
+  @Test("To replace an item that is moved meanwhile means the place, not the item")
+  func replacing() throws {
+    #expect(try mover.ask("moving \(scene.path("a"))").hasPrefix("inside "))
+    try waiter.tell("replacing \(scene.path("a")) put=new")
+    try scene.waitUntil(waiter, waitsFor: "a")
+    #expect(try mover.ask("rename \(scene.path("b"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    #expect(try waiter.answer() == "done")
+    #expect(try scene.text("a") == "new")
+    #expect(try scene.text("b") == "old")
+    try scene.expectOnly(["a", "b"])
+  }
+
+  // deleter                    waiter
+  // inside a, removes its copy
+  //                            asks for a, and waits
+  // leaves
+  //                            finds no item
+  @Test("Whoever waits for an item that is deleted finds none, and may make it anew")
+  func deleted() throws {
+    #expect(try mover.ask("deleting \(scene.path("a"))").hasPrefix("inside "))
+    #expect(try mover.ask("erase") == "done")
+    try waiter.tell("writing \(scene.path("a"))")
+    try scene.waitUntil(waiter, waitsFor: "a")
+    #expect(try mover.ask("leave") == "done")
+    #expect(try waiter.answer().hasPrefix("inside "))
+    #expect(try waiter.ask("read") == "nothing")
+    #expect(try waiter.ask("leave") == "done")
+    try scene.expectOnly([])
+  }
+
+  // mover                      waiter
+  // inside the directory d
+  //                            asks for d/file, and waits
+  // renames d to e, leaves
+  //                            has e/file
+  @Test(
+    "Whoever waits for something in a directory that is moved gets its new place",
+    arguments: ["writing", "reading"])
+  func movedDirectory(kind: String) throws {
+    try scene.makeFolder("d")
+    try scene.put("old", "d/file")
+    #expect(try mover.ask("moving \(scene.path("d"))").hasPrefix("inside "))
+    try waiter.tell("\(kind) \(scene.path("d/file"))")
+    try scene.waitUntil(waiter, waitsFor: "d")
+    #expect(try mover.ask("rename \(scene.path("e"))") == "done")
+    #expect(try mover.ask("leave") == "done")
+    let place = try waiter.answer()
+    #expect(place.hasPrefix("inside "), "\(place)")
+    #expect(try waiter.ask("read") == "old")
+    if kind == "writing" { #expect(try waiter.ask("put new") == "done") }
+    #expect(try waiter.ask("leave") == "done")
+    #expect(try scene.text("e/file") == (kind == "writing" ? "new" : "old"))
+    try scene.expectOnly(["file"], in: "e")
+    try scene.expectOnly(["a", "e"])
+  }
+
+  @Test("Whoever waits for something in a directory that is deleted is told that it is missing")
+  func deletedDirectory() throws {
+    try scene.makeFolder("d")
+    try scene.put("old", "d/file")
+    #expect(try mover.ask("deleting \(scene.path("d"))").hasPrefix("inside "))
+    #expect(try mover.ask("reading \(scene.path("a")) read=yes") == "old")
+    try waiter.tell("writing \(scene.path("d/file")) put=new")
+    try scene.waitUntil(waiter, waitsFor: "d")
+    #expect(try mover.ask("erase") == "done")
+    #expect(try mover.ask("leave") == "done")
+    let answer = try waiter.answer()
+    #expect(answer.hasPrefix("error directoryMissing "), "\(answer)")
+    try scene.expectOnly(["a"])
+  }
+}

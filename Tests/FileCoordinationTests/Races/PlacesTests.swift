@@ -1,0 +1,220 @@
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// File systems of a test's own.
+enum Mounts {
+  static let arePossible: Bool = {
+    let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
+    if let obstacle { print("skipped: no mounts here: \(obstacle)") }
+    return obstacle == nil
+  }()
+}
+
+/// A process that sees what a namespace has mounted, where the items are.
+struct MountedScene {
+  let mounts: MountNamespace
+  let participant: Participant
+
+  init() throws {
+    mounts = try MountNamespace()
+    try mounts.run("mkdir items own && chmod 700 own && printf old >items/a")
+    // "/proc/PID/root…": the shell in the namespace.
+    let shell = mounts.inside.split(separator: "/")[1]
+    participant = try Participant(
+      program: "nsenter",
+      [
+        "--target", "\(shell)", "--mount", BuiltProgram.path("participant"),
+        mounts.outside + "/own",
+      ])
+  }
+
+  func path(_ name: String) -> String { mounts.outside + "/items/" + name }
+  func names(_ place: String = "items") throws -> String { try mounts.run("ls -A \(place)") }
+  func ask(_ kind: String, _ name: String, _ rest: String) throws -> String {
+    try participant.ask("\(kind) \(path(name)) \(rest)")
+  }
+}
+
+@Suite("Items in unusual places", .enabled(if: Mounts.arePossible))
+struct PlacesTests {
+  let scene: MountedScene
+  var mounts: MountNamespace { scene.mounts }
+
+  init() throws { scene = try MountedScene() }
+
+  @Test("on two file systems are changed in one access")
+  func twoFileSystems() throws {
+    try mounts.run("mkdir items/t && mount -t tmpfs tmpfs items/t && printf old >items/t/b")
+    let both = "writing \(scene.path("a")) writing \(scene.path("t/b"))"
+    #expect(try scene.participant.ask(both).hasPrefix("inside "))
+    #expect(try scene.participant.ask("put new") == "done")
+    #expect(try mounts.run("cat items/t/b") == "old")
+    #expect(try scene.participant.ask("leave") == "done")
+    #expect(try mounts.run("cat items/a items/t/b") == "oldnew")
+    #expect(try scene.names() == "a t" && scene.names("items/t") == "b")
+  }
+
+  @Test(
+    "that another file system is mounted on are refused, and named; what is in them is not",
+    arguments: ["deleting", "replacing", "writing"])
+  func mountPoint(kind: String) throws {
+    try mounts.run("mkdir items/t && mount -t tmpfs tmpfs items/t && printf old >items/t/b")
+    let answer = try scene.ask(kind, "t", kind == "deleting" ? "erase=yes" : "tree=x")
+    #expect(answer.hasPrefix("error notAnItem "), "\(answer)")
+    #expect(answer.contains(scene.path("t")) && answer.contains("mounted"), "\(answer)")
+    #expect(try scene.ask("writing", "t/b", "put=new") == "done")
+    #expect(try mounts.run("cat items/t/b") == "new")
+    #expect(try scene.names() == "a t" && scene.names("items/t") == "b")
+  }
+
+  @Test("with something mounted below them are refused, and it is named")
+  func mountBelow() throws {
+    try mounts.run("mkdir -p items/d/t && mount -t tmpfs tmpfs items/d/t")
+    for kind in ["deleting", "writing"] {
+      let answer = try scene.ask(kind, "d", "tree=x")
+      #expect(answer.hasPrefix("error notAnItem ") && answer.contains("d/t: "), "\(answer)")
+    }
+    #expect(try scene.names() == "a d" && scene.names("items/d") == "t")
+  }
+
+  @Test("on a read-only file system can be read, by copies too, but not changed")
+  func readOnly() throws {
+    try mounts.run("mount --bind items items && mount -o remount,bind,ro items")
+    #expect(try scene.ask("reading", "a", "read=yes") == "old")
+    #expect(try scene.ask("uploading", "a", "read=yes") == "old")
+    for kind in ["deleting", "replacing", "moving", "writing"] {
+      let answer = try scene.ask(kind, "a", "put=new")
+      #expect(answer.hasPrefix("error permissionDenied "), "\(answer)")
+      #expect(answer.contains(scene.path("a")) && answer.contains("; "), "\(answer)")
+    }
+    #expect(try scene.names() == "a")
+  }
+
+  // The path that the kernel tells of a directory means another one here, or none.
+  @Test("that are reached through the door of another mount namespace are what is changed")
+  func otherNamespace() throws {
+    try mounts.run("mount -t tmpfs -o mode=700 tmpfs items && printf old >items/a")
+    let url = URL(filePath: mounts.inside + "/items/a")
+    try FileCoordinator().coordinate(writingItemAt: url) {
+      #expect(try ItemText.read($0.path) == "old")
+      try ItemText.write("new", to: $0.path)
+    }
+    #expect(try mounts.run("cat items/a") == "new" && scene.names() == "a")
+    #expect(try ItemText.read(mounts.outside + "/items/a") == "old")
+    #expect(try RaceScene.names(mounts.outside + "/items") == ["a"])
+  }
+
+  @Test(
+    "with hidden directories that a stranger planted beside them are refused, and they are named")
+  func planted() throws {
+    try mounts.run("chmod 1777 items")
+    for mode in ["777", "705"] {
+      try mounts.run("mkdir items/.coordination-a && chmod \(mode) items/.coordination-a")
+      let answer = try scene.ask("writing", "a", "put=new")
+      #expect(answer.hasPrefix("error unsafe "), "\(answer)")
+      #expect(answer.contains("rm -r '\(scene.path(".coordination-a"))'"), "\(answer)")
+      try mounts.run("rmdir items/.coordination-a")
+    }
+    try mounts.run("printf x >target; ln -s ../target items/.coordination-a")
+    let answer = try scene.ask("writing", "a", "put=new")
+    #expect(answer.hasPrefix("error "), "\(answer)")
+    #expect(try mounts.run("cat target items/a") == "xold")
+    try mounts.run("rm items/.coordination-a")
+    #expect(try scene.names() == "a")
+  }
+}
+
+/// The superuser may do everything: these are tests for others.
+@Suite("Items of other users")
+struct OtherUsersTests {
+  /// A participant without the superuser's rights.
+  private func stranger(_ scene: RaceScene) throws -> Participant {
+    try Participant(
+      program: "setpriv",
+      [
+        "--reuid=65534", "--regid=65534", "--clear-groups", BuiltProgram.path("participant"),
+        scene.directory.path + "/own",
+      ])
+  }
+
+  static let isPossible: Bool = {
+    guard Program.effectiveUser == 0 else {
+      print("skipped: only the superuser can become others")
+      return false
+    }
+    return true
+  }()
+
+  private func shell(_ scene: RaceScene, _ script: String) throws {
+    let process = try ChildProcess("sh", ["-ec", "cd '\(scene.directory.path)'; \(script)"])
+    #expect(try process.wait(until: .now + .seconds(30)) == .exited(0), "\(script)")
+  }
+
+  @Test(
+    "in a directory that one may not write to can be read, but not changed, and nothing is left",
+    .enabled(if: isPossible))
+  func readOnlyDirectory() throws {
+    let scene = try RaceScene()
+    try scene.put("old", "a")
+    try shell(
+      scene, "mkdir -m 700 own; chown 65534:65534 own; chmod 755 . items; chmod 644 items/a")
+    let stranger = try stranger(scene)
+    #expect(try stranger.ask("reading \(scene.path("a")) read=yes") == "old")
+    #expect(try stranger.ask("uploading \(scene.path("a")) read=yes") == "old")
+    for kind in ["writing", "deleting", "replacing", "moving"] {
+      let answer = try stranger.ask("\(kind) \(scene.path("a")) put=new")
+      #expect(answer.hasPrefix("error permissionDenied "), "\(answer)")
+      #expect(answer.contains(scene.path("a")), "\(answer)")
+    }
+    try scene.expectOnly(["a"])
+  }
+
+  @Test(
+    "are kept from whoever may not look at them: a planted site of theirs is refused",
+    .enabled(if: isPossible))
+  func plantedByStranger() throws {
+    let scene = try RaceScene()
+    try scene.put("old", "a")
+    try shell(
+      scene,
+      "chmod 1777 items; mkdir -m 700 items/.coordination-a; chown 65533 items/.coordination-a; "
+        + "mkdir -m 700 own; chown 65534 own items/a; chmod 755 .")
+    let answer = try stranger(scene).ask("writing \(scene.path("a")) put=new")
+    #expect(answer.hasPrefix("error "), "\(answer)")
+    #expect(
+      answer.hasPrefix("error unsafe ") || answer.hasPrefix("error permissionDenied "), "\(answer)")
+    #expect(try scene.text("a") == "old")
+  }
+
+  // the owner                  the superuser
+  // inside
+  //                            waits, naming the owner
+  // leaves
+  //                            changes it; the owner still can
+  @Test(
+    "are waited for and changed by the superuser, who leaves nothing that is in their way",
+    .enabled(if: isPossible))
+  func superuser() throws {
+    let scene = try RaceScene()
+    try scene.put("old", "a")
+    try shell(
+      scene, "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
+    let owner = try stranger(scene)
+    #expect(try owner.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    let error = try #require(throws: FileCoordinationError.self) {
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a"), until: .now) { _ in }
+    }
+    #expect(error.code == .timedOut)
+    #expect(try owner.ask("leave") == "done")
+    try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+      try ItemText.write("superuser", to: $0.path)
+    }
+    #expect(try owner.ask("writing \(scene.path("a")) put=owner") == "done")
+    #expect(try scene.text("a") == "owner")
+    try scene.expectOnly(["a"])
+  }
+}
