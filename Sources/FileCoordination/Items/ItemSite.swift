@@ -95,8 +95,13 @@ final class ItemSite: Sendable {
       }
       let parent = try directory(of: location)
       // By name: what is made for a group is opened beneath the directory.
-      try access(in: parent.status()).makeDirectoryIfMissing(
-        name(of: location.name), at: parent.rawValue, staging: prefix)
+      do throws(Errno) {
+        try access(in: parent.status()).makeDirectoryIfMissing(
+          name(of: location.name), at: parent.rawValue, staging: prefix)
+      } catch {
+        // The directory has just been replaced by another; or removed, as the next round tells.
+        guard error == .noSuchFile else { throw error }
+      }
     }
     throw Errno.staleHandle
   }
