@@ -64,7 +64,9 @@ let package = Package(
     // Measures every promise of speed beside a floor taken in the same run.
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls",
+      ],
       swiftSettings: settings),
 
     // The tests, one target for each layer.

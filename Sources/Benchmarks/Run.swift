@@ -58,5 +58,6 @@ struct RowGroup: Sendable {
     RowGroup(name: "durable", measure: PublishRows.measureDurable),
     RowGroup(name: "notify", measure: NotifyRow.measure),
     RowGroup(name: "presence", measure: PresenceRows.measure),
+    RowGroup(name: "coordination", measure: CoordinationRows.measure),
   ]
 }

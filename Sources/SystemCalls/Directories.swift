@@ -137,6 +137,11 @@ extension FileDescriptor {
   /// All entries of an open directory, from its beginning.
   package func entries() throws(Errno) -> [Entry] {
     try rewind()
+    return try remainingEntries()
+  }
+
+  /// All entries of an open directory that were not handed out yet; after opening it, all.
+  package func remainingEntries() throws(Errno) -> [Entry] {
     var all: [Entry] = []
     while try nextEntries({ all.append($0) }) {}
     return all

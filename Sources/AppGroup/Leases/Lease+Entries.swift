@@ -29,7 +29,7 @@ extension Lease {
     let held = held.descriptor.rawValue
     do throws(Errno) {
       try rename(
-        directory == nil ? LeaseSite.fromHeld + name : name, at: directory ?? held, to: entry,
+        directory == nil ? site.layout.fromHeld + name : name, at: directory ?? held, to: entry,
         at: held)
     } catch {
       guard error == .noSuchFile else { throw error }
@@ -55,7 +55,7 @@ extension Lease {
   package func moveOut(_ entry: String, toFree name: String) throws {
     try failingAsLost { () throws(Errno) in
       let held = held.descriptor.rawValue
-      try rename(entry, at: held, to: LeaseSite.fromHeld + name, at: held)
+      try rename(entry, at: held, to: site.layout.fromHeld + name, at: held)
     }
   }
 
@@ -64,45 +64,22 @@ extension Lease {
     try discardOld(entry)
   }
 
-  /// Ends the lease and removes it together with the directory `lease` of its site, unless somebody
-  /// waits there or was overtaken there.
+  /// Ends the lease of a site that is passing, and removes it: whoever wants to hold it next makes
+  /// it again, and whoever waits for it finds that it was taken away.
   ///
-  /// - Returns: whether the directory is gone. A site without it has no holder, and whoever wants to
-  ///   be one makes it again.
-  package func dismantle() throws(Errno) -> Bool {
-    let held = held.descriptor.rawValue
+  /// - Parameter hasNote: whether there is a note of who took the lease away.
+  /// - Returns: false when the lease was taken away, or there is something in it.
+  package func dismantle(hasNote: Bool) throws(Errno) -> Bool {
+    precondition(site.layout.isPassing, "the lease of a value stays")
     let directory = try site.directory()
-    if try !site.isOfNobody() {
-      // What a process that died while it waited has left.
-      try site.clearRemains()
-      guard try site.isOfNobody() else { return false }
-    }
-    isDeclared.store(false, ordering: .relaxed)
-    do throws(Errno) {
-      try removeFile(stagingPlace.name, at: stagingPlace.directory)
-      try removeFile(LeaseSite.cleanMark, at: held)
-    } catch {
-      // Taken away: then whoever did so has the lease now.
-      guard error == .noSuchFile else { throw error }
-      return false
-    }
     do throws(Errno) {
       // If this is a successor's by now, and still empty, it finds that it was taken away.
-      try removeDirectory(LeaseSite.held, at: directory)
-      try removeNote(at: directory)
-      try removeDirectory(LeaseSite.lease, at: directory)
+      try removeDirectory(site.layout.held, at: directory)
+      if hasNote { try removeFile(site.layout.taken, at: directory) }
       return true
     } catch {
       guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
       return false
-    }
-  }
-
-  private func removeNote(at directory: Int32) throws(Errno) {
-    do throws(Errno) {
-      try removeFile(LeaseSite.taken, at: directory)
-    } catch {
-      guard error == .noSuchFile else { throw error }
     }
   }
 
@@ -117,12 +94,19 @@ extension Lease {
 }
 
 extension LeaseSite {
-  fileprivate func isOfNobody() throws(Errno) -> Bool {
-    try openLeaseDirectory().entries().allSatisfy(Self.isOfNobody)
+  /// Whether an entry of a passing site says nothing of anybody who is or was here.
+  package func isOfNobody(_ name: FileName) -> Bool {
+    name.text == layout.held || isNote(name)
   }
 
-  /// Whether an entry of `lease/` says nothing of anybody who is or was here.
-  fileprivate static func isOfNobody(_ entry: FileDescriptor.Entry) -> Bool {
-    [held, taken].contains(lease + "/" + entry.name.text)
+  /// Whether an entry of a passing site belongs to the lease.
+  package func isPart(_ name: FileName) -> Bool {
+    isOfNobody(name)
+      || [Self.brokenPrefix, Self.preparedPrefix, Self.waitingPrefix].contains {
+        name.hasPrefix($0)
+      }
   }
+
+  /// Whether an entry of a passing site says who took the lease away.
+  package func isNote(_ name: FileName) -> Bool { name.text == layout.taken }
 }

@@ -1,5 +1,5 @@
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// The right to change one value, until it is ended or taken away.
 ///
@@ -12,31 +12,45 @@ package final class Lease: Sendable {
   let site: LeaseSite
   package let held: HeldDirectory
   package let declaration: LeaseDeclaration
-  /// The entry that declares us, and in an exclusive lease takes what will be published.
+  /// The file that declares us, and in an exclusive lease takes what will be published; none in a
+  /// site that is passing.
   private let staged: Mutex<SharedDescriptor?>
+  /// What is in a passing site, as it was after locking: what only a holder of the lease makes or
+  /// takes away is there still.
+  package let surroundings: [FileName]
   /// Where that entry is: in the holder's own directory, through its descriptor (rule 2).
   let stagingPlace: (directory: Int32, name: String)
-  /// How many entries besides the declaration this holder has had in the lease.
+  /// How many entries this holder has had in the lease, besides a file that declares it.
   private let others = Atomic(0)
-  /// Whether the entry that declares us is still there as far as we know.
-  let isDeclared = Atomic(true)
+  /// Whether the file that declares us is still there as far as we know.
+  let isDeclared: Atomic<Bool>
 
   /// Declares this process the holder of a lease that it has just locked. Fails with
   /// `.noSuchFile` when the lease has already been taken away.
   init(
-    site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration
+    site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration,
+    surroundings: [FileDescriptor.Entry]
   ) throws(Errno) {
     self.site = site
     self.held = held
     declaration = LeaseDeclaration(mode: mode, term: term)
     stagingPlace =
       if site.fault == .stagingByPath {
-        (try site.directory(), LeaseSite.held + "/" + declaration.name)
+        (try site.directory(), site.layout.held + "/" + declaration.name)
       } else {
         (held.descriptor.rawValue, declaration.name)
       }
+    guard !site.layout.isPassing else {
+      precondition(mode == .exclusive, "sharers of a lease are told apart by their declarations")
+      self.surroundings = surroundings.map(\.name)
+      staged = Mutex(nil)
+      isDeclared = Atomic(false)
+      return
+    }
+    self.surroundings = []
     let file = try site.home.createFile(stagingPlace.name, at: stagingPlace.directory)
     staged = Mutex(SharedDescriptor(file))
+    isDeclared = Atomic(true)
   }
 
   deinit {
@@ -114,7 +128,7 @@ package final class Lease: Sendable {
   func remove(_ name: String, durability: Durability) throws -> Bool {
     let held = held.descriptor.rawValue
     do throws(Errno) {
-      try rename(LeaseSite.fromHeld + name, at: held, to: declaration.name, at: held)
+      try rename(site.layout.fromHeld + name, at: held, to: declaration.name, at: held)
     } catch {
       if error == .notDirectory || error == .isDirectory {
         // Somebody planted a directory: not ours to delete.
@@ -140,7 +154,7 @@ package final class Lease: Sendable {
   func synchronize(_ name: String) throws(Errno) {
     do throws(Errno) {
       let file = try FileDescriptor.open(
-        LeaseSite.fromHeld + name, at: held.descriptor.rawValue,
+        site.layout.fromHeld + name, at: held.descriptor.rawValue,
         [.readOnly, .noFollow, .nonBlocking])
       try file.synchronize()
     } catch {
@@ -150,9 +164,11 @@ package final class Lease: Sendable {
     try synchronizeDirectories()
   }
 
-  /// A name in the lease for something of this holder's.
+  /// A name in the lease for something of this holder's; each of them declares it.
   func nextEntry() -> String {
-    stagingPlace.name + String(others.wrappingAdd(1, ordering: .relaxed).oldValue)
+    let number = others.wrappingAdd(1, ordering: .relaxed).oldValue
+    return site.layout.isPassing && number == 0
+      ? stagingPlace.name : stagingPlace.name + String(number)
   }
 
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with
@@ -168,7 +184,7 @@ package final class Lease: Sendable {
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         try rename(
-          staged, at: source, to: LeaseSite.fromHeld + name, at: held.descriptor.rawValue, mode)
+          staged, at: source, to: site.layout.fromHeld + name, at: held.descriptor.rawValue, mode)
         if mode == .exchange { try discardOld(staged) }
         return
       } catch {
@@ -219,7 +235,7 @@ package final class Lease: Sendable {
   /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
   private func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
-      LeaseSite.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
+      site.layout.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
     try directory.synchronize()
     guard try !held.isRemoved() else { return }
     try held.descriptor.synchronize()

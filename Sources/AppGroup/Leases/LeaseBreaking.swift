@@ -13,7 +13,7 @@ extension LeaseSite {
     let broken = Self.brokenPrefix + Nonce.next()
     do throws(Errno) {
       try rename(
-        Self.held, at: try directory(), to: Self.lease + "/" + broken, at: try directory())
+        layout.held, at: try directory(), to: layout.prefix + broken, at: try directory())
     } catch {
       // Another breaker was quicker.
       guard error == .noSuchFile else { throw error }
@@ -26,22 +26,28 @@ extension LeaseSite {
   /// Removes every lease that was taken away and not yet removed, whoever took it, and content on
   /// its way whose writer has died.
   ///
+  /// - Returns: what else there is in the lease's directory.
   /// - Throws: `.deviceBusy` where a network file system keeps what a late holder has open.
-  func clearRemains() throws(Errno) {
+  @discardableResult
+  func clearRemains() throws(Errno) -> [FileDescriptor.Entry] {
     let lease = try openLeaseDirectory()
-    for entry in try lease.entries() {
+    var others: [FileDescriptor.Entry] = []
+    for entry in try lease.remainingEntries() {
       if entry.name.hasPrefix(Self.brokenPrefix) {
         try clear(entry.name.text)
       } else if entry.name.hasPrefix(Self.preparedPrefix)
         || entry.name.hasPrefix(Self.waitingPrefix)
       {
-        try removeIfAbandoned(entry, at: lease.rawValue)
+        if try !removesIfAbandoned(entry, at: lease.rawValue) { others.append(entry) }
+      } else {
+        others.append(entry)
       }
     }
+    return others
   }
 
   private func clear(_ broken: String) throws(Errno) {
-    let path = Self.lease + "/" + broken
+    let path = layout.prefix + broken
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         let victim = try FileDescriptor.openBeneath(
@@ -97,22 +103,24 @@ extension LeaseSite {
   }
 
   // Nobody has the file locked: its writer has died, or will find it gone and write it again.
-  private func removeIfAbandoned(
+  private func removesIfAbandoned(
     _ entry: FileDescriptor.Entry, at lease: Int32
-  ) throws(Errno) {
+  ) throws(Errno) -> Bool {
     do throws(Errno) {
       let file = try FileDescriptor.open(
         entry.name.text, at: lease, [.readOnly, .noFollow, .nonBlocking])
-      if try file.tryLock(.exclusive) { try remove(entry, at: lease) }
+      guard try file.tryLock(.exclusive) else { return false }
+      try remove(entry, at: lease)
     } catch {
       switch error {
       // Its writer was quicker, and renamed it into the lease.
-      case .noSuchFile: return
+      case .noSuchFile: return true
       // A link or a socket: no process of ours made it, and nobody can have it locked.
       case .tooManyLinks, .noSuchDevice: try remove(entry, at: lease)
       default: throw error
       }
     }
+    return true
   }
 }
 
@@ -134,11 +142,11 @@ extension LeaseSite {
     } catch {
       preconditionFailure("numbers and an ASCII name are a property list: \(error)")
     }
-    let staged = Self.lease + "/" + Self.preparedPrefix + Nonce.next()
+    let staged = layout.prefix + Self.preparedPrefix + Nonce.next()
     do throws(Errno) {
       let file = try home.createFile(staged, at: try directory())
       try file.writeAll(bytes)
-      try rename(staged, at: try directory(), to: Self.taken, at: try directory())
+      try rename(staged, at: try directory(), to: layout.taken, at: try directory())
     } catch {
       // On a full disk the lease must still be taken away; the note is a courtesy.
       guard error == .noSpace || error == .diskQuotaExceeded || error == .noSuchFile else {
@@ -155,7 +163,7 @@ extension LeaseSite {
     let bytes: [UInt8]
     do throws(Errno) {
       let file = try FileDescriptor.openBeneath(
-        Self.taken, at: try directory(), [.readOnly, .nonBlocking])
+        layout.taken, at: try directory(), [.readOnly, .nonBlocking])
       bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
     } catch {
       guard error == .noSuchFile else { throw error }

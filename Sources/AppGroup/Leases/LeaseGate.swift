@@ -50,8 +50,8 @@ struct LeaseGate {
   mutating func announce() throws(Errno) {
     if let announced, try announced.descriptor.status().links > 0 { return }
     let nonce = Nonce.next()
-    let staged = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + nonce
-    let name = LeaseSite.lease + "/" + LeaseSite.waitingPrefix + nonce
+    let staged = site.layout.prefix + LeaseSite.preparedPrefix + nonce
+    let name = site.layout.prefix + LeaseSite.waitingPrefix + nonce
     let file = try site.home.createFile(staged, at: try site.directory())
     // Free: nobody but a sweeper opens it, and that one removes it, so that the rename fails and
     // the next look announces us.
@@ -103,7 +103,7 @@ struct LeaseGate {
       return nil
     }
     for entry in try lease.entries() where entry.name.hasPrefix(LeaseSite.waitingPrefix) {
-      let name = LeaseSite.lease + "/" + entry.name.text
+      let name = site.layout.prefix + entry.name.text
       do throws(Errno) {
         let gate = try Gate(
           name,

@@ -142,8 +142,9 @@ package final class LeaseRequest {
     }
     // While waiting we may have read it to its end.
     if !isFresh { try held.descriptor.rewind() }
-    try beginHolding(held)
-    let lease = try Lease(site: site, held: held, mode: mode, term: term)
+    let surroundings = try beginHolding(held)
+    let lease = try Lease(
+      site: site, held: held, mode: mode, term: term, surroundings: surroundings)
     // Closing our own waiting descriptor later must not end the lease: the lease owns it now.
     self.held = nil
     watch = nil
@@ -152,7 +153,7 @@ package final class LeaseRequest {
   }
 
   // Rule 5: nobody acts as holder of a new generation before every older one is removed.
-  private func beginHolding(_ held: HeldDirectory) throws(Errno) {
+  private func beginHolding(_ held: HeldDirectory) throws(Errno) -> [FileDescriptor.Entry] {
     var isClean = false
     var leftovers: [FileDescriptor.Entry] = []
     // One call shows all there is in a healthy lease; a second look is worth it only for litter.
@@ -167,14 +168,16 @@ package final class LeaseRequest {
       try site.removeLeftovers(
         held.descriptor.entries().filter { !$0.name.hasPrefix(LeaseSite.cleanMark) }, in: held)
     }
-    guard !isClean, site.fault != .actingBeforeRemoval else { return }
-    try site.clearRemains()
+    guard !isClean, site.fault != .actingBeforeRemoval else { return [] }
+    let surroundings = try site.clearRemains()
+    guard !site.layout.isPassing else { return surroundings }
     do throws(Errno) {
       _ = try site.home.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
     } catch {
       // Another shared holder came to the same end.
       guard error == .alreadyExists else { throw error }
     }
+    return surroundings
   }
 
   // Watch first, then try again: a lock that is freed in between is not missed.

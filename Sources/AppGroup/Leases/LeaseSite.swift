@@ -15,6 +15,7 @@ package import SystemCalls
 /// ```
 package final class LeaseSite: Sendable {
   let home: any LeaseHome
+  let layout: LeaseLayout
   private let opened: Mutex<Opened>
   /// For sentences only, so it is put together only for one.
   package var path: String { describe() }
@@ -24,7 +25,7 @@ package final class LeaseSite: Sendable {
   package static let lease = "lease"
   static let held = "lease/held"
   static let taken = "lease/taken.plist"
-  static let brokenPrefix = "broken-"
+  package static let brokenPrefix = "broken-"
   static let preparedPrefix = "prepared-"
   static let waitingPrefix = "waiting-"
   static let cleanMark = "clean"
@@ -33,11 +34,11 @@ package final class LeaseSite: Sendable {
     /// Not held on to: its descriptor is the lock, and ends with the request or the lease.
     weak var held: HeldDirectory?
     var directory: SharedDescriptor?
+    /// Whether this process has just made the site, and nobody has the lease yet, most likely.
+    var isNew = false
   }
 
-  /// Where a value's directory is as seen from its lease: ".." is the kernel's own idea of a parent,
-  /// so no link can lead elsewhere.
-  package static let fromHeld = "../../"
+  static let fromHeld = "../../"
 
   /// A site that is known by its lease, which is all that an uncontended change needs. As long as
   /// `directory()` has not been called, somebody else has to keep the lease open.
@@ -46,6 +47,7 @@ package final class LeaseSite: Sendable {
     path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     opened = Mutex(Opened(held: held))
+    layout = .lasting
     self.home = home
     describe = path
     self.fault = fault
@@ -56,18 +58,22 @@ package final class LeaseSite: Sendable {
     path: @autoclosure @escaping @Sendable () -> String, fault: LeaseFault? = nil
   ) {
     opened = Mutex(Opened(directory: SharedDescriptor(directory)))
+    layout = .lasting
     self.home = home
     describe = path
     self.fault = fault
   }
 
-  /// - Parameter directory: may have other users.
+  /// - Parameters:
+  ///   - directory: may have other users.
+  ///   - isNew: whether it was made a moment ago; only decides what is tried first.
   package init(
-    directory: SharedDescriptor, home: any LeaseHome,
+    directory: SharedDescriptor, home: any LeaseHome, layout: LeaseLayout, isNew: Bool,
     path: @autoclosure @escaping @Sendable () -> String
   ) {
-    opened = Mutex(Opened(directory: directory))
+    opened = Mutex(Opened(directory: directory, isNew: isNew))
     self.home = home
+    self.layout = layout
     describe = path
     fault = nil
   }
@@ -80,7 +86,7 @@ package final class LeaseSite: Sendable {
     guard let held else { throw .staleHandle }
     let found = SharedDescriptor(
       try FileDescriptor.open(
-        Self.fromHeld, at: held.descriptor.rawValue, [.pathOnly, .directory]))
+        layout.fromHeld, at: held.descriptor.rawValue, [.pathOnly, .directory]))
     // Whoever was first, so that a descriptor that has been handed out stays open.
     return opened.withLock { opened in
       let first = opened.directory ?? found
@@ -91,18 +97,24 @@ package final class LeaseSite: Sendable {
 
   /// Opens `lease/held`, and makes it where it is missing.
   func openHeld() throws(Errno) -> HeldDirectory {
+    var isMissing = opened.withLock { opened in
+      defer { opened.isNew = false }
+      return opened.isNew
+    }
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
+        guard !isMissing else { throw .noSuchFile }
         let descriptor = try FileDescriptor.openBeneath(
-          Self.held, at: try directory(), [.readOnly, .directory])
+          layout.held, at: try directory(), [.readOnly, .directory])
         return HeldDirectory(descriptor)
       } catch {
         guard error == .noSuchFile else { throw error }
+        isMissing = false
       }
       do throws(Errno) {
         // Staged as a lease that was taken away: swept like one if this is its end.
         try home.makeDirectoryIfMissing(
-          Self.held, at: try directory(), staging: Self.lease + "/" + Self.brokenPrefix)
+          layout.held, at: try directory(), staging: layout.prefix + Self.brokenPrefix)
       } catch {
         guard error == .noSuchFile else { throw error }
         try makeLeaseDirectory()
@@ -113,6 +125,7 @@ package final class LeaseSite: Sendable {
   }
 
   private func makeLeaseDirectory() throws(Errno) {
+    guard !layout.isPassing else { throw .staleHandle }
     do throws(Errno) {
       try home.makeDirectoryIfMissing(Self.lease, at: try directory(), staging: nil)
     } catch {
@@ -128,7 +141,7 @@ package final class LeaseSite: Sendable {
   /// a directory that is about to be removed publishes before its successor may act.
   func names(_ held: HeldDirectory) throws(Errno) -> Bool {
     do throws(Errno) {
-      return try fileStatus(Self.held, at: try directory()).isSameFile(as: held.status())
+      return try fileStatus(layout.held, at: try directory()).isSameFile(as: held.status())
     } catch {
       guard error == .noSuchFile else { throw error }
       return false
@@ -136,7 +149,7 @@ package final class LeaseSite: Sendable {
   }
 
   func openLeaseDirectory() throws(Errno) -> FileDescriptor {
-    try FileDescriptor.openBeneath(Self.lease, at: try directory(), [.readOnly, .directory])
+    try FileDescriptor.openBeneath(layout.lease, at: try directory(), [.readOnly, .directory])
   }
 }
 

@@ -15,6 +15,8 @@ enum WorkerMode {
     /// Is present until it is killed; ours and raw.
     case present
     case rawPresent = "present-raw"
+    /// Presents files.
+    case presentFiles = "present-files"
   }
 
   static func run(_ arguments: [String]) throws {
@@ -31,6 +33,7 @@ enum WorkerMode {
     case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
     case .present: try PresenceRows.present(directory)
     case .rawPresent: try PresenceRows.presentRaw(directory)
+    case .presentFiles: try CoordinationRows.present(directory)
     }
   }
 

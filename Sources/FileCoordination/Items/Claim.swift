@@ -3,7 +3,7 @@ import Synchronization
 import SystemCalls
 
 /// This process's access to an item, until it is left or taken away: a directory in the item's site,
-/// which this process keeps locked.
+/// which this process keeps locked, and in which the private copy is.
 ///
 /// It is made, taken away and consulted before publishing only under the site's lease, so of two
 /// processes that exclude each other one has it. Whoever was suspended with a claim finds it gone
@@ -13,9 +13,6 @@ final class Claim: Sendable {
   private let directory: FileDescriptor
   private let state: Mutex<ClaimName>
   private let isEnded = Atomic(false)
-
-  /// Where the private copy is, below the claim.
-  static let copies = "item"
 
   var name: ClaimName { state.withLock { $0 } }
   var descriptor: Int32 { directory.rawValue }
@@ -36,9 +33,6 @@ final class Claim: Sendable {
       let directory = try FileDescriptor.open(entry, at: held, [.readOnly, .directory, .noFollow])
       // Free: it is locked before anybody can know it, and never seen unlocked.
       _ = try directory.tryLock(.exclusive)
-      if name.kind == .copying {
-        try site.access.makeDirectoryIfMissing(copies, at: directory.rawValue)
-      }
       try lease.moveOut(entry, toFree: name.text)
       return Claim(site, directory, name)
     } catch let error as Errno where error == .noSuchFile {
@@ -48,14 +42,12 @@ final class Claim: Sendable {
 
   /// Where the private copy is for programs.
   var copyPath: String {
-    ItemSite.path(of: site.location) + "/" + name.text + "/" + Self.copies + "/"
-      + site.location.name
+    ItemSite.path(of: site.location) + "/" + name.text + "/" + site.location.name
   }
 
-  /// Opens the directory of the private copy.
-  func openCopies() throws(Errno) -> FileDescriptor {
-    try FileDescriptor.open(
-      Self.copies, at: descriptor, [.readOnly, .directory, .noFollow])
+  /// Whether what is made in the claim inherits access control lists.
+  func hasDefaultAccessList() throws(Errno) -> Bool {
+    try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
   }
 
   /// Says that this process now does something else.
@@ -126,7 +118,6 @@ final class Claim: Sendable {
   /// - Returns: false when there is something in it.
   func removeIfEmpty() throws(Errno) -> Bool {
     do throws(Errno) {
-      try removeDirectory(Self.copies, at: descriptor)
       try removeDirectory(name.text, at: site.descriptor)
       isEnded.store(true, ordering: .relaxed)
       return true

@@ -21,6 +21,8 @@ final class ItemAcquisition: SteppedWork {
   private let patience: Patience
 
   private var location: ItemLocation
+  /// Whether the site was looked for already: then somebody may be there.
+  private var hasLookedForSite = false
   private let ownLatch = WakeLatch()
   private var request: (lease: LeaseRequest, site: ItemSite)?
   private var others = Others()
@@ -190,7 +192,8 @@ final class ItemAcquisition: SteppedWork {
   }
 
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
-    let site = try ItemSite.openOrMake(location)
+    let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
+    hasLookedForSite = true
     visited = site
     let request = LeaseRequest(
       site: site.lease, mode: .exclusive, term: LeaseTerm.standard, deadline: patience.deadline)
@@ -201,7 +204,9 @@ final class ItemAcquisition: SteppedWork {
     try withExtendedLifetime(lease) {
       guard let kind = demand.claimKind else { preconditionFailure("readers make no claim") }
       do {
-        let finding = try others.look(at: site, purpose: purpose) { kind.excludes($0.kind) }
+        let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
+          kind.excludes($0.kind)
+        }
         switch finding {
         case .present(let name): return try waitInLine(for: name)
         case .removable(let name, let isAlive):

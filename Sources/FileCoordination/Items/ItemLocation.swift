@@ -84,7 +84,8 @@ struct ItemLocation: Hashable, Sendable {
     let names = path.utf8.split(separator: UInt8(ascii: "/"))
     return zip(names, names.dropFirst()).contains { site, place in
       site.starts(with: ItemSite.prefix.utf8)
-        && (place.elementsEqual(LeaseSite.lease.utf8)
+        && (place.elementsEqual(LeaseLayout.passing.held.utf8)
+          || place.starts(with: LeaseSite.brokenPrefix.utf8)
           || place.starts(with: ItemSite.trashPrefix.utf8))
     }
   }

@@ -29,12 +29,15 @@ final class ItemLock: Sendable {
 
   /// Opens what is at a location to be locked.
   ///
+  /// - Parameter found: what is there, if its caller has just looked.
   /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
-  static func open(_ location: ItemLocation) throws(Errno) -> ItemLock? {
+  static func open(
+    _ location: ItemLocation, found: FileStatus? = nil
+  ) throws(Errno) -> ItemLock? {
     do throws(Errno) {
-      guard let found = try location.status(), [.regular, .directory].contains(found.kind) else {
-        return nil
-      }
+      var found = found
+      if found == nil { found = try location.status() }
+      guard let found, [.regular, .directory].contains(found.kind) else { return nil }
       let file = try FileDescriptor.open(location.path, [.readOnly, .noFollow, .nonBlocking])
       let status = try file.status()
       return ItemLock(file, status)
@@ -90,10 +93,10 @@ struct ReadersWait {
   private var observed = Observed()
 
   mutating func look(
-    at location: ItemLocation, now: ContinuousClock.Instant = .now
+    at location: ItemLocation, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
   ) throws(Errno) -> Finding {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
-    if lock == nil { lock = try ItemLock.open(location) }
+    if lock == nil { lock = try ItemLock.open(location, found: found) }
     guard let lock else { return .over(nil) }
     if try lock.tryLock(.exclusive) { return .over(lock) }
     if try observed.readersAreOverdue(lock.status, now: now) { return .over(nil) }

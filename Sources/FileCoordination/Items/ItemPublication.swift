@@ -15,6 +15,8 @@ final class ItemPublication: SteppedWork {
 
   private let ownLatch = WakeLatch()
   private var change: StagedCopy.Change?
+  /// What was at the item's place when this attempt began.
+  private var old: FileStatus?
   private var contents: ContentsWait?
   private var readers = ReadersWait()
   private var others = Others()
@@ -93,9 +95,10 @@ final class ItemPublication: SteppedWork {
       if let error { throw error }
       return .done(Published(change: .none, status: nil))
     }
-    if try isOfDirectory(change), let waiting = try prepareDirectory() { return waiting }
+    old = try location.status()
+    if isOfDirectory(change), let waiting = try prepareDirectory() { return waiting }
     if durability == .durable { try synchronizeCopy(change) }
-    switch try readers.look(at: location) {
+    switch try readers.look(at: location, found: old) {
     case .present(let lock):
       // New readers wait from now on, so that there is an end to them.
       try claim.become(.publishing, coversContents: claim.name.coversContents)
@@ -106,9 +109,9 @@ final class ItemPublication: SteppedWork {
     }
   }
 
-  private func isOfDirectory(_ change: StagedCopy.Change) throws -> Bool {
+  private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
     if case .replaced(let status) = change, status.kind == .directory { return true }
-    return try location.status()?.kind == .directory
+    return old?.kind == .directory
   }
 
   // While a directory is replaced by another nobody may be in the middle of changing something in it:
@@ -166,7 +169,10 @@ final class ItemPublication: SteppedWork {
     guard case .acquired(let lease) = try request.attempt() else { return .later(.wait) }
     self.request = nil
     return try withExtendedLifetime(lease) {
-      guard try claim.isStanding() else { throw claim.overtaken() }
+      // Whoever takes a claim away renames it under the lease, and no other claim has this name.
+      guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
+        throw claim.overtaken()
+      }
       if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
       try moveIn(change, under: lease)
       isPublished = true
@@ -183,7 +189,7 @@ final class ItemPublication: SteppedWork {
   private func isRemoved(under lease: Lease) -> Bool {
     do {
       guard try claim.removeIfEmpty() else { return false }
-      return try claim.site.removeIfUnused(under: lease) == .removed
+      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .removed
     } catch {
       // Tried once more without the lease, and reported then.
       return false
@@ -192,7 +198,10 @@ final class ItemPublication: SteppedWork {
 
   private func waitForSharers(under lease: Lease) throws -> Attempt? {
     let kind = ClaimName.Kind.publishing
-    switch try others.look(at: claim.site, purpose: purpose, { kind.excludes($0.kind) }) {
+    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
+      kind.excludes($0.kind)
+    }
+    switch finding {
     case .nobody: return nil
     case .present(let name):
       try claim.become(.publishing, coversContents: claim.name.coversContents)
@@ -209,12 +218,10 @@ final class ItemPublication: SteppedWork {
       if let old = try lease.takeIn(item) { try lease.discard(old) }
       return
     }
-    let copies = try claim.openCopies()
-    guard let entry = try lease.takeIn(location.name, at: copies.rawValue) else {
+    guard let entry = try lease.takeIn(location.name, at: claim.descriptor) else {
       throw Errno.noSuchFile
     }
     isInLease = true
-    let old = try location.status()
     // For files the rename of an atomic save: file systems then write the content first, so that a
     // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
     let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
@@ -224,8 +231,7 @@ final class ItemPublication: SteppedWork {
 
   private func synchronizeCopy(_ change: StagedCopy.Change) throws {
     guard case .replaced(let status) = change else { return }
-    let copies = try claim.openCopies()
-    try ItemSynchronization.run(FileName(location.name), status, at: copies.rawValue)
+    try ItemSynchronization.run(FileName(location.name), status, at: claim.descriptor)
   }
 
   private func synchronizeDirectories(_ lease: Lease) throws {

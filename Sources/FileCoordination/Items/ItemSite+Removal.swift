@@ -49,7 +49,7 @@ extension ItemSite {
   // Whether there is nothing but the lease and what dead processes left.
   private func mayBeUnused() throws -> Bool {
     try entries().map(\.name).allSatisfy { name in
-      if name.text == LeaseSite.lease { return true }
+      if lease.isPart(name) { return true }
       guard ClaimName(name) != nil || isTrash(name) else { return false }
       return try isAbandoned(name)
     }
@@ -59,8 +59,7 @@ extension ItemSite {
   // whoever is about to begins again.
   private func removeBare() throws {
     do throws(Errno) {
-      try removeDirectory(LeaseSite.lease + "/held", at: descriptor)
-      try removeDirectory(LeaseSite.lease, at: descriptor)
+      try removeDirectory(LeaseLayout.passing.held, at: descriptor)
     } catch {
       guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
     }
@@ -79,22 +78,28 @@ extension ItemSite {
   }
 
   enum Removal {
-    /// Or whoever came meanwhile removes it.
     case removed
     case used, trashLeft
   }
 
   /// The same for whoever has the lease, which then ends.
-  func removeIfUnused(under lease: Lease) throws -> Removal {
+  ///
+  /// - Parameter claim: was removed under the lease.
+  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Removal {
     try withExtendedLifetime(lease) {
-      let names = try entries().map(\.name)
-      guard names.map(\.text) == [LeaseSite.lease] else {
+      var names = lease.surroundings.filter { $0.text != claim?.text }
+      if !names.allSatisfy(self.lease.isOfNobody) {
+        // Whoever left meanwhile could not have the lease, and leaves the site to us.
+        names = try entries().map(\.name)
+      }
+      guard names.allSatisfy(self.lease.isOfNobody) else {
         return try removeDeadClaims(names, under: lease) ? .trashLeft : .used
       }
-      guard try lease.dismantle() else { return .used }
-      // Or somebody has just come, who removes it in turn.
-      _ = try removeEmpty()
-      return .removed
+      guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
+        return .used
+      }
+      // Or somebody has come since the look, or something was put away: that is looked at again.
+      return try removeEmpty() ? .removed : .used
     }
   }
 

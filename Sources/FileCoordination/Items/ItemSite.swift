@@ -7,8 +7,9 @@ import SystemCalls
 /// ```
 /// <directory>/<name>                              the item; published in one rename
 /// <directory>/.coordination-<name>/               made by who comes first, removed by who leaves last
-///   lease/                                        held for moments only: while claims are looked at
-///                                                 and made, and while an item is published
+///   held/                                         the lease, had for moments only: while claims are
+///                                                 looked at and made, and while an item is published
+///   broken-, prepared-, waiting-, taken.plist     what belongs to the lease (`LeaseSite`)
 ///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
 ///                                                 locked, and the private copy is inside
 ///   overtaken-<nonce>-<declaration>/              a claim that was taken away, and by whom
@@ -21,6 +22,7 @@ final class ItemSite: Sendable {
   let lease: LeaseSite
   let access: ContainerAccess
   private let directory: SharedDescriptor
+  private let status: FileStatus
 
   static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
@@ -29,12 +31,17 @@ final class ItemSite: Sendable {
 
   var descriptor: Int32 { directory.descriptor.rawValue }
 
-  private init(_ location: ItemLocation, _ directory: SharedDescriptor, _ access: ContainerAccess) {
+  private init(
+    _ location: ItemLocation, _ directory: consuming FileDescriptor, isNew: Bool
+  ) throws {
+    status = try directory.status()
+    access = try Self.check(status, location)
     self.location = location
+    let directory = SharedDescriptor(directory)
     self.directory = directory
-    self.access = access
     lease = LeaseSite(
-      directory: directory, home: ItemHome(site: directory, access: access), path: location.path)
+      directory: directory, home: ItemHome(site: directory, access: access), layout: .passing,
+      isNew: isNew, path: location.path)
   }
 
   /// The name of an item's site: recognisable for people as long as it fits.
@@ -60,11 +67,15 @@ final class ItemSite: Sendable {
   ///
   /// - Parameter location: of its item, as far as its name tells.
   static func open(_ path: String, _ location: ItemLocation) throws -> ItemSite? {
+    try open(path, location, isNew: false)
+  }
+
+  private static func open(
+    _ path: String, _ location: ItemLocation, isNew: Bool
+  ) throws -> ItemSite? {
     do {
       let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
-      let status = try open.status()
-      let access = try check(status, location)
-      return ItemSite(location, SharedDescriptor(open), access)
+      return try ItemSite(location, open, isNew: isNew)
     } catch let error as Errno {
       guard error == .noSuchFile else { throw error }
       return nil
@@ -73,10 +84,15 @@ final class ItemSite: Sendable {
 
   /// Opens the site, and makes it where it is missing.
   ///
+  /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
   /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and two.
-  static func openOrMake(_ location: ItemLocation) throws -> ItemSite {
-    for _ in 0..<interruptionLimit {
-      if let site = try open(location) { return site }
+  static func openOrMake(_ location: ItemLocation, isMissing: Bool = false) throws -> ItemSite {
+    for attempt in 0..<interruptionLimit {
+      if attempt > 0 || !isMissing,
+        let site = try open(path(of: location), location, isNew: attempt > 0)
+      {
+        return site
+      }
       let parent = try directory(of: location)
       do throws(Errno) {
         // By name: what is made for a group is opened beneath the directory.
@@ -130,7 +146,7 @@ final class ItemSite: Sendable {
   /// Whether whoever comes for the item finds this site.
   func isAtItsPlace() throws(Errno) -> Bool {
     do throws(Errno) {
-      return try fileStatus(Self.path(of: location)).isSameFile(as: directory.descriptor.status())
+      return try fileStatus(Self.path(of: location)).isSameFile(as: status)
     } catch {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
       return false
@@ -140,7 +156,8 @@ final class ItemSite: Sendable {
   /// All that is in the site now; nothing once it is removed.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
     do throws(Errno) {
-      return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+      return try FileDescriptor.open(".", at: descriptor, [.readOnly, .directory])
+        .remainingEntries()
     } catch {
       // Whoever left last has removed the site while we had it open: nobody is in it.
       guard error == .noSuchFile else { throw error }

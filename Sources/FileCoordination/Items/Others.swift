@@ -22,14 +22,31 @@ struct Others {
   /// Looks for claims that exclude ours.
   ///
   /// - Parameters:
+  ///   - names: what is in the site, if its caller knows that already.
   ///   - purpose: ours; whoever has the same is not in the way.
   ///   - excludes: which claims are in the way.
   mutating func look(
-    at site: ItemSite, purpose: String, now: ContinuousClock.Instant = .now,
-    _ excludes: (ClaimName) -> Bool
+    at site: ItemSite, with names: [FileName]? = nil, purpose: String,
+    now: ContinuousClock.Instant = .now, _ excludes: (ClaimName) -> Bool
   ) throws(Errno) -> Finding {
-    let names = try site.entries().compactMap { ClaimName($0.name) }
-      .filter { $0.purpose != purpose && excludes($0) }
+    var names = if let names { names } else { try site.entries().map(\.name) }
+    for _ in 0..<interruptionLimit {
+      let claims = names.compactMap { ClaimName($0) }
+        .filter { $0.purpose != purpose && excludes($0) }
+      do throws(Errno) {
+        return try look(at: site, claims, now: now)
+      } catch {
+        // One of the claims has ended; or it says something else of its owner now, by another name.
+        guard error == .noSuchFile else { throw error }
+      }
+      names = try site.entries().map(\.name)
+    }
+    throw .staleHandle
+  }
+
+  private mutating func look(
+    at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
+  ) throws(Errno) -> Finding {
     known = known.filter { names.contains($0.key) }
     watches = watches.filter { names.contains($0.key) }
     var living: [ClaimName] = []
@@ -61,8 +78,8 @@ struct Others {
       known[name] = claim
       return claim
     } catch {
-      // It has ended this moment; or it is no directory, and nobody's claim.
-      guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
+      // No directory, and so nobody's claim.
+      guard error == .notDirectory || error == .tooManyLinks else { throw error }
       return nil
     }
   }

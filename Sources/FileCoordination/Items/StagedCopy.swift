@@ -26,7 +26,6 @@ struct StagedCopy: Sendable {
     _ copying: ItemDemand.Copying, of location: ItemLocation, in claim: Claim,
     check: () throws -> Void
   ) throws -> StagedCopy {
-    let copies = try claim.openCopies()
     guard copying != .nothing else {
       return StagedCopy(copying: copying, original: nil, trees: nil)
     }
@@ -41,46 +40,56 @@ struct StagedCopy: Sendable {
           remedy: "use it without coordination")
       }
       let trees = before.kind == .directory ? try StagedTrees(of: location) : nil
-      guard try copy(location, to: copies.rawValue, copying, check) else { continue }
+      guard try copy(location, before.kind, to: claim, copying, check) else { continue }
       let after = try location.status()
       guard let copy = try status(in: claim) else { continue }
       // A directory is compared when it is published.
       let isSame = before.kind == .directory || after.map { $0.isUnchanged(since: before) } ?? false
       guard isSame || attempt == attempts else {
-        try TreeRemoval().remove(FileName(location.name), at: copies.rawValue)
+        try TreeRemoval().remove(FileName(location.name), at: claim.descriptor)
         continue
       }
       return StagedCopy(
-        copying: copying, original: copy, trees: try trees?.withCopy(in: copies.rawValue))
+        copying: copying, original: copy, trees: try trees?.withCopy(in: claim.descriptor))
     }
     return StagedCopy(copying: copying, original: nil, trees: nil)
   }
 
   private static func copy(
-    _ location: ItemLocation, to copies: Int32, _ copying: ItemDemand.Copying,
-    _ check: () throws -> Void
+    _ location: ItemLocation, _ kind: FileStatus.Kind, to claim: Claim,
+    _ copying: ItemDemand.Copying, _ check: () throws -> Void
   ) throws -> Bool {
     let name = FileName(location.name)
-    let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    let mode: TreeCopy.Mode = copying == .names ? .link : .copy
     do {
-      try withoutActuallyEscaping(check) { check in
+      return try withoutActuallyEscaping(check) { check in
+        guard kind == .directory else {
+          // What a tree is made for costs a file some calls that it can do without.
+          var entry = EntryCopy(
+            mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList())
+          return try entry.copy(
+            FileName(location.path), at: Directory.current, to: name, at: claim.descriptor,
+            path: TreePath(name))
+        }
+        let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
         let copy = TreeCopy(
-          mode: copying == .names ? .link : .copy,
-          leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check, refusesMounts: true)
-        _ = try copy.copy(name, at: parent.rawValue, to: name, at: copies)
+          mode: mode, leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check,
+          refusesMounts: true)
+        _ = try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
+        return true
       }
-      return true
     } catch let error as TreeError
-      where error.reason == .refused(.noSuchFile) && error.path == TreePath(name)
+      where [.refused(.noSuchFile), .refused(.isDirectory)].contains(error.reason)
+      && error.path == TreePath(name)
     {
-      // Removed meanwhile.
+      // Removed meanwhile, or become another kind of file.
       return false
     }
   }
 
   private static func status(in claim: Claim) throws(Errno) -> FileStatus? {
     do throws(Errno) {
-      return try fileStatus(Claim.copies + "/" + claim.site.location.name, at: claim.descriptor)
+      return try fileStatus(claim.site.location.name, at: claim.descriptor)
     } catch {
       guard error == .noSuchFile else { throw error }
       return nil
@@ -95,7 +104,7 @@ struct StagedCopy: Sendable {
     guard let original else { return .replaced(now) }
     guard now.kind == original.kind else { return .replaced(now) }
     if let trees {
-      return try trees.isUnchanged(in: try claim.openCopies()) ? .none : .replaced(now)
+      return try trees.isUnchanged(in: claim.descriptor) ? .none : .replaced(now)
     }
     return now.isUnchanged(since: original) ? .none : .replaced(now)
   }
@@ -108,6 +117,6 @@ struct StagedCopy: Sendable {
   /// - Throws: `conflict`.
   func merge(from location: ItemLocation, in claim: Claim) throws {
     guard isMerged, let trees else { return }
-    try trees.merge(from: location, to: try claim.openCopies())
+    try trees.merge(from: location, to: claim.descriptor)
   }
 }

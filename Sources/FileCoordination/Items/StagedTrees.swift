@@ -21,22 +21,22 @@ struct StagedTrees: Sendable {
   }
 
   /// Whether the accessor changed nothing.
-  func isUnchanged(in copies: borrowing FileDescriptor) throws -> Bool {
+  func isUnchanged(in copies: Int32) throws -> Bool {
     guard let copy else { return false }
-    return try TreeManifest(of: name, at: copies.rawValue).isUnchanged(since: copy)
+    return try TreeManifest(of: name, at: copies).isUnchanged(since: copy)
   }
 
   /// Carries over to the copy what others did in the directory since.
   ///
   /// - Throws: `conflict` when both changed the same entry in different ways; the copy is as it was.
-  func merge(from location: ItemLocation, to copies: borrowing FileDescriptor) throws {
+  func merge(from location: ItemLocation, to copies: Int32) throws {
     guard let copy else { return }
     let itemNow = try Self.manifest(of: location)
     guard !itemNow.isUnchanged(since: item) else { return }
     let plan = TreeMergePlan(
       TreeMergeInput(
         itemBefore: item, stagedBefore: copy, itemNow: itemNow,
-        stagedNow: try TreeManifest(of: name, at: copies.rawValue)))
+        stagedNow: try TreeManifest(of: name, at: copies)))
     switch plan {
     case .conflicts(let paths):
       let names = paths.prefix(3).map(\.text).joined(separator: ", ")
@@ -50,7 +50,7 @@ struct StagedTrees: Sendable {
       let parent = SharedDescriptor(
         try FileDescriptor.open(location.parent + "/", [.readOnly, .directory]))
       let target = SharedDescriptor(
-        try FileDescriptor.open(".", at: copies.rawValue, [.readOnly, .directory]))
+        try FileDescriptor.open(".", at: copies, [.readOnly, .directory]))
       try TreeMerge(leavesOut: Self.isSite).apply(
         steps, of: .init(name: name, directory: parent),
         to: .init(name: name, directory: target))

@@ -19,7 +19,7 @@ struct SiteTests {
   @Test("What a process left that died while it waited for the lease does not keep the site")
   func deadWaiter() throws {
     let access = try scene.acquisition("a", .writing([])).run()
-    try scene.write("", ".coordination-a/lease/waiting-dead")
+    try scene.write("", ".coordination-a/waiting-dead")
     access.end()
     #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
