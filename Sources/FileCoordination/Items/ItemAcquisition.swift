@@ -326,6 +326,8 @@ final class ItemAcquisition: SteppedWork {
     guard let moved else { return }
     guard let place = try moved.newPlace(of: location) else { return }
     giveUp()
+    // Of the old place: nobody may come there any more.
+    leaveSite()
     location = place
     self.moved = try MovedItem(place)
     others = Others()
