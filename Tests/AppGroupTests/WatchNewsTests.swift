@@ -50,6 +50,21 @@ struct WatchNewsTests {
 
   private func name(_ text: String) -> FileName { FileName(bytes: Array(text.utf8)) }
 
+  @Test("has told all that has happened before it calls whom it is to call after that")
+  func afterEvents() throws {
+    let heard = Heard<WatchNews>()
+    let told = Heard<Set<FileName>>()
+    let watch = try watch([.created], heard)
+    for round in 0..<50 {
+      let names = Set((0..<10).map { name("\(round)-\($0)") })
+      for name in names { try touch(name.text) }
+      monitor.afterEvents { told.add(names.subtracting(heard.all.flatMap(\.names.keys))) }
+      try eventually("it is called") { told.all.count == round + 1 }
+    }
+    #expect(told.all == Array(repeating: [], count: 50))
+    withExtendedLifetime(watch) {}
+  }
+
   @Test("tells to look at everything where there are no events to be had")
   func polled() throws {
     #if DEBUG
