@@ -142,7 +142,7 @@ extension ItemSite {
       let open = try FileDescriptor.open(
         name.text, at: descriptor, [.readOnly, .directory, .noFollow])
       guard try open.tryLock(.exclusive) else { return false }
-      // Or a child that is being started would have it locked for a moment longer.
+      // Or a child that is being started would have it locked for a moment longer: see `Others`.
       try open.unlock()
       return true
     } catch {
