@@ -83,19 +83,6 @@ extension FileCoordinator {
     ]
     return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
   }
-
-  /// Runs a program's work while the item itself is kept from others: for what cannot work on a copy.
-  ///
-  /// Nothing is published at the end, for what was changed in place is visible at once, half changes
-  /// too; and one that was overtaken cannot be kept from going on, only told.
-  package func coordinate<Result>(
-    lockingItemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?,
-    term: Duration, byAccessor accessor: (URL) throws -> Result
-  ) throws -> Result {
-    try access([.init(url, .locking(isShared: isShared))], until: deadline, term: term) {
-      try accessor($0[0])
-    }
-  }
 }
 
 /// The forms for tasks. The accessor may suspend; everything that blocks runs elsewhere.
