@@ -32,7 +32,7 @@ extension FileCoordinator {
   ///   - options: what is to be done with it; one at a time.
   ///   - deadline: until when to wait for others; by default `standardWait` from now. What is to be
   ///     published at the end is waited for at least so long, whatever the accessor took.
-  ///   - term: how long the accessor may take before others may take its access away.
+  ///   - term: how long the copy and the accessor may take before others may take the access away.
   ///   - accessor: gets where to write: a private copy of the item with its name, or the item itself
   ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
   ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
