@@ -12,29 +12,38 @@ struct CoordinatedTests {
 
   private func url(_ path: String, _ name: String) -> URL { URL(filePath: path + "/" + name) }
 
+  // As a program that knows nothing of power cuts; Foundation's `Data.write` calls fsync(2).
+  private func write(_ data: Data, _ url: URL) throws {
+    let file = try FileDescriptor.open(url.path, [.writeOnly, .create, .truncate])
+    try file.writeAll(Array(data))
+  }
+
   private func prepare(_ disk: Disk) throws -> String {
     let path = try disk.makeContainer()
     let coordinator = FileCoordinator(durability: .durable)
     for name in ["replaced", "removed"] {
-      try coordinator.coordinate(writingItemAt: url(path, name)) { try old.write(to: $0) }
+      try coordinator.coordinate(writingItemAt: url(path, name)) { try write(old, $0) }
     }
     try coordinator.coordinate(writingItemAt: url(path, "directory")) { directory in
       try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
-      try old.write(to: directory.appending(path: "file"))
+      try write(old, directory.appending(path: "file"))
     }
     return path
   }
 
   private func change(_ path: String, _ coordinator: FileCoordinator) throws {
     for name in ["replaced", "made"] {
-      try coordinator.coordinate(writingItemAt: url(path, name)) { try new.write(to: $0) }
+      // A new file: one that is cut off and written again ext4 puts on the disk when it is closed.
+      try coordinator.coordinate(writingItemAt: url(path, name), options: .forReplacing) {
+        try write(new, $0)
+      }
     }
     try coordinator.coordinate(writingItemAt: url(path, "removed"), options: .forDeleting) {
       try FileManager.default.removeItem(at: $0)
     }
     try coordinator.coordinate(writingItemAt: url(path, "directory")) { directory in
-      try new.write(to: directory.appending(path: "file"))
-      try new.write(to: directory.appending(path: "another"))
+      try write(new, directory.appending(path: "file"))
+      try write(new, directory.appending(path: "another"))
     }
   }
 
@@ -52,7 +61,7 @@ struct CoordinatedTests {
       #expect(!FileManager.default.fileExists(atPath: url(path, "removed").path), "\(kind)")
       // What lies beside the items is in nobody's way.
       try FileCoordinator().coordinate(writingItemAt: url(path, "replaced")) {
-        try old.write(to: $0)
+        try write(old, $0)
       }
       #expect(try Data(contentsOf: url(path, "replaced")) == old)
     }
@@ -69,7 +78,7 @@ struct CoordinatedTests {
       try change(path, FileCoordinator())
       if isJournalWritten {
         try FileCoordinator(durability: .durable).coordinate(writingItemAt: url(path, "anchor")) {
-          try old.write(to: $0)
+          try write(old, $0)
         }
       }
       try disk.cutPower()
