@@ -32,7 +32,6 @@ final class AccessOpening: SteppedWork {
   private var acquired: [ItemAccess] = []
   /// Of what was acquired, and of what is waited for.
   private var acquisitions: [ItemAcquisition] = []
-  private let waitsForNobody: Bool
 
   var latch: WakeLatch? {
     acquired.count < acquisitions.count ? acquisitions[acquired.count].latch : nil
@@ -41,7 +40,6 @@ final class AccessOpening: SteppedWork {
   init(_ requests: [AccessRequest], _ terms: Terms) {
     self.requests = requests
     self.terms = terms
-    waitsForNobody = terms.patience.isOver
   }
 
   func step() throws -> Progress<AccessSession> {
@@ -189,19 +187,10 @@ final class AccessOpening: SteppedWork {
     }
   }
 
-  // A copy may take longer than its caller wants to wait, and be given up. Whoever wants to wait for
-  // nobody has not said how long a copy may take.
+  // Copying is work and no wait for others, so no deadline ends it; but it may be given up.
   private func check(_ access: ItemAccess) -> () throws -> Void {
     let (action, path, patience) = (access.demand.action, access.location.path, terms.patience)
-    let deadline =
-      waitsForNobody ? .now + FileCoordinator.standardWait : terms.patience.deadline
-    return {
-      try patience.check(action, path: path)
-      guard ContinuousClock.now >= deadline else { return }
-      throw FileCoordinationError(
-        .timedOut, action, path: path, reason: "the deadline passed while it was copied",
-        remedy: "try again with a later deadline")
-    }
+    return { try patience.check(action, path: path) }
   }
 
   private func path(

@@ -32,13 +32,14 @@ extension FileCoordinator {
   ///   - options: what is to be done with it; one at a time.
   ///   - deadline: until when to wait for others; by default `standardWait` from now. What is to be
   ///     published at the end is waited for at least so long, whatever the accessor took.
-  ///   - term: how long the accessor may take before others may take its access away.
+  ///   - term: how long the copy and the accessor may take before others may take the access away.
   ///   - accessor: gets where to write: a private copy of the item with its name, or the item itself
   ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
   ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
   /// - Returns: what the accessor returns, when its change is visible to all.
-  /// - Throws: what the accessor throws; what a presenter signalled; `FileCoordinationError`:
-  ///   `timedOut` naming who is in the way, `cancelled`, `overtaken` naming who took the access away,
+  /// - Throws: what the accessor throws, unless it was overtaken, for then its copy may have been gone;
+  ///   what a presenter signalled; `FileCoordinationError`: `timedOut` naming who is in the way,
+  ///   `cancelled`, `overtaken` naming who took the access away,
   ///   `conflict` for a directory in which others changed the same entry, `directoryMissing`,
   ///   `notAnItem`, or what the file system refuses. Nothing is published then.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
@@ -82,19 +83,6 @@ extension FileCoordinator {
       AccessRequest(url1, .writing(options1)), AccessRequest(url2, .writing(options2)),
     ]
     return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
-  }
-
-  /// Runs a program's work while the item itself is kept from others: for what cannot work on a copy.
-  ///
-  /// Nothing is published at the end, for what was changed in place is visible at once, half changes
-  /// too; and one that was overtaken cannot be kept from going on, only told.
-  package func coordinate<Result>(
-    lockingItemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?,
-    term: Duration, byAccessor accessor: (URL) throws -> Result
-  ) throws -> Result {
-    try access([.init(url, .locking(isShared: isShared))], until: deadline, term: term) {
-      try accessor($0[0])
-    }
   }
 }
 

@@ -13,8 +13,10 @@ package struct HeldAccess: Sendable {
 
 /// The forms for accessors that take long, and want to know whether they still have access.
 extension FileCoordinator {
-  /// Runs a program's work while the item itself is kept from others; see the form that takes
-  /// `lockingItemAt`.
+  /// Runs a program's work while the item itself is kept from others: for what cannot work on a copy.
+  ///
+  /// Nothing is published at the end, for what was changed in place is visible at once, half changes
+  /// too; and one that was overtaken cannot be kept from going on, only told.
   package func hold<Result>(
     itemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?, term: Duration,
     while accessor: (URL, HeldAccess) throws -> Result

@@ -82,6 +82,9 @@ final class ItemSite: Sendable {
     }
   }
 
+  /// How often in a row a directory may be replaced while a site is made in it.
+  private static let replacements = 100
+
   /// Opens the site, and makes it where it is missing.
   ///
   /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
@@ -99,11 +102,31 @@ final class ItemSite: Sendable {
         try access(in: parent.status()).makeDirectoryIfMissing(
           name(of: location.name), at: parent.rawValue, staging: prefix)
       } catch {
-        // The directory was replaced this moment, or is gone: then opening it tells.
+        if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
+          throw unwritable(location, error)
+        }
+        // The directory was replaced this moment, or is gone: then opening it tells. Not again and
+        // again: in some nothing can be made, and they say so in this way (/proc).
         guard error == .noSuchFile else { throw error }
+        if attempt >= replacements { throw unwritable(location, error) }
       }
     }
     throw Errno.staleHandle
+  }
+
+  private static func unwritable(
+    _ location: ItemLocation, _ error: Errno
+  ) -> FileCoordinationError {
+    let told = FileCoordinationError.refused("", path: location.parent, error).reason
+    return FileCoordinationError(
+      .permissionDenied, "coordinate the item", path: location.path,
+      reason:
+        "nothing can be made in its directory (\(told)), where a hidden directory lies beside "
+        + "an item while it is changed or shared, and where the change is published",
+      remedy: error == .readOnlyFileSystem
+        ? "the file system is mounted read-only"
+        : "look at the owner and mode of the directory (ls -ld '\(location.parent)/')",
+      errorNumber: error.rawValue)
   }
 
   private static func directory(of location: ItemLocation) throws -> FileDescriptor {

@@ -55,9 +55,10 @@ final class Snapshot: Sendable {
   private static func site(at location: ItemLocation) throws -> ItemSite? {
     do {
       return try ItemSite.openOrMake(location)
-    } catch let error as Errno
-      where [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error)
-    {
+    } catch let error as FileCoordinationError where error.code == .permissionDenied {
+      return nil
+    } catch let error as Errno where error == .accessDenied {
+      // Its owner is coordinating it.
       return nil
     }
   }

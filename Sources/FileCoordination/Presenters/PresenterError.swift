@@ -17,6 +17,14 @@ struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
       description: "went on without an answer of \(names); it may not notice in time")
   }
 
+  static func cannotRegister(_ path: String, _ error: any Error) -> PresenterError {
+    PresenterError(
+      description:
+        "cannot register a presenter (\(path)): so that other programs can ask it, it is "
+        + "entered in a container of this user's, and: \(error); XDG_DATA_HOME names another place "
+        + "for such containers")
+  }
+
   static func cannotFind(_ path: String, _ error: Errno) -> PresenterError {
     PresenterError(
       description: "cannot find the presented item (\(path)): \(error); look at the directories "

@@ -13,10 +13,14 @@ enum PresenterSites {
 
   /// Where a presenter of an item registers; made where it is missing.
   ///
-  /// - Throws: `AppGroupError` when the user's own container cannot be used.
+  /// - Throws: `PresenterError` when the user's own container cannot be used.
   static func registering(_ path: ItemPath) throws -> PresenterSite {
     if let nearest = enclosing(path).first { return nearest }
-    return keep(try SharedContainer(group: group))
+    do {
+      return keep(try SharedContainer(group: group))
+    } catch {
+      throw PresenterError.cannotRegister(path.text, error)
+    }
   }
 
   /// Where presenters may be registered that an access to these items concerns: those who present a

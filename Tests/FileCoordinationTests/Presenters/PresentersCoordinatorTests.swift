@@ -47,6 +47,30 @@ struct PresentersCoordinatorTests {
     }
   }
 
+  @Test("preparing asks each once, and accesses of the same coordinator meanwhile ask no more")
+  func preparing() throws {
+    try scene.presenting("d/file", .reacquires) { other in
+      let coordinator = FileCoordinator()
+      let item = url("d/file")
+      try coordinator.prepare(forReadingItemsAt: [item], writingItemsAt: [item]) { done in
+        #expect(other.heard == ["reader", "save", "writer"])
+        for _ in 0..<2 {
+          try coordinator.coordinate(readingItemAt: item) { _ in }
+          try coordinator.coordinate(writingItemAt: item, options: .forMoving) { _ in }
+        }
+        #expect(other.heard == ["reader", "save", "writer"])
+        // Another coordinator has prepared nothing.
+        try FileCoordinator().coordinate(readingItemAt: item, options: .withoutChanges) { _ in }
+        #expect(other.heard.prefix(4) == ["reader", "save", "writer", "reader"])
+        other.forget()
+        done()
+      }
+      try scene.wait(other, for: "reacquired")
+      try coordinator.coordinate(readingItemAt: item) { _ in }
+      #expect(other.heard.contains("save"))
+    }
+  }
+
   @Test("one saves through a coordinator of its own before another's read, which sees it")
   func saving() throws {
     let saver = SavingPresenter(url("d/file"))
