@@ -78,8 +78,9 @@ struct QueueCrashTests {
     "has one consumer only, whichever step another was stopped before and goes on with later",
     arguments: steps)
   func consumerStopped(share: Int) throws {
-    let before = try QueueScene().participant()
-    let entering = try #require(Int(try before.ask("calls queue-consume q")))
+    let first = try QueueScene()
+    let counting = try first.participant()
+    let entering = try #require(Int(try counting.ask("calls queue-consume q")))
     // From the last steps of becoming the consumer on.
     var step = entering - 12 + share
     while true {

@@ -89,8 +89,6 @@ struct QueueScene {
     return all
   }
 
-  var log: String { directory.path + "-log" }
-
   func logged(_ log: String) throws -> [Substring] {
     do throws(Errno) {
       let bytes = try FileDescriptor.open(log, .readOnly).readToEnd(

@@ -56,7 +56,8 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("delivers what was not acknowledged again, first and marked, and the rest of a file as well")
+  @Test(
+    "delivers what was not acknowledged again, first and marked, and the rest of a file as well")
   func redelivery() throws {
     try scene.sendTogether([0, 1, 2, 3], from: "a")
     let victim = try queue.consume()
@@ -140,7 +141,9 @@ struct QueueTests {
     #expect(try scene.drain().count == 20)
     try sender.send(10)
     let small = try queue.sender("c", limits: .init(entries: 20, bytes: 1_000))
-    #expect(throws: AppGroupError.self) { try small.send(.string(.init(repeating: "x", count: 1_000))) }
+    #expect(throws: AppGroupError.self) {
+      try small.send(.string(.init(repeating: "x", count: 1_000)))
+    }
     #expect(try scene.drain() == [.init("a", 10)], "nothing was dropped, nothing half sent")
   }
 

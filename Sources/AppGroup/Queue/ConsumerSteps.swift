@@ -21,8 +21,8 @@ struct ConsumerSteps {
       let place = try queue.place.openOrMake()
       try queue.place.makeParts(at: place)
       guard let other = try queue.place.consumer(at: place) else {
-        // Somebody removed it: an empty directory makes way for a whole one.
-        try removeDirectory(QueueDirectory.taken, at: place.rawValue)
+        // Somebody removed it: what is empty makes way for a whole one.
+        try queue.place.removeEmptyTaken(at: place)
         continue
       }
       do throws(Errno) {
@@ -119,12 +119,7 @@ struct ConsumerSteps {
   }
 
   private func confirm(at place: borrowing FileDescriptor) throws {
-    do throws(Errno) {
-      _ = try fileStatus(takenPath, at: place.rawValue)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      throw queue.replaced()
-    }
+    guard try queue.place.exists(takenPath, at: place) else { throw queue.replaced() }
   }
 
   private mutating func open(

@@ -44,13 +44,7 @@ extension QueueEntryID {
 
 extension QueueDirectory {
   func hasOutcome(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
-    do throws(Errno) {
-      _ = try fileStatus(Self.outcomePath(id), at: place.rawValue)
-      return true
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return false
-    }
+    try exists(Self.outcomePath(id), at: place)
   }
 
   /// Notes how an entry ended; the first note stands.

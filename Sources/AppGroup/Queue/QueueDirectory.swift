@@ -45,12 +45,19 @@ struct QueueDirectory: Sendable {
 
   func openOrMake() throws -> FileDescriptor { try directory.openOrMake() }
 
-  /// Makes what is missing in the queue's directory.
+  /// Makes what is missing in the queue's directory, as far as that is there itself: who finds
+  /// something missing opens it anew.
   func makeParts(at place: borrowing FileDescriptor) throws(Errno) {
-    for part in [Self.staged, Self.pending, Self.outcomes] {
-      try root.makeDirectoryIfMissing(part, at: place.rawValue)
+    do throws(Errno) {
+      for part in [Self.staged, Self.pending, Self.outcomes] {
+        try root.makeDirectoryIfMissing(part, at: place.rawValue)
+      }
+      guard try !exists(Self.taken, at: place) else { return }
+      try makeTaken(at: place)
+    } catch {
+      // It is being removed, or a sweeper was quicker.
+      guard error == .noSuchFile else { throw error }
     }
-    try makeTaken(at: place)
   }
 
   // Made with the one directory that there must be in it, and only seen so: of two that begin at
@@ -62,9 +69,38 @@ struct QueueDirectory: Sendable {
     do throws(Errno) {
       try rename(path, at: place.rawValue, to: Self.taken, at: place.rawValue, .keep)
     } catch {
-      try removeDirectory(path + "/" + Self.free, at: place.rawValue)
-      try removeDirectory(path, at: place.rawValue)
+      discardDirectory(path, at: place)
       guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  private func discardDirectory(_ path: String, at place: borrowing FileDescriptor) {
+    for path in [path + "/" + Self.free, path] {
+      do throws(Errno) {
+        try removeDirectory(path, at: place.rawValue)
+      } catch {
+        // Swept already, or swept by the next consumer.
+        continue
+      }
+    }
+  }
+
+  func removeEmptyTaken(at place: borrowing FileDescriptor) throws(Errno) {
+    do throws(Errno) {
+      try removeDirectory(Self.taken, at: place.rawValue)
+    } catch {
+      // Another is doing the same, or has done it.
+      guard error == .noSuchFile || error == .directoryNotEmpty else { throw error }
+    }
+  }
+
+  func exists(_ path: String, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(path, at: place.rawValue)
+      return true
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return false
     }
   }
 
@@ -115,9 +151,12 @@ struct QueueDirectory: Sendable {
 
   /// Removes what those left who died while they wrote.
   func sweep(at place: borrowing FileDescriptor) throws(Errno) {
-    for entry in try SharedContainer.entries(Self.staged, at: place.rawValue) ?? []
-    where entry.isDirectory != true {
+    for entry in try SharedContainer.entries(Self.staged, at: place.rawValue) ?? [] {
       let path = Self.staged + "/" + entry.name.text
+      if entry.isDirectory == true {
+        discardDirectory(path, at: place)
+        continue
+      }
       do throws(Errno) {
         let file = try FileDescriptor.openBeneath(
           path, at: place.rawValue, [.readOnly, .nonBlocking])

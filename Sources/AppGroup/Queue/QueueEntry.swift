@@ -39,5 +39,7 @@ public final class QueueEntry: Sendable {
   ///
   /// - Parameter reason: for the sender.
   /// - Throws: as `acknowledge()`.
-  public func fail(_ reason: String) throws { try batch.settle(id.index, as: .failed(reason: reason)) }
+  public func fail(_ reason: String) throws {
+    try batch.settle(id.index, as: .failed(reason: reason))
+  }
 }
