@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import PropertyLists
 import Synchronization
@@ -41,18 +42,34 @@ struct QueueTests {
     #expect(try queue.container.queueNames() == ["q"])
   }
 
-  @Test("stores many sends at once in few files, each acknowledged by itself")
-  func together() async throws {
-    let sender = try queue.sender("a")
-    let ids = try await withThrowingTaskGroup(of: QueueEntryID.self) { group in
-      for number in 0..<300 {
-        group.addTask { try await sender.send(PropertyListValue(number)) }
-      }
-      return try await group.reduce(into: Set()) { $0.insert($1) }
+  @Test("stores what is sent while another write is under way as one file, and acknowledges each")
+  func together() throws {
+    // The first stamp is only given when the others have gathered.
+    let gate = DispatchSemaphore(value: 0)
+    let isFirst = Atomic(true)
+    let queue = Queue(container: self.queue.container, name: "q") {
+      if isFirst.exchange(false, ordering: .relaxed) { gate.wait() }
+      return Queue.nanosecondsSince1970()
     }
-    #expect(ids.count == 300)
-    #expect(try scene.names("pending").count < 300, "some have gathered")
-    #expect(Set(try scene.drain().map(\.number)) == Set(0..<300))
+    let sender = try queue.sender("a")
+    let ids = Mutex<Set<QueueEntryID>>([])
+    let group = DispatchGroup()
+    for number in 0..<50 {
+      Blocking.queue().async(group: group) {
+        do {
+          let id = try sender.send(PropertyListValue(number))
+          ids.withLock { _ = $0.insert(id) }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    try eventually("all but one have gathered") { sender.gathered == 49 }
+    gate.signal()
+    group.wait()
+    #expect(ids.withLock(\.count) == 50)
+    #expect(try scene.names("pending").count == 2)
+    #expect(Set(try scene.drain().map(\.number)) == Set(0..<50))
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
@@ -60,19 +77,20 @@ struct QueueTests {
     "delivers what was not acknowledged again, first and marked, and the rest of a file as well")
   func redelivery() throws {
     try scene.sendTogether([0, 1, 2, 3], from: "a")
+    try scene.sendTogether([4], from: "a")
     let victim = try queue.consume()
     let first = try #require(try victim.next(until: .now))
     let second = try #require(try victim.next(until: .now))
-    _ = try victim.next(until: .now)
+    for _ in 2...4 { _ = try #require(try victim.next(until: .now)) }
     try second.acknowledge()
     #expect(try queue.sender("a").status(of: first.id) == .taken)
     #expect(try queue.sender("a").status(of: second.id) == .processed)
     victim.end()
-    try scene.sendTogether([4], from: "a")
+    try scene.sendTogether([5], from: "a")
     #expect(
       try scene.drain() == [
         .init("a", 0, again: true), .init("a", 2, again: true), .init("a", 3, again: true),
-        .init("a", 4),
+        .init("a", 4, again: true), .init("a", 5),
       ])
     #expect(throws: AppGroupError.self) { try first.acknowledge() }
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")

@@ -100,6 +100,9 @@ extension Queue {
       }
     }
 
+    /// For tests: how many sends have gathered while another is written.
+    var gathered: Int { gathering.withLock { $0.waiting.count } }
+
     // One at a time; so the order of the stamps is the order of the files.
     private func write(until isDone: () -> Bool) {
       while true {
