@@ -15,6 +15,8 @@ final class BatchOutlet: Sendable {
     /// How much may still be stored before the next look.
     var entries = 0
     var bytes = 0
+    /// The queue's directory as it was when it was put on the disk last.
+    var durable: FileStatus?
   }
 
   init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
@@ -105,11 +107,17 @@ final class BatchOutlet: Sendable {
     throw Errno.deviceBusy
   }
 
-  // A move is on the disk when both directories are; and so must be those above.
+  // A move is on the disk when both directories are; and so must be those above, which change
+  // when something is made in them for the first time. How a look tells: see `SynchronizedNames`.
   private func synchronize(_ place: borrowing FileDescriptor) throws {
     try queue.place.synchronize(QueueDirectory.pending, at: place)
     try queue.place.synchronize(QueueDirectory.staged, at: place)
-    try queue.place.synchronize(".", at: place)
+    let status = try place.status()
+    if state.withLock(\.durable) != status {
+      let now = realTime()
+      try queue.place.synchronize(".", at: place)
+      if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
+    }
     let handle = try queue.place.root.handle()
     try handle.synchronizedNames.synchronize(.queue, in: handle.descriptor)
   }

@@ -43,8 +43,9 @@ extension Queue {
     ///   too large; or what the file system refuses. The entry is not stored then; only after an
     ///   error of the last fsyncs it may be.
     /// - Complexity: create, lock, write, rename and a few cheap calls, shared by all that go out
-    ///   together; `.durable` adds four fsyncs. A look at all that waits after each sixteenth of
-    ///   the limit, and when the sender sends for the first time.
+    ///   together; `.durable` adds three fsyncs, and three more where names were new lately. A look
+    ///   at all that waits after each sixteenth of the limit, and when the sender sends for the
+    ///   first time.
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,
