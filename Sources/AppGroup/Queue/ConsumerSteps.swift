@@ -100,8 +100,10 @@ struct ConsumerSteps {
       guard error == .noSuchFile else { throw error }
       // It was cancelled, or we were replaced.
       try confirm(at: place)
+      waiting.removeNext()
       return true
     }
+    waiting.removeNext()
     // Should reading it fail now, for want of descriptors for example, it is the next all the same.
     left.append(name)
     try open(name, isRedelivery: false, at: place)
@@ -110,12 +112,12 @@ struct ConsumerSteps {
   }
 
   private mutating func nextWaiting(at place: borrowing FileDescriptor) throws -> BatchName? {
-    if let name = waiting.next() { return name }
+    if let name = waiting.next { return name }
     // Whoever was replaced is not to wait for ever.
     try confirm(at: place)
     let queue = queue
     try waiting.look { try queue.place.batches(QueueDirectory.pending, at: place) ?? [] }
-    return waiting.next()
+    return waiting.next
   }
 
   private func confirm(at place: borrowing FileDescriptor) throws {

@@ -12,7 +12,10 @@ struct PendingOrder {
   /// The next at the end.
   private var waiting: [BatchName] = []
 
-  mutating func next() -> BatchName? { waiting.popLast() }
+  var next: BatchName? { waiting.last }
+
+  /// The next is taken, or gone.
+  mutating func removeNext() { waiting.removeLast() }
 
   /// - Parameter list: lists what waits.
   mutating func look(_ list: () throws -> [BatchName]) rethrows {

@@ -107,16 +107,18 @@ extension Queue {
     // One at a time; so the order of the stamps is the order of the files.
     private func write(until isDone: () -> Bool) {
       while true {
-        let next = gathering.withLock { gathering -> [Submission] in
-          // Excludes: a send that finds somebody writing who has just seen that nothing waits.
-          let next = Self.gather(&gathering.waiting)
-          gathering.isWriting = !next.isEmpty
-          return next
+        let next = gathering.withLock { gathering -> [Submission]? in
+          guard !gathering.waiting.isEmpty else {
+            // Excludes: a send that finds somebody writing who has just seen that nothing waits.
+            gathering.isWriting = false
+            return []
+          }
+          return isDone() ? nil : Self.gather(&gathering.waiting)
         }
+        // Others' sends are not for this caller to wait for.
+        guard let next else { return Blocking.queue().async { self.write(until: { false }) } }
         guard !next.isEmpty else { return }
         outlet.write(next)
-        // Others' sends are not for this caller to wait for.
-        if isDone() { return Blocking.queue().async { self.write(until: { false }) } }
       }
     }
 

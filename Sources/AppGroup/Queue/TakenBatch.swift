@@ -55,7 +55,13 @@ final class TakenBatch: Sendable {
     guard isLast else { return try queue.place.append(index, to: path, at: place) }
     // The batch first: what is settled of it says nothing without it.
     try removeFile(path, at: place.rawValue)
-    if name.count > 1 { try queue.place.discard(path + QueueDirectory.doneSuffix, at: place) }
+    guard name.count > 1 else { return }
+    do throws(Errno) {
+      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+    } catch {
+      // All is settled; what is left of it the next consumer sweeps.
+      return
+    }
   }
 }
 
