@@ -94,7 +94,10 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "FileSystemTests",
-      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
+      dependencies: [
+        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "participant",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "FileCoordinationTests",

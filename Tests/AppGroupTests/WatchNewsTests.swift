@@ -50,6 +50,35 @@ struct WatchNewsTests {
 
   private func name(_ text: String) -> FileName { FileName(bytes: Array(text.utf8)) }
 
+  @Test("has told all that has happened before it calls whom it is to call after that")
+  func afterEvents() throws {
+    let heard = Heard<WatchNews>()
+    let told = Heard<Set<FileName>>()
+    let watch = try watch([.created], heard)
+    for round in 0..<10 {
+      let names = Set((0..<10).map { name("\(round)-\($0)") })
+      for name in names { try touch(name.text) }
+      monitor.afterEvents { told.add(names.subtracting(heard.all.flatMap(\.names.keys))) }
+      try eventually("it is called") { told.all.count == round + 1 }
+    }
+    #expect(told.all == Array(repeating: [], count: 10))
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("does so, too, when both come after its thread has found that nothing is there")
+  func afterLateEvents() throws {
+    let heard = Heard<WatchNews>()
+    let told = Heard<[FileName]>()
+    let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
+    var table = WatchTable()
+    _ = table.insert(
+      WatchEntry(descriptor: open.rawValue, events: [.created], hear: { heard.add($0) }))
+    try touch("a")
+    table.add(afterEvents: { told.add(heard.all.flatMap(\.names.keys)) })
+    for signal in table.handle(ready: [false, true], now: .now) { signal() }
+    #expect(told.all == [[name("a")]])
+  }
+
   @Test("tells to look at everything where there are no events to be had")
   func polled() throws {
     #if DEBUG

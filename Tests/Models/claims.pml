@@ -5,9 +5,10 @@
  * result).  A process that is suspended is one that does not move while others do; a writer may be
  * killed at every step: the kernel closes its descriptors, and it begins again with new names.
  *
- * The site's lease is one fenced lock here, for lease.pml proves it: whoever has it may lose it at
- * every moment, and finds at its next rename that it has (`fenced`).  What is not a rename out of
- * or into the lease succeeds all the same.
+ * The site's lease is one fenced lock here, for lease.pml proves it (PASSING): whoever has it may
+ * lose it at every moment, and finds at its next rename that it has (`fenced`).  What is not a
+ * rename out of or into the lease succeeds all the same: also to remove `held/`, which may be that
+ * of a successor then.  What breakers and dead holders leave of it keeps nobody, and goes with it.
  *
  * Proved for every run, however long (accesses, take-aways and kills are unlimited; WRITERS and
  * READERS):
@@ -42,9 +43,10 @@
  * -DDROP_TAKE_AWAY          (PROGRESS) waits for a stopped writer's claim
  *
  * Abstracted: the content, the copy and how a directory is merged; purposes (all differ); claims
- * that share; locks of programs that do not coordinate; time (a claim, like a lease, may be beyond
- * its term at any moment); names (they never repeat); failing file systems; directories, for which
- * see contents.pml.
+ * that share; for how long whoever leaves tries to get the lease that another has (here not at all,
+ * for the other one looks again); locks of programs that do not coordinate; time (a claim, like a
+ * lease, may be beyond its term at any moment); names (they never repeat); failing file systems;
+ * directories, for which see contents.pml.
  */
 
 #ifndef WRITERS
@@ -62,7 +64,7 @@
 
 /* The site.  Once it is removed, whoever has it open has a directory that takes no entry. */
 bool site;                    /* there is one beside the item */
-bool leaseDirectory;          /* `lease/` in it */
+bool leaseDirectory;          /* `held/` in it */
 byte claims;                  /* claim-…: one bit for each writer */
 byte publishing;              /* those that say so */
 bool abandoned;               /* the claim of a dead writer */
@@ -224,13 +226,16 @@ idle:                           /* openOrMake */
 wanting:                        /* the lease, to claim */
   if
   :: atomic { !here -> goto idle }
-#ifdef PROGRESS
-  :: atomic { here && (leaseBy == NONE || has(stopped, leaseBy)) ->
-       leaseBy = me; leaseDirectory = true }
-#elif defined(DROP_LEASE_AT_CLAIM)
+#ifdef DROP_LEASE_AT_CLAIM
   :: atomic { here }
 #else
-  :: atomic { here -> leaseBy = me; leaseDirectory = true }
+  :: atomic { here && !leaseDirectory -> leaseDirectory = true; goto wanting }
+#ifdef PROGRESS
+  :: atomic { here && leaseDirectory && (leaseBy == NONE || has(stopped, leaseBy)) ->
+       leaseBy = me }
+#else
+  :: atomic { here && leaseDirectory -> leaseBy = me }
+#endif
 #endif
   OR_DIES
   fi;
@@ -415,7 +420,8 @@ removing:                       /* the site, unless somebody is there */
   OR_DIES
   fi;
   if
-  :: atomic { here && leaseBy == NONE -> leaseBy = me; leaseDirectory = true }
+  :: atomic { here && !leaseDirectory -> leaseDirectory = true; goto removing }
+  :: atomic { here && leaseDirectory && leaseBy == NONE -> leaseBy = me }
   :: atomic { here && leaseBy != NONE -> goto after }        /* who has it will look again */
   :: atomic { !here -> goto after }
   OR_DIES
@@ -424,9 +430,9 @@ removing:                       /* the site, unless somebody is there */
 dismantling:                    /* under the lease */
   if
   :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto releasing }
-  :: atomic { !isUsed && !abandoned && !fenced -> leaseDirectory = false; leaseBy = NONE }
+  :: atomic { !isUsed && !abandoned -> leaseDirectory = false; leaseBy = NONE }
   :: atomic { isUsed -> goto releasing }
-  :: atomic { fenced && !isUsed -> goto releasing }
+  :: atomic { fenced && !isUsed -> goto releasing }          /* something is in the other's */
   OR_DIES
   fi;
   if

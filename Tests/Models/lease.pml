@@ -1,5 +1,5 @@
 /*
- * The lease of a value: exclusive change that cannot deadlock.
+ * The lease of a value, or of an item: exclusive change that cannot deadlock.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
  * result), so every interleaving of system calls is explored.  A client that is suspended is one
@@ -20,6 +20,11 @@
  * -DSHARED           clients may also take the lease shared (LOCK_SH): nobody changes the value
  *                    while a shared lease exists, and no exclusive holder acts beside a shared
  *                    one.  A shared holder may clear and mark, but it never sweeps `held` itself.
+ * -DPASSING          the lease of an item, whose site is removed with its last user (LeaseLayout):
+ *                    there is no marker, so every holder looks for what breakers left; and a
+ *                    holder makes no file to declare itself, so it reads before it stages.  One
+ *                    whose lease is gone by then does not know, but can stage nothing.  How a site
+ *                    comes and goes is in claims.pml.
  * -DPROGRESS         all clients but the first may stop for ever at every step, with all they hold
  *                    (suspended) or without (killed).  Waiters take away only what is overdue, and
  *                    WRONG_BREAKS times what is not.  Under weak fairness there is always another
@@ -200,7 +205,7 @@ inline becomeHolder() {
   k = 0;
   do
   :: k < CLIENTS ->
-     assert(!has(acting, k) || lease[k] == GONE || mayActBeside(k));
+     assert(!exists || !has(acting, k) || lease[k] == GONE || mayActBeside(k));
      k++
   :: else -> break
   od;
@@ -319,6 +324,7 @@ locked:                             /* does the path still name what was locked?
   fi;
 #endif
 
+#ifndef PASSING
 look:                               /* is the marker there? */
   if
   :: atomic { exists && has(clean, mine) -> becomeHolder(); goto holding }
@@ -330,6 +336,7 @@ look:                               /* is the marker there? */
 #endif
   OR_STOPS
   fi;
+#endif
 
 list:                               /* which broken-* are there? */
   if
@@ -349,8 +356,14 @@ clearing:                           /* unlink their entries and rmdir, again unt
 #if DIRECTORIES > 3
   CLEAR(3)
 #endif
+#ifdef PASSING
+  :: atomic { todo[me] == 0 && mine == NONE -> closeLease(); goto idle }          /* not a holder */
+  :: atomic { todo[me] == 0 && mine != NONE -> becomeHolder() }
+#else
   :: atomic { todo[me] == 0 && !exists -> closeLease(); goto idle } /* not a holder, or ENOENT */
-#if defined(MARK_BY_PATH)
+#endif
+#if defined(PASSING)
+#elif defined(MARK_BY_PATH)
   :: atomic { todo[me] == 0 && exists && held != NONE -> add(clean, held); becomeHolder() }
   :: atomic { todo[me] == 0 && exists && held == NONE -> closeLease(); goto idle }
 #else
@@ -371,9 +384,13 @@ sweeping:
   if
   :: atomic { exists && entries[mine] != 0 ->
        entries[mine] = entries[mine] & (entries[mine] - 1); goto holding }
+#ifdef PASSING
+  :: atomic { !exists || entries[mine] == 0 }
+#else
   :: atomic { (!exists || entries[mine] == 0) && canStage ->
        add(entries[staging], me); draft[me] = EMPTY }
   :: atomic { (!exists || entries[mine] == 0) && !canStage -> closeLease(); goto idle }
+#endif
   OR_STOPS
   fi;
 
@@ -382,6 +399,15 @@ read:
   :: atomic { true -> readValue() }
   OR_STOPS
   fi;
+
+#ifdef PASSING
+staging_:
+  if
+  :: atomic { canStage -> add(entries[staging], me); draft[me] = EMPTY }
+  :: atomic { !canStage -> closeLease(); goto idle }                /* leaseLost */
+  OR_STOPS
+  fi;
+#endif
 
 write:                              /* the new content; or rename value.plist into the lease */
   if

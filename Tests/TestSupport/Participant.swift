@@ -72,10 +72,34 @@ package final class Participant: Sendable {
       guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
         throw Failure(description: "process \(processID) did not answer within \(limit)")
       }
-      let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
-      guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
-      pending.withLock { $0 += bytes }
+      guard try receive() else { throw Failure(description: "process \(processID) has ended") }
     }
+  }
+
+  /// Waits until it has answered, is stopped, or has ended.
+  ///
+  /// - Returns: whether it has answered; the answer is still to be taken.
+  package func hasAnswer() throws -> Bool {
+    var isWithout = false
+    try eventually("process \(processID) answers, is stopped or ends") {
+      while try waitReadable([output.descriptor.rawValue], until: .now)[0] {
+        guard try receive() else {
+          isWithout = true
+          return true
+        }
+        if pending.withLock({ $0.contains(UInt8(ascii: "\n")) }) { return true }
+      }
+      isWithout = ProcessStatus.of(processID)?.isStopped == true
+      return isWithout
+    }
+    return !isWithout
+  }
+
+  /// - Returns: false when the process has ended.
+  private func receive() throws -> Bool {
+    let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+    pending.withLock { $0 += bytes }
+    return !bytes.isEmpty
   }
 
   private func takeLine() -> String? {

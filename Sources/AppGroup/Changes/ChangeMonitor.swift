@@ -74,6 +74,17 @@ package final class ChangeMonitor: Sendable {
     return Watch(monitor: self, id: id, detection: detection)
   }
 
+  /// Calls a closure when all watches have been told of what has happened by now.
+  ///
+  /// - Parameter body: called once, on the monitor's thread, so it must be short.
+  package func afterEvents(_ body: @escaping @Sendable () -> Void) {
+    let mustStart = state.withLock { table in
+      table.add(afterEvents: body)
+      return table.startThread()
+    }
+    if mustStart { start() }
+  }
+
   func remove(_ id: WatchTable.ID) {
     state.withLock { $0.remove(id) }
   }

@@ -1,66 +1,6 @@
 import Synchronization
 import SystemCalls
 
-/// One thing that somebody watches.
-struct WatchEntry {
-  enum Target {
-    /// The directory at a path, whichever it is.
-    case path(String, parents: [String], prepare: @Sendable () throws -> Void)
-    /// One open file, never looked for again.
-    case open(descriptor: Int32)
-  }
-
-  let target: Target
-  let events: WatchEvents
-  let signal: @Sendable () -> Void
-  /// For who wants to know where to look; called instead of `signal`.
-  let hear: (@Sendable (WatchNews) -> Void)?
-  /// The kernel's number, while there is a watch.
-  var number: Int32?
-  /// Which directory the watch is for.
-  var watched: FileStatus?
-  var detection: ChangeMonitor.Detection = .events
-  /// When to look again, for what is polled or missing.
-  var nextLook: ContinuousClock.Instant?
-
-  init(
-    path: String, parents: [String], prepare: @escaping @Sendable () throws -> Void,
-    signal: @escaping @Sendable () -> Void
-  ) {
-    target = .path(path, parents: parents, prepare: prepare)
-    // Everything by which a name's content may change, also under the hands of programs that do
-    // not know us: a shell's redirection ends with a close after writing.
-    events = [
-      .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted, .selfDeleted, .selfMoved,
-      .onlyDirectory, .doNotFollow,
-    ]
-    self.signal = signal
-    hear = nil
-  }
-
-  init(descriptor: Int32, events: WatchEvents, signal: @escaping @Sendable () -> Void) {
-    target = .open(descriptor: descriptor)
-    self.events = events
-    self.signal = signal
-    hear = nil
-  }
-
-  init(
-    descriptor: Int32, events: WatchEvents, hear: @escaping @Sendable (WatchNews) -> Void
-  ) {
-    target = .open(descriptor: descriptor)
-    self.events = events
-    signal = {}
-    self.hear = hear
-  }
-
-  /// Whether an event is for this entry: the inode's mask is the sum of what all its watchers want.
-  func wants(_ raised: WatchEvents) -> Bool {
-    let always: WatchEvents = [.ignored, .unmounted, .overflowed]
-    return !raised.isDisjoint(with: events.union(always))
-  }
-}
-
 /// All watches of the process: which inode each is for, and what is to be done next.
 ///
 /// A pure decision maker but for the inotify calls, which must not be torn apart from the table:
@@ -104,6 +44,8 @@ struct WatchTable {
   private var descriptors: Descriptors?
   private var hasThread = false
   private var nextCheck: ContinuousClock.Instant?
+  /// What is to be called after the next taking of events.
+  private var afterEvents: [Signal] = []
   private(set) var wakeUps = 0
 
   var count: Int { entries.count }
@@ -293,6 +235,16 @@ struct WatchTable {
   /// A new entry may have to be looked at earlier than the thread plans to wake up.
   mutating func wakeIfTimed() {
     guard !timed.isEmpty || nextCheck == nil else { return }
+    wake()
+  }
+
+  mutating func add(afterEvents body: @escaping Signal) {
+    if descriptors?.events == nil { descriptors = Descriptors() }
+    afterEvents.append(body)
+    wake()
+  }
+
+  private func wake() {
     do throws(Errno) {
       try descriptors?.wakeUp?.descriptor.raiseCounter()
     } catch {
@@ -306,7 +258,12 @@ struct WatchTable {
     var signalled: Set<ID> = []
     var lost: Set<ID> = []
     var news: [ID: WatchNews] = [:]
-    if ready.contains(true) { takeEvents(ready, &signalled, &lost, &news) }
+    let after = afterEvents
+    afterEvents = []
+    if ready.contains(true) || !after.isEmpty {
+      // Whoever wants to be called after them may have come later than what is ready was found out.
+      takeEvents(ready, mustTake: !after.isEmpty, &signalled, &lost, &news)
+    }
     if let check = nextCheck, check <= now {
       nextCheck = nil
       lost.formUnion(replaced())
@@ -321,12 +278,13 @@ struct WatchTable {
     }
     for id in lost { reestablish(id, now: now, isFirstLook: !timed.contains(id)) }
     signalled.formUnion(lost)
-    return signalled.compactMap { id in
+    let signals = signalled.compactMap { id -> Signal? in
       guard let entry = entries[id] else { return nil }
       guard let hear = entry.hear else { return entry.signal }
       let heard = news[id] ?? .everything
       return { hear(heard) }
     }
+    return signals + after
   }
 
   private func isBroken(_ id: ID) -> Bool {
@@ -335,7 +293,7 @@ struct WatchTable {
   }
 
   private mutating func takeEvents(
-    _ ready: [Bool], _ signalled: inout Set<ID>, _ lost: inout Set<ID>,
+    _ ready: [Bool], mustTake: Bool, _ signalled: inout Set<ID>, _ lost: inout Set<ID>,
     _ news: inout [ID: WatchNews]
   ) {
     var overflowed = false
@@ -344,7 +302,7 @@ struct WatchTable {
     do throws(Errno) {
       // The event queue comes first in `whatToWaitFor`; reading what is not ready costs a call.
       if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
-      if ready.first == true, let queue = descriptors?.events {
+      if ready.first == true || mustTake, let queue = descriptors?.events {
         let take: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void = { number, events, name in
           raised.append((number, events, hearing.contains(number) ? FileName(event: name) : nil))
         }

@@ -84,9 +84,8 @@ struct ContainerInspection {
         checkOwnerAndMode(name)
       } else if name.hasPrefix(".container-"), name.hasSuffix(".plist") {
         if isStale(name) { add(.abandonedCreation, name, nil) }
-      } else {
-        addForeign(name)
       }
+      // Everything else is the user's: the files of a group lie in its container, too.
     }
   }
 

@@ -29,7 +29,8 @@ public struct ContainerReport: Sendable {
   public internal(set) var leftovers: [Leftover] = []
   /// What was put aside because it could not be read.
   public internal(set) var quarantine: [QuarantinedFile] = []
-  /// Entries that nobody of ours makes, by their path.
+  /// Entries of our directories that nobody of ours makes, by their path. The group's own files beside
+  /// them are none.
   public internal(set) var foreignEntries: [ForeignEntry] = []
   /// Entries with an owner or mode by which others than the container's users could change them.
   public internal(set) var looseEntries: [LooseEntry] = []

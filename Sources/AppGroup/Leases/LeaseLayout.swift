@@ -14,7 +14,8 @@ package struct LeaseLayout: Sendable {
   ///
   /// Then no `clean` is made, and a holder looks for what breakers left each time (rule 5). And its
   /// first entry declares the holder, not a file made before: one that is overtaken before that is
-  /// found out as one that was stopped between locking and declaring always is (rule 3).
+  /// found out as one that was stopped between locking and declaring always is (rule 3;
+  /// Tests/Models/lease.pml, PASSING).
   let isPassing: Bool
 
   /// Of a value, whose site stays.

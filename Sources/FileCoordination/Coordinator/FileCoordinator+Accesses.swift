@@ -37,8 +37,9 @@ extension FileCoordinator {
   ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
   ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
   /// - Returns: what the accessor returns, when its change is visible to all.
-  /// - Throws: what the accessor throws; what a presenter signalled; `FileCoordinationError`:
-  ///   `timedOut` naming who is in the way, `cancelled`, `overtaken` naming who took the access away,
+  /// - Throws: what the accessor throws, unless it was overtaken, for then its copy may have been gone;
+  ///   what a presenter signalled; `FileCoordinationError`: `timedOut` naming who is in the way,
+  ///   `cancelled`, `overtaken` naming who took the access away,
   ///   `conflict` for a directory in which others changed the same entry, `directoryMissing`,
   ///   `notAnItem`, or what the file system refuses. Nothing is published then.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),

@@ -5,16 +5,22 @@ import SystemCalls
 extension ItemSite {
   // Each look but the first is due to somebody who came or left during the one before.
   private static let looks = 8
-  /// For a moment whoever leaves tries again: the one who has the lease may be leaving, too, and may
-  /// have seen that somebody is there.
+  /// After so long without the lease whoever leaves looks again whether somebody has come.
   private static let patience: Duration = .milliseconds(5)
+  /// For so long it tries altogether, if it finds nobody: the one who has the lease may be leaving,
+  /// too, and may have seen that somebody is there; or it is a child that one of us is starting, which
+  /// keeps locked what was open until it runs its program, and removes nothing in turn.
+  private static let insistence: Duration = .milliseconds(250)
 
   /// Removes the site unless somebody is there.
   ///
   /// Whoever finds that another process has the lease leaves the site to it; so whoever had the lease
   /// looks once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK).
   func removeIfUnused() throws {
-    for _ in 0..<Self.looks {
+    let end = ContinuousClock.now + Self.insistence
+    var looks = 0
+    while looks < Self.looks {
+      looks += 1
       do {
         try emptyTrash()
         guard try mayBeUnused() else { return }
@@ -26,8 +32,9 @@ extension ItemSite {
       } catch let error as AppGroupError where error.code == .leaseLost {
         continue
       } catch let error as AppGroupError where error.code == .timedOut {
-        // Somebody is there, and removes it in turn.
-        return
+        // Somebody is there, most likely, and removes it in turn.
+        guard ContinuousClock.now < end else { return }
+        looks -= 1
       } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
         // Somebody was quicker.
         return
@@ -134,7 +141,10 @@ extension ItemSite {
     do throws(Errno) {
       let open = try FileDescriptor.open(
         name.text, at: descriptor, [.readOnly, .directory, .noFollow])
-      return try open.tryLock(.exclusive)
+      guard try open.tryLock(.exclusive) else { return false }
+      // Or a child that is being started would have it locked for a moment longer: see `Others`.
+      try open.unlock()
+      return true
     } catch {
       // Another user's, which only that one can remove.
       if error == .accessDenied { return false }

@@ -54,6 +54,9 @@ struct Others {
       guard let claim = try open(name, at: site) else { continue }
       // Locked by us now, and so by nobody else: its owner is dead.
       if try claim.descriptor.tryLock(.exclusive) {
+        // Or a child that is being started would have it locked for a moment longer, and whoever is to
+        // remove it would find it in use.
+        try claim.descriptor.unlock()
         known[name] = nil
         return .removable(name, isAlive: false)
       }

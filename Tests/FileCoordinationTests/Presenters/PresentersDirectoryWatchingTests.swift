@@ -177,6 +177,27 @@ struct PresentersDirectoryWatchingTests {
     #expect(tree.look([place.node: news], at: path, isLast: false) == [.subitemMoved(old, new)])
   }
 
+  /// Used to be told as a change and a new directory, when news of something else came in between.
+  @Test("recognises a move whose two places are told of apart, whatever is told between them")
+  func oldPlaceFirst() throws {
+    let path = ItemPath(scene.path("d"))
+    var tree = try tree()
+    func news(_ name: String) throws -> [ItemTree.NodeID: WatchNews] {
+      let place = ItemPath(path.text + "/" + name)
+      let (node, name) = try #require(tree.place(of: path.components(to: place) ?? []))
+      var news = WatchNews()
+      news.add(name)
+      return [node: news]
+    }
+    let (between, old, new) = (try news("e/f/three"), try news("e/two"), try news("two"))
+    try scene.shell("mv d/e/two d")
+    #expect(tree.look(old, at: path, isLast: false) == [])
+    #expect(tree.look(between, at: path, isLast: false) == [])
+    #expect(
+      tree.look(new, at: path, isLater: true, isLast: false)
+        == [.subitemMoved(ItemPath(path.text + "/e/two"), ItemPath(path.text + "/two"))])
+  }
+
   @Test("looks into a directory anew whose watch has ended, for it may be another one")
   func endedWatch() throws {
     let path = ItemPath(scene.path("d"))

@@ -185,6 +185,27 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
+  #if DEBUG
+    /// Used to be left behind: a child that was being started still had the lease locked.
+    @Test("Nothing is left when the lease stays locked for a moment and nobody is there")
+    func lockedByNobody() throws {
+      try scene.write("old", "a")
+      let owner = try scene.acquisition("a", .writing([])).run()
+      let tries = Mutex(0)
+      // More than are made before there is another look.
+      let plan = Faults.Plan { call, _ in
+        guard call == .flock else { return .proceed }
+        return tries.withLock { tries in
+          tries += 1
+          return tries <= 40 ? .fail(.wouldBlock) : .proceed
+        }
+      }
+      Faults.$plan.withValue(plan) { owner.end() }
+      #expect(tries.withLock { $0 } > 40)
+      #expect(try scene.names() == ["a"], "\(scene.directory.listing)")
+    }
+  #endif
+
   /// Used to stay until the access after the next one.
   @Test("Who drops what it waits for leaves nothing")
   func dropped() throws {

@@ -45,6 +45,12 @@
 
     init() throws { scene = try RaceScene() }
 
+    /// With a home of its own, so that no presenter of another test adds to its calls.
+    private func participant() throws -> Participant {
+      try Participant(
+        scene.directory.path, environment: ["XDG_DATA_HOME=\(scene.directory.path)/data"])
+    }
+
     private func command(_ change: Change) -> String {
       change.command.replacing("ITEM", with: scene.path("item"))
         .replacing("PLACE", with: scene.path("place"))
@@ -67,7 +73,7 @@
     /// How many system calls the change makes.
     private func calls(_ change: Change) throws -> Int {
       try prepare(change)
-      let answer = try scene.participant().ask("calls " + command(change))
+      let answer = try participant().ask("calls " + command(change))
       #expect(try state() == change.new)
       return try #require(Int(answer))
     }
@@ -80,8 +86,14 @@
       let seed = TestSeed.next("COORDINATION_STEP_SEED")
       var generator = seed.generator
       let first = Int.random(in: 0..<every, using: &generator)
-      return Array(stride(from: first, to: calls, by: every))
+      // The few calls after publication always, and on to the end.
+      let last = max(calls - Self.lastCalls, first)
+      return Array(stride(from: first, to: last, by: every)) + Array(last..<calls + Self.most)
     }
+
+    private static let lastCalls = 8
+    /// More calls than this beyond those that were counted are a defect.
+    private static let most = 100
 
     private var left: [String] {
       get throws { try scene.names().filter { $0 != "place" } }
@@ -94,9 +106,15 @@
       var isNew = false
       for step in try steps(change) {
         try prepare(change)
-        let victim = try scene.participant()
+        let victim = try participant()
         try victim.tell("die \(step) " + command(change))
-        #expect(try victim.wait() == .killed(signal: 9))
+        let isEnd = try victim.hasAnswer()
+        if isEnd {
+          #expect(try victim.answer() == "done")
+          try victim.end()
+        } else {
+          #expect(try victim.wait() == .killed(signal: 9))
+        }
         let found = try state()
         #expect(
           found == (isNew ? change.new : found == change.new ? change.new : change.old),
@@ -112,8 +130,12 @@
         }
         #expect(try scene.text("item") == "next")
         #expect(try left == ["item"], "killed before call \(step): \(scene.directory.listing)")
+        if isEnd {
+          #expect(found == change.new)
+          return
+        }
       }
-      #expect(isNew)
+      Issue.record("it never ends")
     }
 
     // late                       others
@@ -126,9 +148,13 @@
     func stopped(_ change: Change) throws {
       for step in try steps(change) {
         try prepare(change)
-        let late = try scene.participant()
+        let late = try participant()
         try late.tell("stop \(step) " + command(change))
-        try late.waitUntilStopped()
+        if try late.hasAnswer() {
+          #expect(try late.answer() == "done")
+          #expect(try state() == change.new)
+          return
+        }
         let before = try state()
         try FileCoordinator().coordinate(writingItemAt: scene.url("item"), options: .forReplacing) {
           try ItemText.write("others", to: $0.path)
@@ -151,6 +177,7 @@
           #expect(after == "others", "\(comment)")
         }
       }
+      Issue.record("it never ends")
     }
   }
 #endif

@@ -75,8 +75,12 @@ struct ItemLook {
 
   // MARK: Looking
 
-  /// - Parameter isLast: whether what is gone is to be called gone at once.
-  mutating func look(_ news: [WatchSource: WatchNews], isLast: Bool = false) -> Result {
+  /// - Parameters:
+  ///   - isLater: whether this is the look that a result asked for.
+  ///   - isLast: whether what is gone is to be called gone at once.
+  mutating func look(
+    _ news: [WatchSource: WatchNews], isLater: Bool = false, isLast: Bool = false
+  ) -> Result {
     guard let path else { return Result() }
     var result = Result()
     let status = statusIfVisible(path.text)
@@ -93,7 +97,7 @@ struct ItemLook {
     } else {
       replace(path, &result)
     }
-    lookIntoTree(news, isLast, &result)
+    lookIntoTree(news, isLater: isLater, isLast: isLast, &result)
     return result
   }
 
@@ -157,13 +161,14 @@ struct ItemLook {
   }
 
   private mutating func lookIntoTree(
-    _ news: [WatchSource: WatchNews], _ isLast: Bool, _ result: inout Result
+    _ news: [WatchSource: WatchNews], isLater: Bool, isLast: Bool, _ result: inout Result
   ) {
     guard let path, item?.tree != nil else { return }
     var ofNodes: [ItemTree.NodeID: WatchNews] = [:]
     for case (.node(let id), let news) in news { ofNodes[id] = news }
     if item?.tree?.isReplaced == true { ofNodes[ItemTree.rootID] = .everything }
-    result.notices += item?.tree?.look(ofNodes, at: path, isLast: isLast) ?? []
+    result.notices +=
+      item?.tree?.look(ofNodes, at: path, isLater: isLater, isLast: isLast) ?? []
     if item?.tree?.mustLookAgain == true { result.nextLook = Self.moveGap }
   }
 

@@ -58,9 +58,9 @@ extension ItemTree {
     return nodes[node]?.watch != nil
   }
 
-  mutating func settle(isLast: Bool, _ found: inout Found) {
+  mutating func settle(isLater: Bool, isLast: Bool, _ found: inout Found) {
     for (identity, gone) in vanished {
-      guard isLast || gone.isOld else {
+      guard isLast || (isLater && gone.isOld) else {
         vanished[identity]?.isOld = true
         continue
       }

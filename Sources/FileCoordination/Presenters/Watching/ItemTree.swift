@@ -8,7 +8,7 @@ import SystemCalls
 /// were lost, all names of a directory are compared, so that nothing that stayed is missed.
 ///
 /// A name that is gone may appear elsewhere a moment later, for the two events of a move do not come
-/// as one (inotify(7)): it is called gone at the second look.
+/// as one (inotify(7)): it is called gone at the later look for which there is time for the second.
 struct ItemTree {
   typealias NodeID = Int
 
@@ -109,9 +109,11 @@ struct ItemTree {
   ///
   /// - Parameters:
   ///   - path: where the directory is now.
+  ///   - isLater: whether this is the second look that was to be made a moment later. Other looks,
+  ///     for news of other directories, may come between the two events of a move.
   ///   - isLast: whether what is gone is to be called gone at once.
   mutating func look(
-    _ news: [NodeID: WatchNews], at path: ItemPath, isLast: Bool
+    _ news: [NodeID: WatchNews], at path: ItemPath, isLater: Bool = false, isLast: Bool
   ) -> [PresenterNotice] {
     var found = Found(root: path)
     // From the top, so that a directory that was replaced is known before what is in it.
@@ -125,7 +127,7 @@ struct ItemTree {
         break
       }
     }
-    settle(isLast: isLast, &found)
+    settle(isLater: isLater, isLast: isLast, &found)
     return found.notices
   }
 

@@ -69,7 +69,8 @@ final class ItemWatcher: Sendable {
   private func schedule(after milliseconds: Int?) {
     if let milliseconds {
       return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
-        self?.look()
+        // On a busy machine that may be before the second event of a move is told.
+        ChangeMonitor.shared.afterEvents { [weak self] in self?.lookLater() }
       }
     }
     let isFirst = pending.withLock { pending in
@@ -80,7 +81,11 @@ final class ItemWatcher: Sendable {
     if isFirst { queue.async { [weak self] in self?.look() } }
   }
 
-  private func look() {
+  private func lookLater() {
+    queue.async { [weak self] in self?.look(isLater: true) }
+  }
+
+  private func look(isLater: Bool = false) {
     let before = path
     let result = state.withLock { state -> ItemLook.Result? in
       // Excludes: a look that began before a pause and finds what is published after it.
@@ -91,7 +96,7 @@ final class ItemWatcher: Sendable {
         return pending.news
       }
       defer { remember(state) }
-      return news.flatMap { state?.look($0) }
+      return news.flatMap { state?.look($0, isLater: isLater) }
     }
     if let result { deliver(result, before) }
   }
