@@ -23,6 +23,8 @@ public struct AppGroupError: Error, Sendable {
     case leaseLost
     /// The deadline passed while another process held the lease.
     case timedOut
+    /// As many entries wait in the queue, or as many bytes, as its sender allows.
+    case queueFull
     /// The disk, its inodes or the user's quota are used up.
     case noSpace
     /// The process or the machine has no descriptors left.

@@ -58,6 +58,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "durable", measure: PublishRows.measureDurable),
     RowGroup(name: "notify", measure: NotifyRow.measure),
     RowGroup(name: "presence", measure: PresenceRows.measure),
+    RowGroup(name: "queue", measure: QueueRows.measure),
     RowGroup(name: "coordination", measure: CoordinationRows.measure),
   ]
 }

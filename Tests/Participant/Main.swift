@@ -22,7 +22,7 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs` and `CoordinationVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs` and `CoordinationVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -75,6 +75,8 @@ struct Participant {
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case _ where PresenterVerbs.all.contains(verb):
       return try PresenterVerbs.perform(verb, key, rest.first)
+    case _ where verb.hasPrefix("queue-"):
+      return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)

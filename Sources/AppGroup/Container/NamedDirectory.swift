@@ -5,6 +5,7 @@ enum NameKind: String {
   case value = "values"
   case notification = "notifications"
   case presence = "presence"
+  case queue = "queues"
 }
 
 /// The directory of one identifier: one each, so that the kernel wakes only those who watch it.

@@ -76,7 +76,7 @@ struct ContainerInspection {
     guard let listing = list(".") else { return }
     let known = [
       ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
-      NameKind.presence.rawValue, Quarantine.directory, "queues",
+      NameKind.presence.rawValue, NameKind.queue.rawValue, Quarantine.directory,
     ]
     for entry in listing.entries {
       let name = entry.name.text
@@ -209,6 +209,8 @@ extension ContainerInspection {
     case .notification: report.notifications.append(content)
     // Has no content of its own: see `lookAtPresence`.
     case .presence: return
+    // Not looked into.
+    case .queue: return
     }
   }
 

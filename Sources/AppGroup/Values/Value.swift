@@ -33,6 +33,8 @@ public struct Value: Sendable {
       case .value: "value.plist"
       case .notification: "state.plist"
       case .presence: "exclusive.plist"
+      // Only its lease is used, by those who cancel.
+      case .queue: "cancelling.plist"
       }
     relativePath = directory.relativePath + "/" + fileName
   }

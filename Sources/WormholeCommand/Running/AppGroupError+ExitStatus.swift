@@ -10,7 +10,8 @@ extension AppGroupError {
     case .tooLarge: errorNumber == nil ? .badData : .inputOutput
     // Lost leases are made up for until the deadline.
     case .timedOut, .leaseLost: .deadline
-    case .containerMissing, .noSpace, .tooManyOpenFiles, .invalidToken, .inputOutput: .inputOutput
+    case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .inputOutput:
+      .inputOutput
     }
   }
 }

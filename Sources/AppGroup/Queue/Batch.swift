@@ -1,0 +1,85 @@
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// What a batch's file holds: entries of one sender that were stored together.
+struct Batch: Sendable {
+  /// One entry; one that was cancelled has no payload any more.
+  struct Entry: Sendable {
+    var payload: PropertyListValue?
+    var expiry: Expiry?
+  }
+
+  /// Why a file is no batch.
+  struct Unreadable: Error {
+    let reason: String
+  }
+
+  var entries: [Entry]
+
+  var isCancelled: Bool { entries.allSatisfy { $0.payload == nil } }
+
+  init(_ entries: [Entry]) { self.entries = entries }
+
+  /// Reads a file; the name says how many entries it must have.
+  init(bytes: [UInt8], count: Int) throws(Unreadable) {
+    let value: PropertyListValue
+    do throws(PropertyListError) {
+      value = try PropertyListValue(bytes: bytes)
+    } catch {
+      throw Unreadable(reason: error.reason)
+    }
+    guard let list = value["entries"]?.arrayValue, list.count == count else {
+      throw Unreadable(reason: "it has not the \(count) entries that its name promises")
+    }
+    entries = list.map { Entry(payload: $0["payload"], expiry: Expiry($0)) }
+  }
+
+  func bytes() throws(PropertyListError) -> [UInt8] {
+    let list = entries.map { entry -> PropertyListValue in
+      guard let payload = entry.payload else { return ["cancelled": true] }
+      var value: PropertyListValue = ["payload": payload]
+      entry.expiry?.write(into: &value)
+      return value
+    }
+    let bytes = try PropertyListValue.dictionary(["entries": .array(list)]).binaryBytes()
+    // What no consumer would accept is not stored.
+    try PropertyListGuard.check(bytes)
+    return bytes
+  }
+}
+
+/// When an entry is too late: by the clock that nobody can set as long as the machine runs, else by
+/// the time of day.
+struct Expiry: Sendable {
+  let date: Date
+  let uptime: UInt64
+  /// Of which start of which machine the uptime is.
+  let namespace: UInt64
+
+  init(after duration: Duration) {
+    let nanoseconds = max(0, duration / .nanoseconds(1))
+    date = Date(timeIntervalSinceNow: nanoseconds / 1e9)
+    uptime = UInt64(min(Double(bootTimeNanoseconds()) + nanoseconds, 9e18))
+    namespace = ProcessIdentity.current.namespace
+  }
+
+  init?(_ value: PropertyListValue) {
+    guard let date = value["expires"]?.dateValue else { return nil }
+    self.date = date
+    uptime = value["uptime"]?.uint64Value ?? 0
+    namespace = value["namespace"]?.uint64Value ?? 0
+  }
+
+  func write(into value: inout PropertyListValue) {
+    value["expires"] = .date(date)
+    value["uptime"] = PropertyListValue(uptime)
+    value["namespace"] = PropertyListValue(namespace)
+  }
+
+  var hasPassed: Bool {
+    let here = ProcessIdentity.current.namespace
+    guard namespace == here, here != 0 else { return Date() >= date }
+    return bootTimeNanoseconds() >= uptime
+  }
+}

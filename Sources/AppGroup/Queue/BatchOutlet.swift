@@ -1,0 +1,174 @@
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// Where a sender's batches go out, one after another: stamps, counts against the limits, stores.
+final class BatchOutlet: Sendable {
+  private let queue: Queue
+  private let sender: String
+  private let limits: Queue.Limits
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The stamp of the last batch; nil before the first look at what this sender left.
+    var last: UInt64?
+    /// How much may still be stored before the next look.
+    var entries = 0
+    var bytes = 0
+    /// The queue's directory as it was when it was put on the disk last.
+    var durable: FileStatus?
+  }
+
+  init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
+    self.queue = queue
+    self.sender = sender
+    self.limits = limits
+  }
+
+  /// Stores entries, as one file where that is possible, and tells each send how it ended.
+  func write(_ submissions: [Submission]) {
+    guard submissions.count > 1 else { return writeEach(submissions) }
+    do {
+      let bytes = try Batch(submissions.map(\.entry)).bytes()
+      guard try admits(submissions.count, bytes.count) else { return writeEach(submissions) }
+      try store(submissions, bytes)
+    } catch is PropertyListError {
+      // Each is small enough, all together are not.
+      writeEach(submissions)
+    } catch {
+      for submission in submissions { submission.settle(.failure(error)) }
+    }
+  }
+
+  // As many as the limits allow: once one is refused, so is the rest, without a look for each.
+  private func writeEach(_ submissions: [Submission]) {
+    var refusal: AppGroupError?
+    for submission in submissions {
+      if let refusal {
+        submission.settle(.failure(refusal))
+      } else {
+        refusal = writeOne(submission)
+      }
+    }
+  }
+
+  /// - Returns: the error, if the queue is full.
+  private func writeOne(_ submission: Submission) -> AppGroupError? {
+    do {
+      guard try admits(1, submission.bytes.count) else {
+        let refusal = full()
+        submission.settle(.failure(refusal))
+        return refusal
+      }
+      try store([submission], submission.bytes)
+    } catch {
+      submission.settle(.failure(error))
+    }
+    return nil
+  }
+
+  // MARK: Storing
+
+  private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
+    let isDurable = submissions.contains { $0.durability == .durable }
+    let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
+      try store(bytes, count: submissions.count, isDurable)
+    }
+    for (index, submission) in submissions.enumerated() {
+      submission.settle(.success(QueueEntryID(batch: name, index: index)))
+    }
+  }
+
+  private func store(_ bytes: [UInt8], count: Int, _ isDurable: Bool) throws -> BatchName {
+    for _ in 0..<interruptionLimit {
+      let place = try queue.place.openOrMake()
+      let name = BatchName(
+        order: try nextStamp(at: place), sender: sender, count: count, bytes: bytes.count)
+      do throws(Errno) {
+        try queue.place.store(
+          bytes, as: QueueDirectory.pendingPath(name), durable: isDurable, at: place)
+      } catch {
+        switch error {
+        // Not there yet, or removed meanwhile.
+        case .noSuchFile: try queue.place.makeParts(at: place)
+        // Another process sends under the same name: the next stamp is another one.
+        case .alreadyExists: break
+        default: throw error
+        }
+        continue
+      }
+      if isDurable { try synchronize(place) }
+      state.withLock { state in
+        state.entries -= count
+        state.bytes -= bytes.count
+      }
+      return name
+    }
+    throw Errno.deviceBusy
+  }
+
+  // A move is on the disk when both directories are; and so must be those above, which change
+  // when something is made in them for the first time. How a look tells: see `SynchronizedNames`.
+  private func synchronize(_ place: borrowing FileDescriptor) throws {
+    try queue.place.synchronize(QueueDirectory.pending, at: place)
+    try queue.place.synchronize(QueueDirectory.staged, at: place)
+    let status = try place.status()
+    if state.withLock(\.durable) != status {
+      let now = realTime()
+      try queue.place.synchronize(".", at: place)
+      if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
+    }
+    let handle = try queue.place.root.handle()
+    try handle.synchronizedNames.synchronize(.queue, in: handle.descriptor)
+  }
+
+  private func nextStamp(at place: borrowing FileDescriptor) throws -> UInt64 {
+    let last = try state.withLock(\.last) ?? highestStamp(at: place)
+    let stamp = max(queue.clock(), last &+ 1)
+    state.withLock { $0.last = stamp }
+    return stamp
+  }
+
+  // What is taken was pending before, so in this order nothing is missed; a consumer that is
+  // replaced meanwhile gives its directory another name, and is looked for again.
+  private func highestStamp(at place: borrowing FileDescriptor) throws(Errno) -> UInt64 {
+    for _ in 0..<interruptionLimit {
+      var batches = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      if let consumer = try queue.place.consumer(at: place) {
+        let taken = QueueDirectory.taken + "/" + consumer
+        guard let more = try queue.place.batches(taken, at: place) else { continue }
+        batches += more
+      }
+      let outcomes = try SharedContainer.entries(QueueDirectory.outcomes, at: place.rawValue) ?? []
+      batches += outcomes.compactMap { OutcomeFile.id($0.name.text)?.batch }
+      return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0
+    }
+    throw .deviceBusy
+  }
+
+  // MARK: Limits
+
+  // A look at all that waits allows a sixteenth of the limit at most until the next look, so the
+  // cost of one send does not grow with what waits.
+  private func admits(_ count: Int, _ size: Int) throws -> Bool {
+    if state.withLock({ $0.entries >= count && $0.bytes >= size }) { return true }
+    return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
+      let place = try queue.place.openOrMake()
+      let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      let entries = limits.entries - waiting.reduce(0) { $0 + $1.count }
+      let bytes = limits.bytes - waiting.reduce(0) { $0 + $1.bytes }
+      state.withLock { state in
+        state.entries = min(entries, max(limits.entries / 16, count))
+        state.bytes = min(bytes, max(limits.bytes / 16, size))
+      }
+      return entries >= count && bytes >= size
+    }
+  }
+
+  private func full() -> AppGroupError {
+    AppGroupError(
+      .queueFull, "send to \"\(queue.name)\"", path: queue.path,
+      reason: "the limit of \(limits.entries) entries or \(limits.bytes) bytes is reached",
+      remedy: "wait until its consumer has caught up")
+  }
+}

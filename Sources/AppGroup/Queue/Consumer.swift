@@ -1,0 +1,106 @@
+import Synchronization
+import SystemCalls
+
+extension Queue {
+  /// Becomes the queue's consumer, until `end()`, until the consumer is forgotten, or until the
+  /// process ends. Only one consumes at a time; one that is stopped is replaced.
+  ///
+  /// - Parameter deadline: until when to wait for another one; already past means "only if there is
+  ///   none". By default 10 seconds from now.
+  /// - Throws: `AppGroupError`: `timedOut`, its `holder` who consumes; or what the file system
+  ///   refuses.
+  public func consume(until deadline: ContinuousClock.Instant? = nil) throws -> Consumer {
+    try begin(role.enterExclusively(until: deadline))
+  }
+
+  /// Becomes the queue's consumer; see the form without `async`.
+  public func consume(until deadline: ContinuousClock.Instant? = nil) async throws -> Consumer {
+    let registration = try await role.enterExclusively(until: deadline)
+    return try await Blocking.run { try self.begin(registration) }
+  }
+
+  private func begin(_ registration: PresenceRegistration) throws -> Consumer {
+    try reporting("consume \"\(name)\"", path: path) {
+      let steps = try ConsumerSteps(self)
+      // Stopped between the two, it may have replaced its own successor, who begins again then; so
+      // must whoever has no right to the role.
+      try registration.confirm()
+      return Consumer(self, registration, steps)
+    }
+  }
+
+  /// The one who consumes a queue. Thread-safe.
+  public final class Consumer: Sendable {
+    /// The queue.
+    public let queue: Queue
+    private let registration: PresenceRegistration
+    private let steps: Mutex<ConsumerSteps>
+    private let watch: Watch
+    private let latch = WakeLatch()
+
+    init(_ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps) {
+      self.queue = queue
+      self.registration = registration
+      self.steps = Mutex(steps)
+      let directory = queue.place.directory
+      let root = directory.root
+      let latch = latch
+      // Only says that it is worth looking again.
+      watch = ChangeMonitor.shared.watch(
+        path: directory.path + "/" + QueueDirectory.pending,
+        parents: [root.path, root.path + "/" + NameKind.queue.rawValue, directory.path],
+        prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
+        signal: { latch.raise() })
+    }
+
+    deinit { end() }
+
+    /// Ends consuming: what was not acknowledged goes to the next consumer. Once is enough.
+    public func end() {
+      watch.cancel()
+      registration.leave()
+    }
+
+    /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
+    /// are not acknowledged yet are no hindrance. One caller waits at a time.
+    ///
+    /// - Parameter deadline: until when to wait; already past means "only if there is one now".
+    /// - Returns: nil when the deadline has passed.
+    /// - Throws: `AppGroupError`: `leaseLost` when another consumer has replaced this one, or what
+    ///   the file system refuses.
+    /// - Complexity: one rename, open, read and close for all entries that were stored together; a
+    ///   look at all that waits once what the last look has shown is taken.
+    public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
+      while true {
+        if let entry = try step() { return entry }
+        guard ContinuousClock.now < deadline else { return nil }
+        latch.block(until: deadline)
+      }
+    }
+
+    /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
+    /// `CancellationError`.
+    public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry? {
+      while true {
+        try Task.checkCancellation()
+        if let entry = try await Blocking.run({ try self.step() }) { return entry }
+        guard ContinuousClock.now < deadline else { return nil }
+        await latch.suspend(until: deadline)
+      }
+    }
+
+    // One look before each wait: what comes after it raises the latch.
+    private func step() throws -> QueueEntry? {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try steps.withLock { steps in
+          do {
+            return try steps.next()
+          } catch let error as Errno where error == .noSuchFile {
+            // Not even the queue's directory is there any more.
+            throw queue.replaced()
+          }
+        }
+      }
+    }
+  }
+}

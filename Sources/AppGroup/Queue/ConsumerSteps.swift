@@ -1,0 +1,182 @@
+import SystemCalls
+
+/// What a consumer does next, without ever waiting: what was left to it first, then what waits.
+struct ConsumerSteps {
+  private let queue: Queue
+  /// The name of this consumer's directory in `taken/`.
+  private let consumer: String
+  /// What others had taken before, the next at the end.
+  private var left: [BatchName]
+  private var waiting = PendingOrder()
+  private var current: (batch: TakenBatch, next: Int)?
+
+  private var takenPath: String { QueueDirectory.taken + "/" + consumer }
+
+  /// Makes this the queue's consumer, whoever was it before.
+  init(_ queue: Queue) throws {
+    self.queue = queue
+    consumer = "consumer-" + Nonce.next()
+    left = []
+    for _ in 0..<interruptionLimit {
+      let place = try queue.place.openOrMake()
+      try queue.place.makeParts(at: place)
+      guard let other = try queue.place.consumer(at: place) else {
+        // Somebody removed it: what is empty makes way for a whole one.
+        try queue.place.removeEmptyTaken(at: place)
+        continue
+      }
+      do throws(Errno) {
+        try rename(
+          QueueDirectory.taken + "/" + other, at: place.rawValue, to: takenPath,
+          at: place.rawValue)
+      } catch {
+        guard error == .noSuchFile else { throw error }
+        continue
+      }
+      // From here on nobody else changes anything in it, so the listing is one.
+      try tidy(place)
+      try queue.place.sweep(at: place)
+      return
+    }
+    throw Errno.deviceBusy
+  }
+
+  private mutating func tidy(_ place: borrowing FileDescriptor) throws {
+    let names = try SharedContainer.entries(takenPath, at: place.rawValue)?.map(\.name.text) ?? []
+    left = names.compactMap { BatchName($0) }.sorted(by: >)
+    let batches = Set(left.map(\.text))
+    for name in names {
+      let isDone = name.hasSuffix(QueueDirectory.doneSuffix)
+      let isOrphan =
+        isDone && !batches.contains(String(name.dropLast(QueueDirectory.doneSuffix.count)))
+      guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
+      try queue.place.discard(takenPath + "/" + name, at: place)
+    }
+  }
+
+  /// The next entry to be delivered; nil when nothing waits.
+  ///
+  /// - Throws: `leaseLost` when this consumer was replaced.
+  mutating func next() throws -> QueueEntry? {
+    while true {
+      if let entry = try nextOfCurrent() { return entry }
+      guard try openNext() else { return nil }
+    }
+  }
+
+  private mutating func nextOfCurrent() throws -> QueueEntry? {
+    while let (batch, index) = current {
+      guard index < batch.entries.count else { break }
+      guard !batch.isSettled(index) else {
+        current = (batch, index + 1)
+        continue
+      }
+      let entry = batch.entries[index]
+      if let payload = entry.payload, entry.expiry?.hasPassed != true {
+        current = (batch, index + 1)
+        return QueueEntry(payload: payload, batch, index)
+      }
+      try batch.settle(index, as: entry.payload == nil ? .cancelled : .expired)
+      current = (batch, index + 1)
+    }
+    current = nil
+    return nil
+  }
+
+  /// - Returns: false when there is no batch.
+  private mutating func openNext() throws -> Bool {
+    let place = try queue.place.openOrMake()
+    if let name = left.last {
+      try open(name, isRedelivery: true, at: place)
+      left.removeLast()
+      return true
+    }
+    guard let name = try nextWaiting(at: place) else { return false }
+    do throws(Errno) {
+      try rename(
+        QueueDirectory.pendingPath(name), at: place.rawValue, to: takenPath + "/" + name.text,
+        at: place.rawValue)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      // It was cancelled, or we were replaced.
+      try confirm(at: place)
+      waiting.removeNext()
+      return true
+    }
+    waiting.removeNext()
+    // Should reading it fail now, for want of descriptors for example, it is the next all the same.
+    left.append(name)
+    try open(name, isRedelivery: false, at: place)
+    left.removeLast()
+    return true
+  }
+
+  private mutating func nextWaiting(at place: borrowing FileDescriptor) throws -> BatchName? {
+    if let name = waiting.next { return name }
+    // Whoever was replaced is not to wait for ever.
+    try confirm(at: place)
+    let queue = queue
+    try waiting.look { try queue.place.batches(QueueDirectory.pending, at: place) ?? [] }
+    return waiting.next
+  }
+
+  private func confirm(at place: borrowing FileDescriptor) throws {
+    guard try queue.place.exists(takenPath, at: place) else { throw queue.replaced() }
+  }
+
+  private mutating func open(
+    _ name: BatchName, isRedelivery: Bool, at place: borrowing FileDescriptor
+  ) throws {
+    let path = takenPath + "/" + name.text
+    do {
+      guard let bytes = try queue.place.read(path, at: place) else {
+        // Somebody removed it, or all of it.
+        return try confirm(at: place)
+      }
+      let batch = try Batch(bytes: bytes, count: name.count)
+      let settled = isRedelivery ? try self.settled(name, path, at: place) : []
+      guard settled.count < batch.entries.count else {
+        // Its consumer died when all was settled but the last step.
+        try queue.place.discard(path, at: place)
+        try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+        return
+      }
+      let taken = TakenBatch(
+        name, batch, settled: settled, isRedelivery: isRedelivery, in: queue, by: consumer)
+      current = (taken, 0)
+    } catch let error as Batch.Unreadable {
+      try putAside(name, path, error.reason, at: place)
+    }
+  }
+
+  // An entry with a note has ended, also if its consumer died before it could settle it.
+  private func settled(
+    _ name: BatchName, _ path: String, at place: borrowing FileDescriptor
+  ) throws -> Set<Int> {
+    var settled = try queue.place.settled(path, at: place)
+    for index in 0..<name.count
+    where try queue.place.hasOutcome(.init(batch: name, index: index), at: place) {
+      settled.insert(index)
+    }
+    return settled.intersection(0..<name.count)
+  }
+
+  // The notes first: then its sender learns it, whatever happens now.
+  private func putAside(
+    _ name: BatchName, _ path: String, _ reason: String, at place: borrowing FileDescriptor
+  ) throws {
+    do {
+      for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
+        try queue.place.note(
+          .failed(reason: "it could not be read: \(reason)"),
+          of: .init(batch: name, index: index), from: consumer, at: place)
+      }
+      let taken = try FileDescriptor.openBeneath(
+        takenPath, at: place.rawValue, [.pathOnly, .directory])
+      try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.place.root)
+      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+    } catch let error as Errno where error == .noSuchFile {
+      throw queue.replaced()
+    }
+  }
+}

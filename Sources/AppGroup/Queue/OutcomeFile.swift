@@ -1,0 +1,78 @@
+import PropertyLists
+import SystemCalls
+
+/// `outcomes/<batch>.<index>`: how an entry ended that was not processed, until its sender has
+/// learned it. An entry that is nowhere any more was processed.
+enum OutcomeFile {
+  static func id(_ name: String) -> QueueEntryID? {
+    guard let dot = name.lastIndex(of: ".") else { return nil }
+    return QueueEntryID(name[..<dot] + "/" + name[name.index(after: dot)...])
+  }
+
+  static func bytes(_ status: QueueEntryStatus) throws -> [UInt8] {
+    var value: PropertyListValue = [:]
+    switch status {
+    case .cancelled: value["outcome"] = "cancelled"
+    case .expired: value["outcome"] = "expired"
+    case .failed(let reason):
+      value["outcome"] = "failed"
+      value["reason"] = .string(reason)
+    case .stored, .taken, .processed:
+      preconditionFailure("only an end that is not the usual one is noted")
+    }
+    return try value.binaryBytes()
+  }
+
+  /// Anything that says nothing else is a failure: it was not processed, or nobody had written it.
+  static func status(_ bytes: [UInt8]) -> QueueEntryStatus {
+    do throws(PropertyListError) {
+      let value = try PropertyListValue(bytes: bytes)
+      switch value["outcome"]?.stringValue {
+      case "cancelled": return .cancelled
+      case "expired": return .expired
+      default: return .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
+      }
+    } catch {
+      return .failed(reason: "the note of its end is damaged: \(error.reason)")
+    }
+  }
+}
+
+extension QueueEntryID {
+  init?(_ text: some StringProtocol) { self.init(String(text)) }
+}
+
+extension QueueDirectory {
+  func hasOutcome(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
+    try exists(Self.outcomePath(id), at: place)
+  }
+
+  /// Notes how an entry ended; the first note stands.
+  ///
+  /// - Parameter consumer: the directory in `taken/` of the consumer that says so: the note goes
+  ///   through it, so that one that was replaced leaves none.
+  /// - Throws: `.noSuchFile` when that consumer was replaced.
+  func note(
+    _ status: QueueEntryStatus, of id: QueueEntryID, from consumer: String?,
+    at place: borrowing FileDescriptor
+  ) throws {
+    let bytes = try OutcomeFile.bytes(status)
+    do throws(Errno) {
+      guard let consumer else {
+        return try store(bytes, as: Self.outcomePath(id), at: place)
+      }
+      let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
+      try store(bytes, as: passing, at: place)
+      do throws(Errno) {
+        try rename(
+          passing, at: place.rawValue, to: Self.outcomePath(id), at: place.rawValue, .keep)
+      } catch {
+        let cause = error
+        try discard(passing, at: place)
+        throw cause
+      }
+    } catch {
+      guard error == .alreadyExists else { throw error }
+    }
+  }
+}

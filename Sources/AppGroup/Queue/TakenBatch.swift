@@ -1,0 +1,93 @@
+import Synchronization
+import SystemCalls
+
+/// A batch that this consumer has taken: its entries are settled one by one, and with the last of
+/// them the file goes.
+final class TakenBatch: Sendable {
+  let name: BatchName
+  let isRedelivery: Bool
+  let entries: [Batch.Entry]
+  private let queue: Queue
+  private let consumer: String
+  private let unsettled: Mutex<Set<Int>>
+
+  init(
+    _ name: BatchName, _ batch: Batch, settled: Set<Int>, isRedelivery: Bool, in queue: Queue,
+    by consumer: String
+  ) {
+    self.name = name
+    self.isRedelivery = isRedelivery
+    self.queue = queue
+    self.consumer = consumer
+    entries = batch.entries
+    unsettled = Mutex(Set(batch.entries.indices).subtracting(settled))
+  }
+
+  func isSettled(_ index: Int) -> Bool { unsettled.withLock { !$0.contains(index) } }
+
+  /// Notes that an entry is not to be delivered again, and how it ended if it was not processed.
+  ///
+  /// - Throws: `leaseLost` when this consumer was replaced: then its successor has the entry.
+  func settle(_ index: Int, as status: QueueEntryStatus = .processed) throws {
+    try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
+      try unsettled.withLock { unsettled in
+        guard unsettled.contains(index) else { return }
+        let place = try queue.place.openOrMake()
+        do {
+          try settle(index, status, isLast: unsettled.count == 1, at: place)
+        } catch let error as Errno where error == .noSuchFile {
+          throw queue.replaced()
+        }
+        unsettled.remove(index)
+      }
+    }
+  }
+
+  // The note comes first, and stands: an entry with a note is not delivered again.
+  private func settle(
+    _ index: Int, _ status: QueueEntryStatus, isLast: Bool, at place: borrowing FileDescriptor
+  ) throws {
+    if status != .processed {
+      try queue.place.note(
+        status, of: .init(batch: name, index: index), from: consumer, at: place)
+    }
+    let path = "\(QueueDirectory.taken)/\(consumer)/\(name.text)"
+    guard isLast else { return try queue.place.append(index, to: path, at: place) }
+    // The batch first: what is settled of it says nothing without it.
+    try removeFile(path, at: place.rawValue)
+    guard name.count > 1 else { return }
+    do throws(Errno) {
+      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+    } catch {
+      // All is settled; what is left of it the next consumer sweeps.
+      return
+    }
+  }
+}
+
+extension Queue {
+  func replaced() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "consume \"\(name)\"", path: path,
+      reason: "another consumer has replaced this one, because it was stopped, or the queue was "
+        + "removed; what was not acknowledged is delivered to it again",
+      remedy: "consume again")
+  }
+}
+
+extension QueueDirectory {
+  /// Adds a line to what is settled of a batch.
+  fileprivate func append(
+    _ index: Int, to path: String, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    let line = Array("\(index)\n".utf8)
+    let done = path + Self.doneSuffix
+    do throws(Errno) {
+      try FileDescriptor.openBeneath(done, at: place.rawValue, [.writeOnly, .append])
+        .writeAll(line)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      try root.createFile(done, at: place.rawValue).writeAll(line)
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A queue, whatever happens to its processes,")
+struct QueueCrashTests {
+  /// Every step of a command, or each so-manieth: the steps of becoming a consumer, most of which
+  /// are those of a presence, have tests of their own.
+  private static let steps = 0..<3
+
+  /// Whether it was killed; false when it has fewer steps.
+  private func killed(_ victim: Participant, _ command: String) throws -> Bool {
+    try victim.tell(command)
+    do {
+      #expect(try victim.answer() == "done", "\(command)")
+      return false
+    } catch is Participant.Failure {
+      #expect(try victim.wait() == .killed(signal: 9))
+      return true
+    }
+  }
+
+  @Test(
+    "loses nothing and reorders nothing when its sender is killed before any of its steps",
+    arguments: steps)
+  func senderKilled(share: Int) throws {
+    var step = share
+    while true {
+      let scene = try QueueScene()
+      let log = scene.directory.path + "/sent"
+      let wasKilled = try killed(
+        scene.participant(), "die \(step) queue-send q a 0 2 \(log)")
+      let stored = try scene.logged(log).count
+      try scene.queue.sender("a").send(9)
+      let delivered = try scene.drain()
+      // One may have been stored without its sender knowing.
+      #expect(delivered.last == .init("a", 9), "\(step): \(delivered)")
+      let count = delivered.count - 1
+      #expect((stored...(stored + 1)).contains(count), "\(step): \(delivered)")
+      checkDeliveries(delivered, of: ["a": Array(0..<count) + [9]], "killed before call \(step)")
+      #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+      guard wasKilled else { break }
+      step += Self.steps.count
+    }
+    #expect(step > 15)
+  }
+
+  @Test(
+    "loses nothing and reorders nothing when its consumer is killed before any of its steps",
+    arguments: steps)
+  func consumerKilled(share: Int) throws {
+    var step = share
+    while true {
+      let scene = try QueueScene()
+      try scene.sendTogether([0, 1], from: "a")
+      try scene.queue.sender("b").send(0)
+      try scene.queue.sender("a").send(2, expires: .zero)
+      try scene.queue.sender("a").send(3)
+      let log = scene.directory.path + "/handled"
+      let wasKilled = try killed(scene.participant(), "die \(step) queue-work q \(log)")
+      let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      let again = try scene.drain()
+      checkDeliveries(
+        handled + again, of: ["a": [0, 1, 3], "b": [0]], "killed before call \(step)")
+      #expect(again.count(where: { !$0.isRedelivery }) + handled.count >= 4 - 2)
+      #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+      #expect(try scene.queue.sender("a").outcomes().map(\.status) == [.expired])
+      guard wasKilled else { break }
+      step += Self.steps.count
+    }
+    #expect(step > 40)
+  }
+
+  @Test(
+    "has one consumer only, whichever step another was stopped before and goes on with later",
+    arguments: steps)
+  func consumerStopped(share: Int) throws {
+    let first = try QueueScene()
+    let counting = try first.participant()
+    let entering = try #require(Int(try counting.ask("calls queue-consume q")))
+    // From the last steps of becoming the consumer on.
+    var step = entering - 12 + share
+    while true {
+      let scene = try QueueScene()
+      try scene.sendTogether([0, 1], from: "a")
+      try scene.sendTogether([2], from: "a")
+      let log = scene.directory.path + "/handled"
+      let late = try scene.participant()
+      try late.tell("stop \(step) queue-work q \(log)")
+      var answer: String?
+      try eventually("it is stopped, or done") {
+        if ProcessStatus.of(late.processID)?.isStopped == true { return true }
+        guard scene.isDone(late, &answer) else { return false }
+        return true
+      }
+      guard answer == nil else { break }
+      let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      let consumer = try scene.queue.consume()
+      let again = try scene.drain(consumer)
+      checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "stopped before call \(step)")
+      // What it does now does no harm.
+      try scene.sendTogether([3, 4], from: "a")
+      try late.send(.continue)
+      let result = try late.answer()
+      let last = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+      #expect(last.count <= handled.count + 1, "it was handling that one: \(last)")
+      #expect(last.allSatisfy { $0.number < 3 }, "stopped before call \(step): \(result)")
+      #expect(
+        try scene.drain(consumer) == [.init("a", 3), .init("a", 4)],
+        "stopped before call \(step): \(result), \(scene.directory.listing)")
+      consumer.end()
+      step += Self.steps.count
+    }
+    #expect(step > entering + 10)
+  }
+
+  @Test("replaces a consumer that is stopped, whose late acknowledgement does no harm")
+  func replaced() throws {
+    let scene = try QueueScene()
+    try scene.sendTogether([0, 1], from: "a")
+    let late = try scene.participant()
+    #expect(try late.ask("queue-consume q") == "done")
+    #expect(try late.ask("queue-next q") == "a 0")
+    #expect(throws: AppGroupError.self) { try scene.queue.consume(until: .now) }
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let consumer = try scene.queue.consume()
+    let first = try #require(try consumer.next(until: .now))
+    #expect(first.isRedelivery && first.payload == 0)
+    try late.send(.continue)
+    #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
+    #expect(try late.ask("queue-fail q").hasPrefix("error leaseLost"))
+    #expect(try late.ask("queue-next q").hasPrefix("a 1"), "in its memory since it took the file")
+    #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
+    #expect(try late.ask("queue-next q").hasPrefix("error leaseLost"))
+    #expect(try scene.queue.sender("a").status(of: first.id) == .taken)
+    try first.acknowledge()
+    #expect(try scene.queue.sender("a").status(of: first.id) == .processed)
+    #expect(try scene.drain(consumer) == [.init("a", 1, again: true)])
+  }
+
+  @Test(
+    "delivers or cancels, never both, whichever step who cancels was stopped before",
+    arguments: [[7], [7, 8]])
+  func cancelStopped(numbers: [Int]) throws {
+    var results: Set<String> = []
+    var step = 0
+    while true {
+      let scene = try QueueScene()
+      let id = try scene.sendTogether(numbers, from: "a")[0]
+      let late = try scene.participant()
+      try late.tell("stop \(step) queue-cancel q \(id)")
+      var answer: String?
+      try eventually("it is stopped, or done") {
+        ProcessStatus.of(late.processID)?.isStopped == true || scene.isDone(late, &answer)
+      }
+      guard answer == nil else { break }
+      let delivered = try scene.drain().map(\.number)
+      let status = try scene.queue.sender("a").status(of: id)
+      try late.send(.continue)
+      let result = try late.answer()
+      results.insert(result)
+      #expect(result == "\(!delivered.contains(7))", "\(step): \(delivered)")
+      #expect(status == (delivered.contains(7) ? .processed : .cancelled), "\(step)")
+      #expect(try scene.queue.sender("a").status(of: id) == status, "\(step)")
+      #expect(delivered.contains(8) == numbers.contains(8), "\(step): \(delivered)")
+      #expect(try scene.drain().isEmpty, "\(step): \(scene.directory.listing)")
+      step += 1
+    }
+    #expect(results == ["true", "false"])
+  }
+
+  @Test("brings nothing back when two cancel in one file, and one of them was stopped")
+  func twoCancel() throws {
+    var step = 0
+    while true {
+      let scene = try QueueScene()
+      let ids = try scene.sendTogether([0, 1, 2], from: "a")
+      let late = try scene.participant()
+      try late.tell("stop \(step) queue-cancel q \(ids[0])")
+      var answer: String?
+      try eventually("it is stopped, or done") {
+        ProcessStatus.of(late.processID)?.isStopped == true || scene.isDone(late, &answer)
+      }
+      guard answer == nil else { break }
+      #expect(try scene.queue.sender("a").cancel(ids[1]))
+      try late.send(.continue)
+      #expect(try late.answer() == "true")
+      #expect(try scene.drain() == [.init("a", 2)], "stopped before call \(step)")
+      step += 1
+    }
+    #expect(step > 10)
+  }
+}
+
+extension QueueScene {
+  /// Whether a process has answered; then it is not going to stop any more.
+  func isDone(_ process: Participant, _ answer: inout String?) -> Bool {
+    do {
+      answer = try process.answer(within: .zero)
+      return true
+    } catch {
+      // Not yet.
+      return false
+    }
+  }
+}

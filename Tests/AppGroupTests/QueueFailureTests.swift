@@ -1,0 +1,101 @@
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+#if DEBUG
+  @Suite("A queue, whichever call the kernel refuses,")
+  struct QueueFailureTests {
+    private func failing(_ step: Int, _ error: Errno) -> Faults.Plan {
+      Faults.Plan { _, index in index == step ? .fail(error) : .proceed }
+    }
+
+    @Test(
+      "has an entry whole or not at all, leaves nothing, and takes the next", arguments: [0, 1])
+    func sending(before: Int) throws {
+      var step = 0
+      var failures = 0
+      while true {
+        let scene = try QueueScene()
+        let sender = try scene.queue.sender("a")
+        for number in 0..<before { try sender.send(PropertyListValue(number)) }
+        let plan = failing(step, .noSpace)
+        var failed = false
+        do {
+          try Faults.$plan.withValue(plan) { _ = try sender.send(7, durability: .durable) }
+        } catch let error as AppGroupError {
+          #expect(error.code == .noSpace, "call \(step): \(error)")
+          failed = true
+          failures += 1
+        }
+        // Only after the last fsyncs it is there although they failed.
+        let place = try scene.queue.place.openOrMake()
+        let stored = try scene.queue.place.batches(QueueDirectory.pending, at: place) ?? []
+        let isStored = stored.count > before
+        #expect(failed || isStored, "call \(step)")
+        try sender.send(8)
+        let expected = Array(0..<before) + (isStored ? [7] : []) + [8]
+        #expect(try scene.drain().map(\.number) == expected, "call \(step)")
+        #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
+        guard plan.calls > step else { break }
+        step += 1
+      }
+      #expect(failures > 8)
+    }
+
+    @Test("loses nothing that a consumer has taken or could not take")
+    func consuming() throws {
+      var step = 0
+      var failures = 0
+      while true {
+        let scene = try QueueScene()
+        try scene.sendTogether([0, 1], from: "a")
+        try scene.sendTogether([2], from: "a")
+        let consumer = try scene.queue.consume()
+        let plan = failing(step, .inputOutput)
+        var entries: [QueueEntry] = []
+        do {
+          try Faults.$plan.withValue(plan) {
+            while let entry = try consumer.next(until: .now) {
+              entries.append(entry)
+              try entry.acknowledge()
+            }
+          }
+        } catch is AppGroupError {
+          failures += 1
+        }
+        // Again, for the one whose acknowledgement failed; the others are not harmed.
+        for entry in entries { try entry.acknowledge() }
+        checkDeliveries(
+          entries.map { .init($0) } + (try scene.drain(consumer)), of: ["a": [0, 1, 2]],
+          "call \(step)")
+        consumer.end()
+        #expect(try scene.drain().isEmpty)
+        #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
+        guard plan.calls > step else { break }
+        step += 1
+      }
+      #expect(failures > 8)
+    }
+
+    @Test("puts a durable entry on the disk: its file before it is seen, then its name")
+    func durable() throws {
+      let scene = try QueueScene()
+      let sender = try scene.queue.sender("a")
+      try sender.send(0, durability: .durable)
+      let calls = Mutex<[SystemCall]>([])
+      let plan = Faults.Plan { call, _ in
+        calls.withLock { $0.append(call) }
+        return .proceed
+      }
+      try Faults.$plan.withValue(plan) { _ = try sender.send(1, durability: .durable) }
+      let order = calls.withLock { $0 }.filter { [.write, .fsync, .renameat2].contains($0) }
+      #expect(order.prefix(3) == [.write, .fsync, .renameat2])
+      // Both directories of the move, and as long as they are new, those above.
+      #expect(order.dropFirst(3).count >= 2 && order.dropFirst(3).allSatisfy { $0 == .fsync })
+    }
+  }
+#endif

@@ -1,0 +1,118 @@
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+/// A queue in a directory of its own.
+struct QueueScene {
+  let directory: TemporaryDirectory
+  let queue: Queue
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    queue = try directory.container().queue("q")
+  }
+
+  var place: String { directory.path + "/queues/q" }
+
+  func participant() throws -> Participant { try Participant(directory.path) }
+
+  /// Sends numbers as one file, as if all had gathered while another was written.
+  @discardableResult
+  func sendTogether(_ numbers: [Int], from sender: String) throws -> [QueueEntryID] {
+    let outcomes = Mutex<[Result<QueueEntryID, any Error>]>([])
+    let submissions = try numbers.map { number in
+      let entry = Batch.Entry(payload: PropertyListValue(number))
+      return Submission(entry: entry, bytes: try Batch([entry]).bytes(), durability: .standard) {
+        outcome in outcomes.withLock { $0.append(outcome) }
+      }
+    }
+    BatchOutlet(queue, sender, .standard).write(submissions)
+    let ids = try outcomes.withLock { $0 }.map { try $0.get() }
+    #expect(ids.count == numbers.count && Set(ids.map(\.batch)).count == 1)
+    return ids
+  }
+
+  struct Delivered: Hashable, CustomStringConvertible {
+    let sender: String
+    let number: Int
+    let isRedelivery: Bool
+
+    init(_ sender: String, _ number: Int, again: Bool = false) {
+      self.sender = sender
+      self.number = number
+      isRedelivery = again
+    }
+
+    init(_ entry: QueueEntry) {
+      self.init(entry.sender, entry.payload.intValue ?? -1, again: entry.isRedelivery)
+    }
+
+    init?(line: Substring) {
+      let words = line.split(separator: " ")
+      guard words.count >= 2, let number = Int(words[1]) else { return nil }
+      self.init(String(words[0]), number, again: words.count > 2)
+    }
+
+    var description: String { "\(sender)\(number)\(isRedelivery ? "!" : "")" }
+  }
+
+  /// Takes and acknowledges all that is there.
+  func drain() throws -> [Delivered] {
+    let consumer = try queue.consume()
+    defer { consumer.end() }
+    return try drain(consumer)
+  }
+
+  func drain(_ consumer: Queue.Consumer) throws -> [Delivered] {
+    var all: [Delivered] = []
+    while let entry = try consumer.next(until: .now) {
+      all.append(Delivered(entry))
+      try entry.acknowledge()
+    }
+    return all
+  }
+
+  /// The names in a part of the queue.
+  func names(_ part: String) throws -> [String] {
+    try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
+  }
+
+  /// What lies in the queue besides its notes of outcomes.
+  func leftovers() throws -> [String] {
+    var all = try names("staged") + names("pending")
+    for consumer in try names("taken") { all += try names("taken/" + consumer) }
+    return all
+  }
+
+  func logged(_ log: String) throws -> [Substring] {
+    do throws(Errno) {
+      let bytes = try FileDescriptor.open(log, .readOnly).readToEnd(
+        expectedBytes: 0, maximumBytes: 1 << 20)
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
+  }
+}
+
+/// None is lost, none comes before an earlier one of its sender but when it is marked, none comes
+/// twice but when it is marked.
+func checkDeliveries(
+  _ all: [QueueScene.Delivered], of expected: [String: [Int]], _ comment: Comment
+) {
+  var seen: [String: [Int]] = [:]
+  for delivered in all {
+    if seen[delivered.sender, default: []].contains(delivered.number) {
+      #expect(delivered.isRedelivery, "\(delivered) came twice: \(all); \(comment)")
+    } else {
+      seen[delivered.sender, default: []].append(delivered.number)
+    }
+  }
+  #expect(seen == expected, "\(all); \(comment)")
+}

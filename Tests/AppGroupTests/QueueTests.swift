@@ -1,0 +1,244 @@
+import Dispatch
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A queue")
+struct QueueTests {
+  let scene: QueueScene
+  var queue: Queue { scene.queue }
+
+  init() throws { scene = try QueueScene() }
+
+  @Test("delivers what was sent, in the order of each sender, and then has nothing left")
+  func order() throws {
+    let a = try queue.sender("a")
+    let b = try queue.sender("b-with/any name")
+    let ids = try (0..<5).map { number in
+      try b.send(PropertyListValue(number))
+      return try a.send(PropertyListValue(number), durability: number == 2 ? .durable : .standard)
+    }
+    #expect(try a.status(of: ids[4]) == .stored)
+    let consumer = try queue.consume()
+    let first = try #require(try consumer.next(until: .now))
+    #expect(first.sender == "b-with/any name" && !first.isRedelivery)
+    #expect(try a.status(of: ids[0]) == .stored)
+    try first.acknowledge()
+    let second = try #require(try consumer.next(until: .now))
+    #expect(second.id == ids[0])
+    #expect(try a.status(of: ids[0]) == .taken)
+    try second.acknowledge()
+    try second.acknowledge()
+    #expect(try a.status(of: ids[0]) == .processed)
+    checkDeliveries(
+      [.init(first), .init(second)] + (try scene.drain(consumer)),
+      of: ["a": [0, 1, 2, 3, 4], "b-with/any name": [0, 1, 2, 3, 4]], "\(scene.directory.listing)")
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+    #expect(try queue.container.queueNames() == ["q"])
+  }
+
+  @Test("stores what is sent while another write is under way as one file, and acknowledges each")
+  func together() throws {
+    // The first stamp is only given when the others have gathered.
+    let gate = DispatchSemaphore(value: 0)
+    let isFirst = Atomic(true)
+    let queue = Queue(container: self.queue.container, name: "q") {
+      if isFirst.exchange(false, ordering: .relaxed) { gate.wait() }
+      return Queue.nanosecondsSince1970()
+    }
+    let sender = try queue.sender("a")
+    let ids = Mutex<Set<QueueEntryID>>([])
+    let group = DispatchGroup()
+    for number in 0..<50 {
+      Blocking.queue().async(group: group) {
+        do {
+          let id = try sender.send(PropertyListValue(number))
+          ids.withLock { _ = $0.insert(id) }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    try eventually("all but one have gathered") { sender.gathered == 49 }
+    gate.signal()
+    group.wait()
+    #expect(ids.withLock(\.count) == 50)
+    #expect(try scene.names("pending").count == 2)
+    #expect(Set(try scene.drain().map(\.number)) == Set(0..<50))
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test(
+    "delivers what was not acknowledged again, first and marked, and the rest of a file as well")
+  func redelivery() throws {
+    try scene.sendTogether([0, 1, 2, 3], from: "a")
+    try scene.sendTogether([4], from: "a")
+    let victim = try queue.consume()
+    let first = try #require(try victim.next(until: .now))
+    let second = try #require(try victim.next(until: .now))
+    for _ in 2...4 { _ = try #require(try victim.next(until: .now)) }
+    try second.acknowledge()
+    #expect(try queue.sender("a").status(of: first.id) == .taken)
+    #expect(try queue.sender("a").status(of: second.id) == .processed)
+    victim.end()
+    try scene.sendTogether([5], from: "a")
+    #expect(
+      try scene.drain() == [
+        .init("a", 0, again: true), .init("a", 2, again: true), .init("a", 3, again: true),
+        .init("a", 4, again: true), .init("a", 5),
+      ])
+    #expect(throws: AppGroupError.self) { try first.acknowledge() }
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("tells its sender, also a restarted one, of failures, until it forgets them")
+  func failure() throws {
+    let ids = try scene.sendTogether([0, 1], from: "a")
+    let consumer = try queue.consume()
+    try #require(try consumer.next(until: .now)).fail("no paper")
+    try #require(try consumer.next(until: .now)).acknowledge()
+    let sender = try queue.sender("a")
+    #expect(try sender.status(of: ids[0]) == .failed(reason: "no paper"))
+    #expect(try sender.status(of: #require(QueueEntryID("\(ids[1])"))) == .processed)
+    #expect(try sender.outcomes().map(\.id) == [ids[0]])
+    #expect(try queue.sender("b").outcomes().isEmpty)
+    try sender.forget(ids[0])
+    #expect(try sender.outcomes().isEmpty)
+  }
+
+  @Test("does not deliver what is too late, and says so")
+  func expiry() throws {
+    let sender = try queue.sender("a")
+    let late = try sender.send(0, expires: .zero)
+    try sender.send(1, expires: .seconds(3_600))
+    #expect(try scene.drain() == [.init("a", 1)])
+    #expect(try sender.status(of: late) == .expired)
+    // By the time of day where the machine has been started anew since.
+    var entry: PropertyListValue = [:]
+    Expiry(after: .seconds(3_600)).write(into: &entry)
+    entry["uptime"] = 0
+    #expect(try #require(Expiry(entry)).hasPassed)
+    entry["namespace"] = 1
+    #expect(try !#require(Expiry(entry)).hasPassed)
+    entry["expires"] = .date(.init(timeIntervalSince1970: 0))
+    #expect(try #require(Expiry(entry)).hasPassed)
+  }
+
+  @Test("does not deliver what was cancelled, and cancels nothing that was taken")
+  func cancelling() throws {
+    let sender = try queue.sender("a")
+    let ids = try scene.sendTogether([0, 1, 2], from: "a")
+    let alone = try sender.send(3)
+    #expect(try sender.cancel(ids[1]) && sender.cancel(alone) && sender.cancel(alone))
+    #expect(try scene.names("pending").count == 1, "what is cancelled as a whole is gone")
+    #expect(try sender.status(of: ids[1]) == .cancelled)
+    #expect(try sender.status(of: alone) == .cancelled)
+    let consumer = try queue.consume()
+    let first = try #require(try consumer.next(until: .now))
+    #expect(try !sender.cancel(ids[0]) && !sender.cancel(ids[2]))
+    try first.acknowledge()
+    #expect(try scene.drain(consumer) == [.init("a", 2)])
+    #expect(try !sender.cancel(ids[0]))
+    #expect(try sender.outcomes().map(\.id) == [ids[1], alone])
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("refuses more than its limits, of all senders together, and takes more when there is room")
+  func limits() throws {
+    let sender = try queue.sender("a", limits: .init(entries: 20, bytes: 1 << 20))
+    for number in 0..<10 { try queue.sender("b").send(PropertyListValue(number)) }
+    for number in 0..<10 { try sender.send(PropertyListValue(number)) }
+    let error = #expect(throws: AppGroupError.self) { try sender.send(10) }
+    #expect(error?.code == .queueFull)
+    #expect(try scene.names("pending").count == 20)
+    #expect(try scene.drain().count == 20)
+    try sender.send(10)
+    let small = try queue.sender("c", limits: .init(entries: 20, bytes: 1_000))
+    #expect(throws: AppGroupError.self) {
+      try small.send(.string(.init(repeating: "x", count: 1_000)))
+    }
+    #expect(try scene.drain() == [.init("a", 10)], "nothing was dropped, nothing half sent")
+  }
+
+  @Test("puts a damaged file aside, delivers the rest, and tells the sender")
+  func damaged() throws {
+    let sender = try queue.sender("a")
+    let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
+    let path = scene.place + "/pending/" + ids[1].batch.text
+    try FileDescriptor.open(path, [.writeOnly, .truncate]).writeAll(Array("bplist00 no".utf8))
+    #expect(try scene.drain() == [.init("a", 0), .init("a", 2)])
+    guard case .failed = try sender.status(of: ids[1]) else {
+      Issue.record("\(try sender.status(of: ids[1]))")
+      return
+    }
+    let aside = try FileDescriptor.open(
+      scene.directory.path + "/quarantine", [.readOnly, .directory]
+    ).entries()
+    #expect(aside.count == 1 && aside[0].name.hasPrefix(ids[1].batch.text.prefix(20).description))
+  }
+
+  @Test("keeps a sender's order when the clock is set back, also over a restart")
+  func clockSetBack() throws {
+    let time = Mutex<UInt64>(2_000)
+    let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
+    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    let sender = try queue.sender("a")
+    try sender.send(0)
+    time.withLock { $0 = 1_000 }
+    try sender.send(1)
+    try queue.sender("a").send(2)
+    let consumer = try queue.consume()
+    #expect(try consumer.next(until: .now)?.payload == 0)
+    time.withLock { $0 = 500 }
+    try queue.sender("a").send(3)
+    #expect(try scene.drain(consumer) == [.init("a", 1), .init("a", 2), .init("a", 3)])
+  }
+
+  @Test("wakes a consumer that waits, as a task and as a thread")
+  func waking() async throws {
+    let consumer = try await queue.consume()
+    #expect(try await consumer.next(until: .now) == nil)
+    async let waiting = consumer.next(until: .now + .seconds(30))
+    try await queue.sender("a").send(7)
+    let entry = try #require(try await waiting)
+    #expect(entry.payload == 7)
+    try entry.acknowledge()
+    let waiter = Task { try await consumer.next(until: .now + .seconds(30)) }
+    waiter.cancel()
+    await #expect(throws: CancellationError.self) { try await waiter.value }
+  }
+
+  @Test("takes no names for batches that are none")
+  func names() throws {
+    let name = BatchName(order: 255, sender: "a-1-b", count: 3, bytes: 12)
+    #expect(name.text == "00000000000000ff-a-1-b-3-12.plist")
+    #expect(BatchName(name.text) == name)
+    for other in [
+      "", "x", "ff-a-1-2.plist", "00000000000000FF-a-1-2.plist", "00000000000000ff-a-0-2.plist",
+      "00000000000000ff--1-2.plist", "00000000000000ff-a-1-99999999999999.plist",
+      "00000000000000ff-a-01-2.plist", "00000000000000ff-a-1-2", "+0000000000000ff-a-1-2.plist",
+    ] { #expect(BatchName(other) == nil, "\(other)") }
+    #expect(throws: AppGroupError.self) { try queue.sender(.init(repeating: "x", count: 161)) }
+  }
+
+  @Test("believes only what two listings show, so that none that it missed is overtaken")
+  func racyListing() {
+    func name(_ order: UInt64, _ sender: String = "a") -> BatchName {
+      BatchName(order: order, sender: sender, count: 1, bytes: 1)
+    }
+    var order = PendingOrder()
+    // The first misses 1, which is older than 2; the second shows what came meanwhile, but not 3.
+    var listings = [[name(2), name(9, "b")], [name(4), name(2), name(1), name(9, "b")]]
+    order.look { listings.removeFirst() }
+    for expected in [name(1), name(2), name(9, "b")] {
+      #expect(order.next == expected)
+      order.removeNext()
+    }
+    #expect(order.next == nil)
+  }
+}

@@ -1,0 +1,69 @@
+import AppGroup
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// What a participant does with a queue.
+///
+/// ```
+/// queue-send NAME SENDER FIRST COUNT LOG  sends numbers; notes each in the log once it is stored
+/// queue-cancel NAME ID                    cancels; answers "true" or "false"
+/// queue-consume NAME [SECONDS]            becomes the consumer, waiting so long
+/// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
+/// queue-acknowledge NAME                  acknowledges what it took last
+/// queue-fail NAME                         the same, as failed
+/// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
+///                                         and then acknowledges it, until none waits
+/// ```
+enum QueueVerbs {
+  private struct Kept {
+    var consumers: [String: Queue.Consumer] = [:]
+    var entries: [String: QueueEntry] = [:]
+  }
+
+  private static let kept = Mutex(Kept())
+
+  static func perform(_ verb: String, _ queue: Queue, _ rest: [String]) throws -> String {
+    switch verb {
+    case "queue-send":
+      let sender = try queue.sender(rest[0])
+      guard let first = Int(rest[1]), let count = Int(rest[2]) else { return "error usage" }
+      for number in first..<(first + count) {
+        try sender.send(PropertyListValue(number))
+        try note("\(number)", in: rest[3])
+      }
+    case "queue-cancel":
+      guard let id = QueueEntryID(rest[0]) else { return "error usage" }
+      return "\(try queue.sender(id.sender).cancel(id))"
+    case "queue-consume":
+      let wait = Duration.seconds(rest.first.flatMap { Int($0) } ?? 0)
+      let consumer = try queue.consume(until: .now + wait)
+      kept.withLock { $0.consumers[queue.name] = consumer }
+    case "queue-next":
+      guard let entry = try kept.withLock({ $0.consumers[queue.name] })?.next(until: .now) else {
+        return "nothing"
+      }
+      kept.withLock { $0.entries[queue.name] = entry }
+      return describe(entry)
+    case "queue-acknowledge": try kept.withLock { $0.entries[queue.name] }?.acknowledge()
+    case "queue-fail": try kept.withLock { $0.entries[queue.name] }?.fail("on purpose")
+    default:
+      let consumer = try queue.consume(until: .now + .seconds(5))
+      while let entry = try consumer.next(until: .now) {
+        try note(describe(entry), in: rest[0])
+        try entry.acknowledge()
+      }
+      consumer.end()
+    }
+    return "done"
+  }
+
+  private static func describe(_ entry: QueueEntry) -> String {
+    let number = entry.payload.intValue.map(String.init) ?? "?"
+    return "\(entry.sender) \(number)" + (entry.isRedelivery ? " again" : "")
+  }
+
+  private static func note(_ line: String, in log: String) throws {
+    try FileDescriptor.open(log, [.writeOnly, .create, .append]).writeAll(Array((line + "\n").utf8))
+  }
+}
