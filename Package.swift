@@ -17,6 +17,9 @@ let package = Package(
     .library(name: "FileCoordination", targets: ["FileCoordination"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
     .library(name: "GroupDefaults", targets: ["GroupDefaults"]),
+    .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
+    .library(name: "WatchConnectivity", targets: ["WatchConnectivity"]),
+    .library(name: "Communicator", targets: ["Communicator"]),
     .executable(name: "wormhole", targets: ["WormholeCommand"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "torture", targets: ["Torture"]),
@@ -43,6 +46,17 @@ let package = Package(
     // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
     .target(
       name: "GroupDefaults", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
+    // Named peers: requests, guaranteed messages, contexts, files, wake-up.
+    .target(
+      name: "PeerConnectivity", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      swiftSettings: settings),
+    // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
+    .target(
+      name: "WatchConnectivity", dependencies: ["PeerConnectivity", "AppGroup", "PropertyLists"],
+      swiftSettings: settings),
+    // Communicator 4.1 (source-compatible), over WCSession.
+    .target(
+      name: "Communicator", dependencies: ["WatchConnectivity"], swiftSettings: settings),
 
     // The programs.
 
@@ -50,8 +64,8 @@ let package = Package(
     .executableTarget(
       name: "WormholeCommand",
       dependencies: [
-        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
-        "SystemCalls",
+        "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls",
       ],
       swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
@@ -59,13 +73,16 @@ let package = Package(
     // Tries to break the promises with real processes, stopped and killed at random.
     .executableTarget(
       name: "Torture",
-      dependencies: ["Histories", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Histories", "Wormhole", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+      ],
       swiftSettings: settings),
     // Measures every promise of speed beside a floor taken in the same run.
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists", "SystemCalls",
+        "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls",
       ],
       swiftSettings: settings),
 
@@ -77,8 +94,8 @@ let package = Package(
     .executableTarget(
       name: "participant",
       dependencies: [
-        "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
-        "TestSupport",
+        "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
+        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", swiftSettings: settings),
@@ -116,6 +133,27 @@ let package = Package(
       name: "GroupDefaultsTests",
       dependencies: [
         "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "PeerConnectivityTests",
+      dependencies: [
+        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "participant",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "WatchConnectivityTests",
+      dependencies: [
+        "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestSupport", "participant",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "CommunicatorTests",
+      dependencies: [
+        "Communicator", "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists",
+        "SystemCalls", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

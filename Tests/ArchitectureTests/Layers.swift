@@ -4,7 +4,7 @@
 enum Layers {
   private static let ours: Set<String> = [
     "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "GroupDefaults",
-    "Histories",
+    "PeerConnectivity", "Histories",
   ]
 
   static let allowed: [String: Set<String>] = [
@@ -24,15 +24,24 @@ enum Layers {
     "GroupDefaults": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
+    "PeerConnectivity": [
+      "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
+      "Synchronization",
+    ],
+    "WatchConnectivity": [
+      "PeerConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
+    ],
+    "Communicator": ["WatchConnectivity", "Foundation", "Dispatch", "Synchronization"],
     "WormholeCommand": [
-      "FileCoordination", "GroupDefaults", "Wormhole", "AppGroup", "PropertyLists",
-      "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
+      "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
+      "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.
     "participant": [
-      "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
-      "TestSupport", "FoundationEssentials",
+      "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
+      "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
+      "FoundationEssentials",
     ],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),

@@ -6,20 +6,20 @@ package protocol SteppedWork<Outcome>: AnyObject, SendableMetatype {
   associatedtype Outcome: Sendable
 
   /// Goes on as far as possible without waiting.
-  func step() throws -> Progress<Outcome>
+  func step() throws -> StepProgress<Outcome>
 
   /// What is raised when it is worth looking again.
   var latch: WakeLatch? { get }
 }
 
 /// How far a piece of work has come.
-package enum Progress<Outcome> {
+package enum StepProgress<Outcome> {
   case done(Outcome)
   /// Nothing to do before the latch is raised or this moment comes.
   case wait(until: ContinuousClock.Instant)
 }
 
-extension Progress: Sendable where Outcome: Sendable {}
+extension StepProgress: Sendable where Outcome: Sendable {}
 
 extension SteppedWork {
   /// Does the work, blocking the calling thread while others are in its way.
@@ -60,7 +60,7 @@ private final class SteppedBox<Work: SteppedWork>: Sendable {
 
   var latch: WakeLatch? { work.withLock { $0.latch } }
 
-  func step() throws -> Progress<Work.Outcome> {
+  func step() throws -> StepProgress<Work.Outcome> {
     try work.withLock { try $0.step() }
   }
 }

@@ -32,7 +32,7 @@ final class Change<Result: Sendable>: SteppedWork {
   /// What to raise when the change is to look again.
   var latch: WakeLatch? { request?.latch }
 
-  func step() throws -> Progress<Result> {
+  func step() throws -> StepProgress<Result> {
     try reporting("change the value", path: value.path) {
       while true {
         let step: LeaseRequest.Step

@@ -42,7 +42,7 @@ final class AccessOpening: SteppedWork {
     self.terms = terms
   }
 
-  func step() throws -> Progress<AccessSession> {
+  func step() throws -> StepProgress<AccessSession> {
     do {
       let items = try self.items ?? prepare()
       while let item = (self.items ?? items).dropFirst(acquired.count).first {
@@ -94,7 +94,7 @@ final class AccessOpening: SteppedWork {
   /// - Returns: nil when the item has to be acquired in another way.
   private func step(
     _ acquisition: ItemAcquisition, of item: Item
-  ) throws -> Progress<ItemAccess>? {
+  ) throws -> StepProgress<ItemAccess>? {
     do {
       return try acquisition.step()
     } catch let error as FileCoordinationError

@@ -126,7 +126,7 @@ final class AccessClosing: SteppedWork {
     self.deadline = deadline
   }
 
-  func step() throws -> Progress<Void> {
+  func step() throws -> StepProgress<Void> {
     do {
       try endReading()
       while let grant = remaining.last {

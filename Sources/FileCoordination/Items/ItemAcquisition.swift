@@ -61,7 +61,7 @@ final class ItemAcquisition: SteppedWork {
   // A task that is cancelled just drops what it waits for.
   deinit { leaveSite() }
 
-  func step() throws -> Progress<ItemAccess> {
+  func step() throws -> StepProgress<ItemAccess> {
     let given = location.path
     do {
       return try reporting(demand.action, path: given) {

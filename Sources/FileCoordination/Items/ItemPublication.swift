@@ -43,7 +43,7 @@ final class ItemPublication: SteppedWork {
   }
 
   /// - Returns: what is at the item's place now; nil for nothing.
-  func step() throws -> Progress<Published> {
+  func step() throws -> StepProgress<Published> {
     do {
       return try reporting("publish the item", path: location.path) {
         while true {

@@ -1,0 +1,33 @@
+public import AppGroup
+public import FoundationEssentials
+
+/// A peer that others know of: one that is or was active, or for which something waits or is
+/// registered.
+public struct Peer: Sendable, Hashable {
+  /// Its name.
+  public let name: String
+  /// Whether it can be asked now, and why not.
+  public let reachability: PeerReachability
+}
+
+/// Whether a peer can be asked now, and why not.
+public enum PeerReachability: Sendable, Hashable {
+  /// It is active and runs.
+  case reachable(PresenceMember)
+  /// It is active and stopped: it answers when it goes on, if that is in time.
+  case suspended(PresenceMember)
+  /// It is not active, but a request would start it.
+  case launchable
+  /// It is not active any more: who was last, and when it ended; nil for one that was killed.
+  case gone(last: PresenceMember?, ended: Date?)
+  /// It was never active.
+  case neverSeen
+
+  /// Whether it is active and runs.
+  public var isReachable: Bool {
+    if case .reachable = self { true } else { false }
+  }
+
+  /// Why it is so, as a clause for people: "process 4711 (watchd) is stopped".
+  public var reason: String { preconditionFailure("unbuilt") }
+}
