@@ -7,6 +7,7 @@ import AppGroup
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
+/// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
 /// value     @peer/pairing/<peer>        its companions
 /// ```
@@ -29,6 +30,10 @@ package enum PeerNames {
 
   package static func context(from sender: String, to receiver: String) -> String {
     "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
+  }
+
+  package static func seen(from sender: String, to receiver: String) -> String {
+    "@peer/seen/" + encoded(sender) + "/" + encoded(receiver)
   }
 
   package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
