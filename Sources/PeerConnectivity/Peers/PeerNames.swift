@@ -57,6 +57,10 @@ package enum PeerNames {
     decoded(identifier, launchPrefix, "")
   }
 
+  static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
+  }
+
   /// Refuses what cannot be a peer's name.
   package static func check(_ peer: String) throws(PeerError) {
     let bytes = EncodedName(peer).component.utf8.count
