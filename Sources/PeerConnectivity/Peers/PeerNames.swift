@@ -8,6 +8,7 @@ import AppGroup
 /// queue     peer/<peer>/files           files to it
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
 /// value     @peer/launch/<peer>         how it is started
+/// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
 /// ```
 ///
@@ -32,6 +33,8 @@ package enum PeerNames {
   }
 
   package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
+
+  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
 
