@@ -1,4 +1,5 @@
 import AppGroup
+import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
@@ -22,7 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs` and `CoordinationVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `CoordinationVerbs` and `PeerMessageVerbs` have
+/// more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -45,6 +47,8 @@ struct Participant {
     do {
       return try perform(words)
     } catch let error as AppGroupError {
+      return "error \(error.code.rawValue) \(error)"
+    } catch let error as PeerError {
       return "error \(error.code.rawValue) \(error)"
     } catch {
       return "error other \(error)"
@@ -77,6 +81,8 @@ struct Participant {
       return try PresenterVerbs.perform(verb, key, rest.first)
     case _ where verb.hasPrefix("queue-"):
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
+    case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
+      return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)

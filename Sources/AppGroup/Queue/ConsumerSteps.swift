@@ -120,6 +120,14 @@ struct ConsumerSteps {
     return waiting.next
   }
 
+  /// Whether all that this consumer took is settled.
+  ///
+  /// - Throws: `leaseLost` when it was replaced.
+  func hasNothingTaken(at place: borrowing FileDescriptor) throws -> Bool {
+    guard let taken = try queue.place.batches(takenPath, at: place) else { throw queue.replaced() }
+    return taken.isEmpty
+  }
+
   private func confirm(at place: borrowing FileDescriptor) throws {
     guard try queue.place.exists(takenPath, at: place) else { throw queue.replaced() }
   }
