@@ -16,7 +16,7 @@ struct StatusText {
       case .message: messages.append([value.identifier, size(value), condition(value)])
       case .defaults(let suite):
         defaults.append([suite ?? "(the container's)", size(value), condition(value)])
-      case .presenters: continue
+      case .presenters, .peers: continue
       }
     }
     text += table(["MESSAGE", "SIZE", "CHANGED"], messages)

@@ -27,26 +27,34 @@ struct PeerOutstandingCommand: Subcommand {
     for transfer in try session.transfers() {
       let status = try transfer.status()
       try environment.print(
-        line: JSONWriter.string(
-          .object([
-            "id": .string(transfer.id), "kind": "message", "peer": .string(transfer.peer),
-            "message": transfer.value, "status": .string(status.word),
-            "reason": status.reason.map { .string($0) },
-          ])))
+        line: status.line(
+          transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
       if forgets, status.hasEnded { try transfer.forget() }
     }
     for transfer in try session.fileTransfers() {
       let status = try transfer.status()
       try environment.print(
-        line: JSONWriter.string(
-          .object([
-            "id": .string(transfer.id), "kind": "file", "peer": .string(transfer.peer),
-            "file": .string(transfer.source.path), "metadata": transfer.metadata,
-            "status": .string(status.word), "reason": status.reason.map { .string($0) },
-          ])))
+        line: status.line(
+          transfer.id, to: transfer.peer,
+          [
+            "kind": "file", "file": .string(transfer.source.path), "metadata": transfer.metadata,
+          ]))
       if forgets, status.hasEnded { try transfer.forget() }
     }
     return .done
+  }
+}
+
+extension QueueEntryStatus {
+  /// Keys are only ever added; those without a value are left out.
+  fileprivate func line(
+    _ id: String, to peer: String, _ content: [String: PropertyListValue?]
+  ) throws -> String {
+    let common: [String: PropertyListValue?] = [
+      "id": .string(id), "peer": .string(peer), "status": .string(word),
+      "reason": reason.map { .string($0) },
+    ]
+    return try JSONWriter.string(.object(common.merging(content) { common, _ in common }))
   }
 }
 
