@@ -8,6 +8,8 @@ struct Batch: Sendable {
   struct Entry: Sendable {
     var payload: PropertyListValue?
     var expiry: Expiry?
+    /// Whether its sender wants to find it and its end after a restart.
+    var keepsReceipt = false
   }
 
   /// Why a file is no batch.
@@ -16,6 +18,9 @@ struct Batch: Sendable {
   }
 
   var entries: [Entry]
+
+  /// Those whose sender wants to find them again.
+  var kept: [Int] { entries.indices.filter { entries[$0].keepsReceipt } }
 
   var isCancelled: Bool { entries.allSatisfy { $0.payload == nil } }
 
@@ -32,7 +37,10 @@ struct Batch: Sendable {
     guard let list = value["entries"]?.arrayValue, list.count == count else {
       throw Unreadable(reason: "it has not the \(count) entries that its name promises")
     }
-    entries = list.map { Entry(payload: $0["payload"], expiry: Expiry($0)) }
+    entries = list.map { entry in
+      Entry(
+        payload: entry["payload"], expiry: Expiry(entry), keepsReceipt: entry["receipt"] == true)
+    }
   }
 
   func bytes() throws(PropertyListError) -> [UInt8] {
@@ -40,46 +48,12 @@ struct Batch: Sendable {
       guard let payload = entry.payload else { return ["cancelled": true] }
       var value: PropertyListValue = ["payload": payload]
       entry.expiry?.write(into: &value)
+      if entry.keepsReceipt { value["receipt"] = true }
       return value
     }
     let bytes = try PropertyListValue.dictionary(["entries": .array(list)]).binaryBytes()
     // What no consumer would accept is not stored.
     try PropertyListGuard.check(bytes)
     return bytes
-  }
-}
-
-/// When an entry is too late: by the clock that nobody can set as long as the machine runs, else by
-/// the time of day.
-struct Expiry: Sendable {
-  let date: Date
-  let uptime: UInt64
-  /// Of which start of which machine the uptime is.
-  let namespace: UInt64
-
-  init(after duration: Duration) {
-    let nanoseconds = max(0, duration / .nanoseconds(1))
-    date = Date(timeIntervalSinceNow: nanoseconds / 1e9)
-    uptime = UInt64(min(Double(bootTimeNanoseconds()) + nanoseconds, 9e18))
-    namespace = ProcessIdentity.current.namespace
-  }
-
-  init?(_ value: PropertyListValue) {
-    guard let date = value["expires"]?.dateValue else { return nil }
-    self.date = date
-    uptime = value["uptime"]?.uint64Value ?? 0
-    namespace = value["namespace"]?.uint64Value ?? 0
-  }
-
-  func write(into value: inout PropertyListValue) {
-    value["expires"] = .date(date)
-    value["uptime"] = PropertyListValue(uptime)
-    value["namespace"] = PropertyListValue(namespace)
-  }
-
-  var hasPassed: Bool {
-    let here = ProcessIdentity.current.namespace
-    guard namespace == here, here != 0 else { return Date() >= date }
-    return bootTimeNanoseconds() >= uptime
   }
 }
