@@ -23,7 +23,7 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` 
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
 /// `PeerMessageVerbs` and `SessionVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".

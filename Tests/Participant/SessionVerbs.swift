@@ -1,4 +1,5 @@
 import AppGroup
+import CinemaTutorial
 import Foundation
 import Synchronization
 import WatchConnectivity
@@ -29,6 +30,9 @@ import WatchConnectivity
 /// session-oversize BYTES                     sends each kind with so much; answers the codes
 /// session-forget                             lets the delegate go
 /// session-remember                           sets it again
+/// session-cinema ROLE CODES                  becomes one side of the tutorial's cinema
+/// session-buy DELIVERY ID…                   buys there; answers "done"
+/// session-bought                             what is bought, and what was answered
 /// ```
 enum SessionVerbs {
   private static let actor = Mutex<SessionActor?>(nil)
@@ -46,6 +50,9 @@ enum SessionVerbs {
       WCSession.default.delegate = new.delegate
       WCSession.default.activate()
       return new.events.await("activated")
+    }
+    if ["cinema", "buy", "bought"].contains(verb) {
+      return SessionCinema.perform(verb, container, words)
     }
     guard let actor = actor.withLock({ $0 }) else { return "error not started" }
     switch verb {
@@ -66,6 +73,34 @@ enum SessionVerbs {
     WCSession.default.activate()
     _ = actor.events.await("message quit", or: "activated 7", within: 60)
     exit(0)
+  }
+}
+
+/// The tutorial's cinema, whose code hops to the main queue: the main thread serves it between lines.
+enum SessionCinema {
+  // Only the main thread, which reads the lines, touches it.
+  nonisolated(unsafe) private static var cinema: CinemaTutorial?
+
+  static func perform(
+    _ verb: Substring, _ container: SharedContainer, _ words: [String]
+  ) -> String {
+    switch verb {
+    case "cinema":
+      WCSession.configure(
+        role: words[0] == "phone" ? .phone : .watch, container: container)
+      cinema = CinemaTutorial(
+        isPhone: words[0] == "phone", codes: URL(filePath: words[1], directoryHint: .isDirectory))
+      while WCSession.default.activationState != .activated { serveMainQueue() }
+    case "buy": cinema?.buy(words.dropFirst().compactMap { Int($0) }, words[0])
+    default:
+      serveMainQueue()
+      return "\(cinema?.purchased ?? []) \(cinema?.answers ?? [])"
+    }
+    return "done"
+  }
+
+  private static func serveMainQueue() {
+    RunLoop.main.run(until: Date().addingTimeInterval(0.002))
   }
 }
 
