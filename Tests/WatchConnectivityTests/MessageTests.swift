@@ -1,5 +1,6 @@
 import Foundation
 import PeerConnectivity
+import SystemCalls
 import TestSupport
 import Testing
 

@@ -29,7 +29,7 @@ struct SessionScene {
   private func start(_ words: String) throws -> Participant {
     let participant = try Participant(directory.path)
     let answer = try participant.ask("session-start \(words)")
-    guard answer == "activated" else { throw Participant.Failure(description: answer) }
+    guard answer == "activated" else { throw NeverHappened(what: "\(words): \(answer)") }
     return participant
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import SystemCalls
 import TestSupport
 import Testing
 import WatchConnectivity

@@ -1,3 +1,5 @@
+import PeerConnectivity
+import SystemCalls
 import TestSupport
 import Testing
 
