@@ -39,6 +39,8 @@ extension WCSession {
   private func open(_ place: SessionPlace) async {
     do {
       try await place.peer.activate()
+      // No link is current, so no delegate has a file.
+      try await Blocking.run { try Inbox(place).clear() }
       let link = try await SessionLink.open(self, place)
       queue.async { self.begin(link) }
     } catch {
