@@ -59,7 +59,12 @@ final class SessionLink: Sendable {
       throw error
     }
     link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
-    try await Blocking.run { try link.loadOutstanding() }
+    do {
+      try await Blocking.run { try link.loadOutstanding() }
+    } catch {
+      link.end()
+      throw error
+    }
     return link
   }
 

@@ -46,6 +46,8 @@ extension WCSession {
     } catch {
       let error = WCError(error, of: .activation)
       queue.async {
+        // It may have begun: nobody is to find this side reachable then.
+        place.peer.invalidate()
         self.state.withLock { $0.isActivating = false }
         self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
       }
