@@ -39,6 +39,8 @@ final class TakenBatch: Sendable {
           throw queue.replaced()
         }
         unsettled.remove(index)
+        guard let key = entries[index].key else { return }
+        queue.place.unmark(.init(batch: name, index: index), key, at: place)
       }
     }
   }
