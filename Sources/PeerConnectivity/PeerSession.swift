@@ -12,6 +12,8 @@ public final class PeerSession: Sendable {
   public let container: SharedContainer
   /// This peer's name.
   public let name: String
+  /// By whom it sends messages.
+  let outbox = MessageOutbox()
 
   /// A session; nothing is touched before it is used.
   ///
@@ -20,6 +22,7 @@ public final class PeerSession: Sendable {
   ///   - name: any string, byte for byte, of at most 100 bytes once encoded as the names of values are.
   /// - Throws: `PeerError`: `unsupportedValue` for a longer or an empty name.
   public init(_ container: SharedContainer, name: String) throws {
+    try PeerNames.check(name)
     self.container = container
     self.name = name
   }

@@ -142,6 +142,8 @@ extension ContainerReport {
       case abandonedPresence
       /// What a sender or consumer of a queue that died had not stored or not removed.
       case abandonedEntry
+      /// The mailbox of a process that died.
+      case abandonedMailbox
     }
 
     /// What it is.

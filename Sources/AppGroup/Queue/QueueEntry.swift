@@ -14,7 +14,7 @@ public final class QueueEntry: Sendable {
   public let isRedelivery: Bool
   /// The id that its sender knows it by.
   public let id: QueueEntryID
-  private let batch: TakenBatch
+  let batch: TakenBatch
 
   init(payload: PropertyListValue, key: String?, _ batch: TakenBatch, _ index: Int) {
     self.payload = payload
