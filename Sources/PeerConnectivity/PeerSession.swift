@@ -14,6 +14,8 @@ public final class PeerSession: Sendable {
   public let container: SharedContainer
   /// This peer's name.
   public let name: String
+  /// By whom it sends messages.
+  let outbox = MessageOutbox()
 
   let core: PeerCore
 

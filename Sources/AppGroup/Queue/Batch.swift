@@ -8,6 +8,8 @@ struct Batch: Sendable {
   struct Entry: Sendable {
     var payload: PropertyListValue?
     var expiry: Expiry?
+    /// Whether its sender wants to find it and its end after a restart.
+    var keepsReceipt = false
   }
 
   /// Why a file is no batch.
@@ -16,6 +18,9 @@ struct Batch: Sendable {
   }
 
   var entries: [Entry]
+
+  /// Those whose sender wants to find them again.
+  var kept: [Int] { entries.indices.filter { entries[$0].keepsReceipt } }
 
   var isCancelled: Bool { entries.allSatisfy { $0.payload == nil } }
 
@@ -32,7 +37,10 @@ struct Batch: Sendable {
     guard let list = value["entries"]?.arrayValue, list.count == count else {
       throw Unreadable(reason: "it has not the \(count) entries that its name promises")
     }
-    entries = list.map { Entry(payload: $0["payload"], expiry: Expiry($0)) }
+    entries = list.map { entry in
+      Entry(
+        payload: entry["payload"], expiry: Expiry(entry), keepsReceipt: entry["receipt"] == true)
+    }
   }
 
   func bytes() throws(PropertyListError) -> [UInt8] {
@@ -40,6 +48,7 @@ struct Batch: Sendable {
       guard let payload = entry.payload else { return ["cancelled": true] }
       var value: PropertyListValue = ["payload": payload]
       entry.expiry?.write(into: &value)
+      if entry.keepsReceipt { value["receipt"] = true }
       return value
     }
     let bytes = try PropertyListValue.dictionary(["entries": .array(list)]).binaryBytes()

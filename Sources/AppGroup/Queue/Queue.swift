@@ -134,4 +134,7 @@ public enum QueueEntryStatus: Sendable, Hashable {
   case expired
   /// The consumer said that it failed, or it could not be read.
   case failed(reason: String)
+
+  /// Whether it changes no more.
+  public var isEnd: Bool { self != .stored && self != .taken }
 }

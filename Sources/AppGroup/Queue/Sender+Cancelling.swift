@@ -70,13 +70,6 @@ extension QueueDirectory {
     try discard(path, at: place)
     return true
   }
-
-  private func status(
-    of id: QueueEntryID, at place: borrowing FileDescriptor
-  ) throws -> QueueEntryStatus? {
-    if let status = try waitingStatus(of: id, at: place) { return status }
-    return try read(Self.outcomePath(id), at: place).map { OutcomeFile.status($0) }
-  }
 }
 
 extension Lease {

@@ -7,7 +7,9 @@ import AppGroup
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
+/// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
+/// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
 /// ```
 ///
@@ -31,7 +33,13 @@ package enum PeerNames {
     "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
   }
 
+  package static func seen(from sender: String, to receiver: String) -> String {
+    "@peer/seen/" + encoded(sender) + "/" + encoded(receiver)
+  }
+
   package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
+
+  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
 
@@ -50,6 +58,10 @@ package enum PeerNames {
   /// Whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch identifier: String) -> String? {
     decoded(identifier, launchPrefix, "")
+  }
+
+  static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
   /// Refuses what cannot be a peer's name.
