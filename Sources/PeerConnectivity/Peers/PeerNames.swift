@@ -9,6 +9,7 @@ import AppGroup
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
 /// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
+/// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
 /// ```
 ///
@@ -37,6 +38,8 @@ package enum PeerNames {
   }
 
   package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
+
+  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
 
