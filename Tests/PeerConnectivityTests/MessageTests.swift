@@ -130,7 +130,7 @@ struct MessageTests {
     #expect(error?.code == .tooLarge, "\(error.map { "\($0)" } ?? "")")
     #expect(error?.description.hasPrefix("cannot send a message to \"watch\": ") == true)
     #expect(throws: PeerError.self) {
-      try phone.enqueue(encoding: ["a": Float?.none], to: "watch")
+      try phone.enqueue(encoding: Int?.none, to: "watch")
     }
     #expect(try scene.drain().isEmpty)
   }
