@@ -102,6 +102,7 @@ extension QueueEntryStatus {
     case .taken: "taken"
     case .processed: "processed"
     case .cancelled: "cancelled"
+    case .superseded: "superseded"
     case .expired: "expired"
     case .failed: "failed"
     }
