@@ -32,7 +32,7 @@ struct MessageCrashTests {
     #expect(try scene.drain() == ["phone 1 again", "phone 2", "phone 3"])
   }
 
-  @Test("are not lost, not reordered, and repeated only where marked, while all are killed at random")
+  @Test("are neither lost nor reordered, and repeated only where marked, while all are killed")
   func flow() throws {
     let seed = TestSeed.next("MESSAGE_SEED")
     var random = seed.generator

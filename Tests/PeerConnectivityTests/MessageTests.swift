@@ -107,7 +107,8 @@ struct MessageTests {
       #expect(try peer.receiveMessages().next(until: .now).map(\.id) == nil)
     }
     for text in ["", "/", "//", "x", "peer/watch/messages/x/0", "peer/watch/files/x/0"] {
-      #expect(try phone.transfer(id: text).map(\.id) == nil && phone.status(ofTransfer: text) == nil, "\(text)")
+      #expect(try phone.transfer(id: text).map(\.id) == nil, "\(text)")
+      #expect(try phone.status(ofTransfer: text) == nil, "\(text)")
     }
   }
 
@@ -156,6 +157,25 @@ struct MessageTests {
     #expect(try await !second.cancel())
     try message.acknowledge()
     #expect(try await !second.cancel())
+  }
+
+  @Test("takes the place of an older one with its key from the same sender, unless that is taken")
+  func superseding() async throws {
+    let keyed = PeerMessageOptions(key: "k")
+    let other = try PeerSession(scene.container, name: "other")
+    let taken = try await phone.enqueue(0, to: "watch", options: keyed)
+    let receiver = try await watch.receiveMessages()
+    let first = try #require(try await receiver.next(until: .now))
+    let old = try await phone.enqueue(1, to: "watch", options: keyed)
+    try await phone.enqueue(2, to: "watch")
+    try await other.enqueue(3, to: "watch", options: keyed)
+    // A sender that was started anew knows nothing of the first but its key.
+    let again = try PeerSession(scene.container, name: "phone")
+    try await again.enqueue(4, to: "watch", options: keyed)
+    #expect(try await old.end() == .superseded)
+    try first.acknowledge()
+    #expect(try scene.drain(receiver) == ["phone 2", "other 3", "phone 4"])
+    #expect(try taken.status() == .processed)
   }
 
   @Test("is refused when too much waits, nothing is dropped, and goes again when there is room")

@@ -111,7 +111,8 @@ extension Queue {
           entry: entry, bytes: try Batch([entry]).bytes(), durability: durability, settle: settle)
       } catch {
         throw AppGroupError(
-          error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"", path: queue.path,
+          error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"",
+          path: queue.path,
           reason: "no consumer would accept it: \(error.reason)",
           remedy: "an entry is meant to be small; share large content as a file")
       }

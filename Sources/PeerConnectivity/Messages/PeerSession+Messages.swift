@@ -24,7 +24,7 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try sender.send(
         value, durability: options.durability, expires: options.expiry,
-        keepsReceipt: options.keepsReceipt)
+        key: options.key, keepsReceipt: options.keepsReceipt)
       let failure = wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       return PeerTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }
@@ -39,7 +39,7 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try await sender.send(
         value, durability: options.durability, expires: options.expiry,
-        keepsReceipt: options.keepsReceipt)
+        key: options.key, keepsReceipt: options.keepsReceipt)
       let failure = try await Blocking.run {
         self.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       }
