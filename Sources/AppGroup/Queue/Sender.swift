@@ -50,8 +50,8 @@ extension Queue {
     ///   - keepsReceipt: whether `receipts()` lists it, with its payload and how it ended, also after
     ///     a restart, until the sender forgets it.
     /// - Returns: by what to ask for it later.
-    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for what is no property list or
-    ///   too large; or what the file system refuses. The entry is not stored then; only after an
+    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for what is no property list,
+    ///   `tooLarge`; or what the file system refuses. The entry is not stored then; only after an
     ///   error of the last fsyncs, or of the receipt when a consumer was quick, it may be.
     /// - Complexity: create, lock, write, rename and a few cheap calls, shared by all that go out
     ///   together; `.durable` adds three fsyncs, and three more where names were new lately. A receipt
@@ -111,7 +111,8 @@ extension Queue {
           entry: entry, bytes: try Batch([entry]).bytes(), durability: durability, settle: settle)
       } catch {
         throw AppGroupError(
-          .unsupportedValue, "send to \"\(queue.name)\"", path: queue.path,
+          error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"",
+          path: queue.path,
           reason: "no consumer would accept it: \(error.reason)",
           remedy: "an entry is meant to be small; share large content as a file")
       }

@@ -115,7 +115,7 @@ extension QueueEntryStatus {
   var hasEnded: Bool {
     switch self {
     case .stored, .taken: false
-    case .processed, .cancelled, .expired, .failed: true
+    case .processed, .cancelled, .superseded, .expired, .failed: true
     }
   }
 
