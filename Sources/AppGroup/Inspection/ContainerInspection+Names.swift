@@ -16,6 +16,7 @@ extension ContainerInspection {
       switch name {
       case value.fileName, NamedDirectory.identifierFile: continue
       case LeaseSite.lease: lookAtLease(value, kind, path)
+      case _ where kind == .value && name.hasPrefix(StartPlace.prefix): continue
       case _ where kind == .notification && name.hasPrefix("bell-"): continue
       default: addForeign(path + "/" + name)
       }

@@ -1,7 +1,9 @@
 import AppGroup
 
-/// Names a guaranteed message among all transfers of a container, as text to be kept: its queue's
-/// name and its entry's, `peer/<peer>/messages/<batch>/<number>`.
+/// Names a guaranteed message among all transfers of a container, as text to be kept: its peer's name,
+/// encoded as those of values are, and its entry's: `peer/<peer>/messages/<batch>/<number>`.
+///
+/// It is one line of ASCII that no shell takes apart, whatever the peer is called.
 struct MessageID: CustomStringConvertible {
   let peer: String
   let entry: QueueEntryID
@@ -18,12 +20,22 @@ struct MessageID: CustomStringConvertible {
     guard slashes.count > 1 else { return nil }
     let slash = slashes[slashes.count - 2]
     guard let entry = QueueEntryID(String(text[text.utf8.index(after: slash)...])),
-      let peer = PeerNames.peer(ofMessages: String(text[..<slash]))
+      let name = text[..<slash].split(separator: "/", omittingEmptySubsequences: false).nth(1),
+      case .identifier(let peer) = EncodedName.decode(name.utf8), PeerNames.isName(peer),
+      text[..<slash].utf8.elementsEqual(Self.place(of: peer).utf8)
     else { return nil }
     self.init(peer: peer, entry: entry)
   }
 
-  var description: String { "\(PeerNames.messages(peer))/\(entry)" }
+  var description: String { "\(Self.place(of: peer))/\(entry)" }
+
+  private static func place(of peer: String) -> String {
+    "peer/\(EncodedName(peer).component)/messages"
+  }
+}
+
+extension Collection {
+  fileprivate func nth(_ number: Int) -> Element? { dropFirst(number).first }
 }
 
 extension PeerNames {

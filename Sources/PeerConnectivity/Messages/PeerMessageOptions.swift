@@ -11,14 +11,15 @@ public struct PeerMessageOptions: Sendable, Hashable {
   public var key: String?
   /// Whether it is to start a peer that registered to be started for urgent work.
   public var isUrgent: Bool
-  /// Whether the sender wants to learn its end also after its own restart: then it is listed by
-  /// `transfers()` until it is forgotten.
+  /// Whether the sender wants to find it again, with its end, also after its own restart: then it is
+  /// listed by `transfers()`, and takes up space, until it is forgotten. Without, its
+  /// id still tells how it ended: `status(ofTransfer:)`.
   public var keepsReceipt: Bool
 
   /// Makes options.
   public init(
     durability: Durability = .standard, expiry: Duration? = nil, key: String? = nil,
-    isUrgent: Bool = false, keepsReceipt: Bool = true
+    isUrgent: Bool = false, keepsReceipt: Bool = false
   ) {
     self.durability = durability
     self.expiry = expiry

@@ -21,7 +21,9 @@ extension PeerSession {
   ) throws -> PeerTransfer {
     try betweenPeers(sending(to: peer), peer) {
       let sender = try outbox.sender(in: container, from: name, to: peer)
-      let id = try sender.send(value, durability: options.durability, expires: options.expiry)
+      let id = try sender.send(
+        value, durability: options.durability, expires: options.expiry,
+        keepsReceipt: options.keepsReceipt)
       return PeerTransfer(id, to: peer, value, by: sender)
     }
   }
@@ -33,7 +35,9 @@ extension PeerSession {
   ) async throws -> PeerTransfer {
     try await betweenPeers(sending(to: peer), peer) {
       let sender = try outbox.sender(in: container, from: name, to: peer)
-      let id = try await sender.send(value, durability: options.durability, expires: options.expiry)
+      let id = try await sender.send(
+        value, durability: options.durability, expires: options.expiry,
+        keepsReceipt: options.keepsReceipt)
       return PeerTransfer(id, to: peer, value, by: sender)
     }
   }
@@ -63,18 +67,6 @@ extension PeerSession {
   }
 
   private func sending(to peer: String) -> String { "send a message to \"\(peer)\"" }
-
-  /// The messages under this session's name whose end is not known yet: those that wait or are taken,
-  /// and those that ended and were not forgotten; also what an earlier process of this name sent. In
-  /// the order of sending to each peer.
-  ///
-  /// - Parameter peer: only those for this one.
-  public func transfers(to peer: String? = nil) throws -> [PeerTransfer] {
-    preconditionFailure("unbuilt")
-  }
-
-  /// The message of an id, of whoever's; nil if no such message is known any more.
-  public func transfer(id: String) throws -> PeerTransfer? { preconditionFailure("unbuilt") }
 
   /// Becomes the one who receives the messages for this name, one process at a time. That needs no
   /// `activate()`.

@@ -11,7 +11,9 @@ public struct PeerTransfer: Sendable {
   private let entry: QueueEntryID
   private let by: Queue.Sender
 
-  init(_ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender) {
+  init(
+    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender
+  ) {
     self.entry = entry
     self.peer = peer
     self.value = value
@@ -31,18 +33,23 @@ public struct PeerTransfer: Sendable {
     try betweenPeers("look for a message to \"\(peer)\"", peer) { try by.status(of: entry) }
   }
 
-  /// Waits until it has ended: processed, cancelled, expired or failed.
+  /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
   ///
   /// - Parameter deadline: until when to wait; without one as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
+  /// - Throws: `PeerError`: `cancelled` with the task; or what the container refuses.
+  /// - Complexity: as `status()`, at the beginning and whenever something happened to the file that it
+  ///   was stored in. Nobody polls.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws -> QueueEntryStatus {
-    preconditionFailure("unbuilt")
+    try await betweenPeers(waiting, peer) { try await by.end(of: entry, until: deadline) }
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
   public func end(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
-    preconditionFailure("unbuilt")
+    try betweenPeers(waiting, peer) { try by.end(of: entry, until: deadline) }
   }
+
+  private var waiting: String { "wait for the end of a message to \"\(peer)\"" }
 
   /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
   ///
@@ -66,6 +73,13 @@ public struct PeerTransfer: Sendable {
   /// Says that its end is known: it is not listed by `transfers()` any more. No effect on one that has
   /// not ended.
   ///
+  /// What was sent with a receipt, failed, expired, or was cancelled leaves a note in the container
+  /// until this is called.
+  ///
   /// - Throws: `PeerError`, for what the container refuses.
-  public func forget() throws { preconditionFailure("unbuilt") }
+  public func forget() throws {
+    try betweenPeers("forget a message to \"\(peer)\"", peer) {
+      if try by.status(of: entry).isEnd { try by.forget(entry) }
+    }
+  }
 }

@@ -11,6 +11,7 @@ import AppGroup
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
 /// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
+/// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
 /// ```
 ///
@@ -46,6 +47,8 @@ package enum PeerNames {
 
   package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
 
+  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
+
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
 
   // MARK: And back
@@ -63,6 +66,10 @@ package enum PeerNames {
   /// Whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch identifier: String) -> String? {
     decoded(identifier, launchPrefix, "")
+  }
+
+  static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
   /// Refuses what cannot be a peer's name.

@@ -16,7 +16,7 @@ struct StatusText {
       case .message: messages.append([value.identifier, size(value), condition(value)])
       case .defaults(let suite):
         defaults.append([suite ?? "(the container's)", size(value), condition(value)])
-      case .presenters: continue
+      case .presenters, .peers: continue
       }
     }
     text += table(["MESSAGE", "SIZE", "CHANGED"], messages)
@@ -117,30 +117,7 @@ struct StatusText {
     }
   }
 
-  /// Columns as wide as their content; the first is shortened where it would take half the line.
   private func table(_ head: [String], _ rows: [[String]]) -> String {
-    guard !rows.isEmpty else { return "" }
-    let limit = max(16, columns / 2)
-    let lines = ([head] + rows).map { row in
-      row.enumerated().map { $0 == 0 ? Self.shortened($1, to: limit) : Self.visible($1) }
-    }
-    let widths = head.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
-    let text = lines.map { line in
-      let cells = zip(line, widths).map { cell, width in
-        cell + String(repeating: " ", count: width - cell.count)
-      }
-      return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
-    }
-    return "\n" + text.joined(separator: "\n") + "\n"
-  }
-
-  private static func shortened(_ text: String, to limit: Int) -> String {
-    let visible = visible(text)
-    return visible.count <= limit ? visible : visible.prefix(limit - 1) + "…"
-  }
-
-  private static func visible(_ text: String) -> String {
-    text.withoutControlCharacters.split(separator: "\n", omittingEmptySubsequences: false)
-      .joined(separator: "\\n")
+    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: columns).rendered
   }
 }
