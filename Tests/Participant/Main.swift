@@ -89,6 +89,8 @@ struct Participant {
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
     case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
       return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
+    case _ where verb.hasPrefix("file-"):
+      return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
