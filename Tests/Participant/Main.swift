@@ -91,6 +91,8 @@ struct Participant {
       return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case _ where verb.hasPrefix("peer-"):
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
+    case _ where verb.hasPrefix("file-"):
+      return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
