@@ -21,10 +21,16 @@ final class LaunchScene: Sendable {
 
   deinit {
     do {
-      let last = try LaunchBook("p", container).read().start?.process
+      let book = LaunchBook("p", container)
+      let last = try book.read().start?.process
       for process in try programs() + [last].compactMap({ $0 }) where process.status != nil {
         try Program.send(.kill, to: process.processID)
         try eventually("a program has ended") { process.status?.isDead ?? true }
+      }
+      // Of its own child this process notes the end.
+      try eventually("its end is noted") {
+        guard let start = try book.read().start else { return true }
+        return start.launcher != .current || start.process == nil || start.ending != nil
       }
     } catch {
       print("cannot end what was started in \(directory.path): \(error)")
