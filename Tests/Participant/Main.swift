@@ -23,8 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` and
-/// `PeerMessageVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
+/// `PeerMessageVerbs` and `SessionVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -32,6 +32,7 @@ struct Participant {
   let container: SharedContainer
 
   static func main() throws {
+    if CommandLine.arguments.last == "session-serve" { SessionVerbs.serve() }
     let place = CommandLine.arguments[1]
     let container =
       place.hasPrefix("group:")
@@ -62,6 +63,9 @@ struct Participant {
   private func perform(_ words: ArraySlice<String>) throws -> String {
     if let verb = words.first, CoordinationVerbs.all.contains(verb) {
       return try CoordinationVerbs.perform(words)
+    }
+    if let verb = words.first, verb.hasPrefix("session-") {
+      return try SessionVerbs.perform(verb.dropFirst(8), container, Array(words.dropFirst()))
     }
     guard let verb = words.first, let key = words.dropFirst().first else { return "error usage" }
     let rest = words.dropFirst(2)
