@@ -23,8 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` and
-/// `PeerMessageVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
+/// `PeerMessageVerbs` and `CommunicatorVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -90,6 +90,8 @@ struct Participant {
     case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
       return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    case _ where verb.hasPrefix("communicator-"):
+      return try CommunicatorVerbs.perform(verb.dropFirst(13), key, rest.first)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
     default: return "error usage"
