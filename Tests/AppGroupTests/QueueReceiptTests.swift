@@ -135,7 +135,7 @@ struct QueueReceiptTests {
       while true {
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
-        let plan = Faults.Plan { call, index in
+        let plan = Faults.Plan { [step] call, index in
           index == step && (error == .noSpace || call == .linkat) ? .fail(error) : .proceed
         }
         var id: QueueEntryID?

@@ -23,8 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `CoordinationVerbs` and `PeerMessageVerbs` have
-/// more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` and
+/// `PeerMessageVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -36,6 +36,10 @@ struct Participant {
     let container =
       place.hasPrefix("group:")
       ? try SharedContainer(group: String(place.dropFirst(6))) : try SharedContainer(path: place)
+    if CommandLine.arguments.dropFirst(2).first == "launched" {
+      return try LaunchVerbs.beLaunched(
+        CommandLine.arguments[3], CommandLine.arguments[4], container)
+    }
     let participant = Participant(container: container)
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
@@ -79,6 +83,8 @@ struct Participant {
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case _ where PresenterVerbs.all.contains(verb):
       return try PresenterVerbs.perform(verb, key, rest.first)
+    case _ where LaunchVerbs.all.contains(verb):
+      return try LaunchVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("queue-"):
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
     case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):

@@ -48,6 +48,7 @@ struct ContainerInspection {
     lookAtNames(of: .value)
     lookAtNames(of: .notification)
     lookAtNames(of: .presence)
+    lookAtMailboxes()
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
     report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
@@ -76,7 +77,8 @@ struct ContainerInspection {
     guard let listing = list(".") else { return }
     let known = [
       ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
-      NameKind.presence.rawValue, NameKind.queue.rawValue, Quarantine.directory,
+      NameKind.presence.rawValue, NameKind.queue.rawValue, MailboxDirectory.kind,
+      Quarantine.directory,
     ]
     for entry in listing.entries {
       let name = entry.name.text
@@ -95,6 +97,14 @@ struct ContainerInspection {
       guard let status = status(path) else { continue }
       report.quarantine.append(
         .init(path: absolute(path), bytes: status.size, modified: status.modified))
+    }
+  }
+
+  private mutating func lookAtMailboxes() {
+    attempt("look at the mailboxes", MailboxDirectory.kind) { inspection in
+      for path in try MailboxDirectory.dead(in: inspection.container.root) {
+        inspection.add(.abandonedMailbox, path, nil)
+      }
     }
   }
 

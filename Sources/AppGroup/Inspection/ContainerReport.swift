@@ -116,6 +116,8 @@ extension ContainerReport {
       case abandonedCreation
       /// The registration of a process that died, or had not quite entered.
       case abandonedPresence
+      /// The mailbox of a process that died.
+      case abandonedMailbox
     }
 
     /// What it is.

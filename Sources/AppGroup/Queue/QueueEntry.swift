@@ -12,7 +12,7 @@ public final class QueueEntry: Sendable {
   public let isRedelivery: Bool
   /// The id that its sender knows it by.
   public let id: QueueEntryID
-  private let batch: TakenBatch
+  let batch: TakenBatch
 
   init(payload: PropertyListValue, _ batch: TakenBatch, _ index: Int) {
     self.payload = payload

@@ -7,8 +7,8 @@ final class TakenBatch: Sendable {
   let name: BatchName
   let isRedelivery: Bool
   let entries: [Batch.Entry]
-  private let queue: Queue
-  private let consumer: String
+  let queue: Queue
+  let consumer: String
   private let unsettled: Mutex<Set<Int>>
 
   init(
@@ -39,6 +39,9 @@ final class TakenBatch: Sendable {
           throw queue.replaced()
         }
         unsettled.remove(index)
+        if let id = entries[index].payload?.attachmentID {
+          queue.place.removeAttachment(id, of: consumer, at: place)
+        }
       }
     }
   }

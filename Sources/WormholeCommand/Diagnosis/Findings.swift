@@ -97,6 +97,7 @@ enum Findings {
       (.abandonedContent, "messages whose writers died before they published them"),
       (.abandonedCreation, "files and directories whose makers died before they named them"),
       (.abandonedPresence, "registrations of processes that died"),
+      (.abandonedMailbox, "mailboxes of processes that died"),
     ]
     return kinds.compactMap { kind, noun in
       let found = report.leftovers.filter { $0.kind == kind }
@@ -104,7 +105,7 @@ enum Findings {
       let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
       return Finding(
         kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
-        advice: [.abandonedCreation, .abandonedPresence].contains(kind)
+        advice: [.abandonedCreation, .abandonedPresence, .abandonedMailbox].contains(kind)
           ? "They are in nobody's way. To remove them:"
           : "They are in nobody's way, and the next change removes those of its message. "
             + "To remove all of them:",
