@@ -14,6 +14,8 @@ public final class PeerSession: Sendable {
   public let name: String
   /// By whom it sends messages.
   let outbox = MessageOutbox()
+  /// What copies the files that it sends.
+  let outgoingFiles: OutgoingFiles
 
   /// A session; nothing is touched before it is used.
   ///
@@ -25,5 +27,6 @@ public final class PeerSession: Sendable {
     try PeerNames.check(name)
     self.container = container
     self.name = name
+    outgoingFiles = OutgoingFiles(container, name)
   }
 }
