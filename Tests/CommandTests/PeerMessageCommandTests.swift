@@ -34,17 +34,16 @@ struct PeerMessageCommandTests {
   func closedOutput() throws {
     let outcome = try Session().shell(
       """
-      mkfifo "$T/gone"
-      { wormhole peer receive watch --count 2; echo $? >"$T/status"; } 2>/dev/null | read -r first &
-      wormhole peer send watch 1 --wait processed >>"$T/ids"; wait
-      wormhole peer send watch 2 >>"$T/ids"
-      { sleep 60 & echo $! >"$T/sleeper"; exec wormhole peer receive watch 2>"$T/said"; } >"$T/gone" &
-      receiver=$!; exec 4<"$T/gone"; exec 4<&-
-      wormhole peer send watch 3 >>"$T/ids"; wait $receiver; echo $?
-      kill "$(cat "$T/sleeper")"
-      wormhole peer receive watch --count 2 2>/dev/null
+      for n in 1 2; do wormhole peer send watch $n >>"$T/ids"; done
+      {
+        until test -e "$T/closed"; do sleep 0.01; done
+        wormhole peer receive watch 2>"$T/said"; echo $? >"$T/status"
+      } | { exec <&-; : >"$T/closed"; }
+      cat "$T/status"
+      wormhole peer receive watch --count 2 --envelope 2>"$T/said" |
+        sed 's/.*"message":\\(.\\),"redelivery":\\([a-z]*\\).*/\\1 \\2/'
       """)
-    #expect(outcome.output == "74\n2\n3\n", "\(outcome)")
+    #expect(outcome.output == "74\n1 true\n2 false\n", "\(outcome)")
   }
 
   @Test(
@@ -91,7 +90,7 @@ struct PeerMessageCommandTests {
       read -r x <"$T/in"; kill -STOP $first; stopped $first
       wormhole peer receive watch --count 1 --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
       : >"$T/out"; kill -CONT $first; wait $first; echo $?
-      grep -c 'another process' "$T/said"
+      grep -c 'has replaced this one' "$T/said"
       wormhole peer outstanding phone | grep -o '"status".*'
       """)
     #expect(
@@ -133,31 +132,24 @@ struct PeerMessageCommandTests {
     #expect(lines.suffix(4) == ["65", "65", "65", "nothing wrong"], "\(outcome)")
   }
 
-  @Test("Hostile bytes in the middle of a queue are put aside; the rest flows, and its sender learns")
-  func hostileBytes() throws {
+  @Test(
+    "Hostile bytes in the middle of a queue are put aside; the rest flows, and its sender learns",
+    arguments: HostileFiles.all)
+  func hostileBytes(_ name: String, _ bytes: [UInt8]) throws {
     let session = try Session()
-    let sent = try session.shell(
+    let second = try session.shell(
       """
       for n in 1 2 3; do wormhole peer send watch $n --from phone; done >"$T/ids"
-      printf %s "$(sed -n 2p "$T/ids" | sed 's,.*messages/,,; s,/[0-9]*$,,')"
+      printf %s "$(sed -n '2s,.*messages/,,; 2s,/[0-9]*$,,; 2p' "$T/ids")"
       """)
-    for (name, bytes) in HostileFiles.all {
-      let place = "queues/peer%2Fwatch%2Fmessages/pending/" + sent.output
-      try session.plant(bytes, at: place)
-      let outcome = try session.shell(
-        """
-        ulimit -v 1048576
-        wormhole peer receive watch --count 2
-        wormhole peer outstanding phone | grep -o '"status":"[a-z]*"'
-        for n in 1 2 3; do wormhole peer send watch $n --from phone; done >"$T/ids"
-        rm "$C"/queues/peer%2Fwatch%2Fmessages/pending/$(sed -n 2p "$T/ids" |
-          sed 's,.*messages/,,; s,/[0-9]*$,,')
-        """, within: .seconds(20))
-      #expect(
-        outcome.output.hasPrefix(
-          "1\n3\n\"status\":\"processed\"\n\"status\":\"failed\"\n\"status\":\"processed\"\n"),
-        "\(name): \(outcome)")
-      break
-    }
+    try session.plant(bytes, at: "queues/peer%2Fwatch%2Fmessages/pending/" + second.output)
+    let outcome = try session.shell(
+      """
+      ulimit -v 1048576
+      wormhole peer receive watch --count 2
+      wormhole peer outstanding phone | grep -o '"status":"[a-z]*"'
+      """, within: .seconds(20))
+    let ends = ["processed", "failed", "processed"].map { "\"status\":\"\($0)\"\n" }
+    #expect(outcome.output == "1\n3\n" + ends.joined(), "\(name): \(outcome)")
   }
 }

@@ -1,9 +1,11 @@
 import AppGroup
 import FoundationEssentials
+import PeerConnectivity
 
 /// What `status` prints for people.
 struct StatusText {
   let report: ContainerReport
+  let peers: [Peer]
   let now: Date
   let columns: Int
 
@@ -24,8 +26,11 @@ struct StatusText {
     text += table(
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
     text += table(
+      ["PEER", "STATE"], peers.map { [$0.name, $0.reachability.reason] })
+    text += table(
       ["PRESENT AS", "PROCESS"],
-      report.presences.flatMap { name in name.members.map { [name.name, member($0)] } })
+      report.presences.filter { PeerNames.peer(ofPresence: $0.name) == nil }
+        .flatMap { name in name.members.map { [name.name, member($0)] } })
     text += table(
       ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
     text += notes.map { "\n" + $0 + "\n" }.joined()
