@@ -27,7 +27,8 @@ struct PeerMessageCommandTests {
       """)
     #expect(
       outcome.output
-        == "\"message\":1,\"peer\":\"watch\",\"status\":\"taken\"}\n1 1\n2 0\n3 0\n3\n", "\(outcome)")
+        == "\"message\":1,\"peer\":\"watch\",\"status\":\"taken\"}\n1 1\n2 0\n3 0\n3\n",
+      "\(outcome)")
   }
 
   @Test("A line that cannot be written is not acknowledged: the next receiver gets it")

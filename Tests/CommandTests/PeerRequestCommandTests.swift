@@ -16,6 +16,22 @@ struct PeerRequestCommandTests {
     #expect(outcome.output == "30 right\n0\n", "\(outcome)")
   }
 
+  /// It used to get lost: that the server has ended was told before its last answer was read.
+  @Test("The answer of a server that ends at once arrives")
+  func lastAnswer() throws {
+    let outcome = try Session().shell(
+      """
+      for server in 1 2 3 4; do
+        for round in 1 2 3 4 5 6; do
+          mkfifo "$T/$server-$round"
+          wormhole peer serve $server --count 1 -- echo 1 2>"$T/$server-$round" &
+          read -r word <"$T/$server-$round"; wormhole peer request $server 0
+        done &
+      done | uniq -c | sed 's/^ *//'
+      """)
+    #expect(outcome.output == "24 1\n", "\(outcome)")
+  }
+
   /// ```
   /// server                      sender
   ///                             asks
