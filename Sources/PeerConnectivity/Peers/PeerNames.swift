@@ -6,6 +6,8 @@ import AppGroup
 /// presence  peer/<peer>                 who is reached under the name
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
+/// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
+/// value     @peer/outgoing/<peer>       of which of these the content is whole, and whose are given up
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
 /// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
@@ -29,6 +31,12 @@ package enum PeerNames {
   package static func files(_ peer: String) -> String {
     presencePrefix + encoded(peer) + filesSuffix
   }
+
+  package static func outgoingFiles(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + outgoingSuffix
+  }
+
+  package static func outgoingState(_ peer: String) -> String { "@peer/outgoing/" + encoded(peer) }
 
   package static func context(from sender: String, to receiver: String) -> String {
     "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
@@ -60,6 +68,11 @@ package enum PeerNames {
     decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
   }
 
+  /// Whose files to be sent a queue holds; nil for any other queue.
+  package static func peer(ofOutgoingFiles name: String) -> String? {
+    decoded(name, presencePrefix, outgoingSuffix)
+  }
+
   /// Whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch identifier: String) -> String? {
     decoded(identifier, launchPrefix, "")
@@ -84,6 +97,7 @@ package enum PeerNames {
   private static let launchPrefix = "@peer/launch/"
   private static let messagesSuffix = "/messages"
   private static let filesSuffix = "/files"
+  private static let outgoingSuffix = "/outgoing"
 
   private static func encoded(_ peer: String) -> String {
     var text = ""
