@@ -130,7 +130,7 @@ private final class RawQueue {
 }
 
 /// The first failure of several threads.
-private final class Failure: Sendable {
+final class Failure: Sendable {
   private let first = Mutex<(any Error)?>(nil)
 
   func note(_ error: any Error) {
