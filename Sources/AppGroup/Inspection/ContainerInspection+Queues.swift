@@ -7,7 +7,7 @@ extension ContainerInspection {
     let queue = container.queue(name)
     var report = ContainerReport.NamedQueue(name: name, path: queue.path)
     count(path + "/" + QueueDirectory.pending) { entry in
-      guard let batch = BatchName(entry.name.text) else { return false }
+      guard let batch = BatchName(bytes: entry.name.bytes) else { return false }
       report.waiting += batch.count
       report.waitingBytes += Int64(batch.bytes)
       report.oldest = min(report.oldest ?? .distantFuture, batch.date)

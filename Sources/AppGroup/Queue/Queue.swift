@@ -76,7 +76,7 @@ public struct Queue: Sendable {
   }
 
   /// Who consumes is present here, exclusively.
-  var role: Presence { container.presence("queue/" + name) }
+  package var role: Presence { container.presence("queue/" + name) }
 }
 
 extension SharedContainer {
