@@ -15,6 +15,9 @@ enum WorkerMode {
     /// Is present until it is killed; ours and raw.
     case present
     case rawPresent = "present-raw"
+    /// Answers requests; ours and raw.
+    case answer
+    case rawAnswer = "answer-raw"
     /// Presents files.
     case presentFiles = "present-files"
   }
@@ -33,6 +36,8 @@ enum WorkerMode {
     case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
     case .present: try PresenceRows.present(directory)
     case .rawPresent: try PresenceRows.presentRaw(directory)
+    case .answer: try RequestRows.answer(directory)
+    case .rawAnswer: try RequestRows.answerRaw(directory)
     case .presentFiles: try CoordinationRows.present(directory)
     }
   }
