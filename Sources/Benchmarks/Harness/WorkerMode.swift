@@ -15,9 +15,10 @@ enum WorkerMode {
     /// Is present until it is killed; ours and raw.
     case present
     case rawPresent = "present-raw"
-    /// Answers requests; ours and raw.
+    /// Answers requests; ours, raw, and over D-Bus.
     case answer
     case rawAnswer = "answer-raw"
+    case busAnswer = "answer-bus"
     /// Presents files.
     case presentFiles = "present-files"
   }
@@ -38,6 +39,7 @@ enum WorkerMode {
     case .rawPresent: try PresenceRows.presentRaw(directory)
     case .answer: try RequestRows.answer(directory)
     case .rawAnswer: try RequestRows.answerRaw(directory)
+    case .busAnswer: try RequestRows.answerOnBus(directory)
     case .presentFiles: try CoordinationRows.present(directory)
     }
   }

@@ -18,20 +18,24 @@ enum RequestRows {
     let session = try PeerSession(container, name: "asker")
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        { try median(count) { _ = try session.request(payload, to: "answerer") } },
-        { try median(count) { try post.ask() } },
-        { try median(count) { _ = try session.request(payload, to: "task") } },
-      ])
-    let rows = [
+    let bus = try Bus(bench.directory("request-bus"))
+    var things = [
+      { try median(count) { _ = try session.request(payload, to: "answerer") } },
+      { try median(count) { try post.ask() } },
+      { try median(count) { _ = try session.request(payload, to: "task") } },
+    ]
+    if let bus { things.append { try median(count) { try bus.ask() } } }
+    let results = try alternate(rounds: bench.rounds, things)
+    var rows = [
       Row(
         "request, median / inotify", ours: results[0], floor: results[1],
         expected: .ratioAtMost(1.5)),
       Row("request to task, median / inotify", ours: results[2], floor: results[1]),
     ]
-    withExtendedLifetime((other, rawOther)) {}
+    if bus != nil {
+      rows.append(Row("request, median / D-Bus", ours: results[0], floor: results[3]))
+    }
+    withExtendedLifetime((other, rawOther, bus)) {}
     return try rows + [together(bench, session)]
   }
 
@@ -83,6 +87,40 @@ enum RequestRows {
       Program.exit(0)
     }
     while true { try mail.send(mail.next()) }
+  }
+}
+
+extension RequestRows {
+  private static let busName = "wormhole.answerer"
+
+  /// A daemon, somebody who answers, and this side of the conversation.
+  private final class Bus {
+    private let daemon: BusDaemon
+    private let worker: Worker
+    private let connection: BusConnection
+    private let text = payload.stringValue ?? ""
+
+    /// - Returns: nil where D-Bus is not installed.
+    init?(_ directory: String) throws {
+      guard let daemon = try BusDaemon(directory) else { return nil }
+      self.daemon = daemon
+      worker = try Worker(.busAnswer, [daemon.socket])
+      connection = try BusConnection(daemon.socket)
+    }
+
+    func ask() throws { _ = try connection.ask(busName, "Ask", text) }
+  }
+
+  static func answerOnBus(_ socket: String) throws {
+    let connection = try BusConnection(socket)
+    try connection.own(busName)
+    Output.line("ready")
+    // The main thread waits for requests only, so another one looks for the end.
+    try startThread(name: "end of input") {
+      while readLine() != nil {}
+      Program.exit(0)
+    }
+    while true { try connection.answerNext() }
   }
 }
 
