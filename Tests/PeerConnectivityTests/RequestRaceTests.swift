@@ -174,9 +174,11 @@ import Testing
     let ends = CallEnds()
     let call = scene.session.request(2, to: "watch", timeout: .seconds(600)) { ends.add(2, $0) }
     _ = try scene.held(watch, count: 2)
-    #expect(
-      try peerError { _ = try scene.session.request(3, to: "watch", timeout: .milliseconds(20)) }
-        .code == .timedOut)
+    let late = CallEnds()
+    scene.session.request(3, to: "watch", timeout: .seconds(1)) { late.add(3, $0) }
+    _ = try scene.held(watch, count: 3)
+    try late.wait(for: 1)
+    #expect(late.codes == [.timedOut])
     call.cancel()
     try ends.wait(for: 1)
     #expect(ends.codes == [.cancelled])

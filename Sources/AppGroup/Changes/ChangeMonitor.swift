@@ -130,15 +130,22 @@ package final class ChangeMonitor: Sendable {
   private func run() {
     while true {
       turn()
-      guard let body = relay.take() else { continue }
-      guard hasSuccessor() else {
-        relay.ended()
-        Blocking.queue().async(execute: body)
-        continue
-      }
-      body()
+      guard hasGoneOn() else { continue }
       guard relay.waitToWatch() else { return }
     }
+  }
+
+  // By itself, so that nothing of what it went on with is kept while the thread waits.
+  /// - Returns: whether another thread watches now.
+  private func hasGoneOn() -> Bool {
+    guard let body = relay.take() else { return false }
+    guard hasSuccessor() else {
+      relay.ended()
+      Blocking.queue().async(execute: body)
+      return false
+    }
+    body()
+    return true
   }
 
   private func hasSuccessor() -> Bool {

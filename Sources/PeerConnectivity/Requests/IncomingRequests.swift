@@ -30,6 +30,8 @@ final class IncomingRequests: Sendable {
     var waiting: [PeerRequest] = []
     var open: [Key: Open] = [:]
     var requesters: [String: Requester] = [:]
+    /// How many requests a queue has, or its handler.
+    var enqueued = 0
     /// The thread that has read a request is about to call the handler on its queue.
     var isEntering = false
     /// What came after that: enqueued when the handler is called.
@@ -153,10 +155,15 @@ final class IncomingRequests: Sendable {
     case .none: state.waiting.append(request)
     case .refuse: refuse(request, .notHandled, "the peer handles no requests")
     case .queue(let queue, let handler):
-      let work: @Sendable () -> Void = { Self.call(handler, request) }
+      let work: @Sendable () -> Void = { [self] in
+        Self.call(handler, request)
+        self.state.withLock { $0.enqueued -= 1 }
+      }
+      let isIdle = state.enqueued == 0
+      state.enqueued += 1
       if state.isEntering {
         state.behind.append((queue, work))
-      } else if delivery?.goOn(with: { self.enter(queue, work) }) == true {
+      } else if isIdle, delivery?.goOn(with: { self.enter(queue, work) }) == true {
         state.isEntering = true
       } else {
         queue.async(execute: work)
