@@ -15,7 +15,7 @@ struct MessageWakingTests {
     try PeerSession.setLaunch(
       PeerLaunch(
         program: program, arguments: [scene.directory.path, "launched", "watch", "receiving"],
-        occasions: occasions),
+        occasions: occasions, budgetPerDay: 5),
       of: "watch", in: scene.container)
   }
 
@@ -44,7 +44,7 @@ struct MessageWakingTests {
     try scene.phone.enqueue(1, to: "watch", options: .init(isUrgent: true))
     #expect(try scene.drain(receiver) == ["phone 0", "phone 1"])
     receiver.end()
-    #expect(try started() == 0)
+    #expect(try PeerSession.remainingLaunches(of: "watch", in: scene.container) == 5)
     let urgent = try scene.phone.enqueue(2, to: "watch", options: .init(isUrgent: true))
     #expect(try urgent.end(until: .now + .seconds(30)) == .processed)
     #expect(try started() == 1)

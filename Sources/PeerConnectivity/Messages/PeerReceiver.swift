@@ -74,6 +74,9 @@ public final class PeerReceiver: Sendable {
     consumer.end()
   }
 
+  /// For tests: whether somebody waits in `next`.
+  var isAwaited: Bool { consumer.isAwaited }
+
   private var action: String { "receive messages for \"\(name)\"" }
 
   private func message(_ entry: QueueEntry) -> PeerMessage { PeerMessage(entry, for: name) }
