@@ -65,7 +65,7 @@ final class PeerCore: Sendable {
       if isActive { return }
       throw PeerError.replaced(name, error.holder)
     } catch {
-      throw PeerError(error, "be active as", name)
+      throw PeerError(any: error, "be active as \"\(name)\"")
     }
     guard mailbox.withLock({ $0?.address == address }) else {
       registration.leave()
@@ -82,7 +82,7 @@ final class PeerCore: Sendable {
       state.withLock { $0.observation = observation }
     } catch {
       invalidate()
-      throw PeerError(error, "be active as", name)
+      throw PeerError(any: error, "be active as \"\(name)\"")
     }
     noteReplacement()
     sweepSoon()
@@ -184,7 +184,10 @@ final class PeerCore: Sendable {
       if state.links.count >= Self.maximumLinks {
         state.links = state.links.filter { $0.value.isNeeded }
       }
-      let link = PeerLink(PeerTarget(peer, in: container, calls), from: name, calls)
+      let target = PeerTarget(peer, in: container, calls) { [weak self] in
+        self?.mailbox.withLock { $0 }?.catchUp()
+      }
+      let link = PeerLink(target, from: name, calls)
       state.links[peer] = link
       return link
     }
