@@ -13,6 +13,7 @@ import AppGroup
 /// value     @peer/launch/<peer>         how it is started
 /// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
+/// value     @peer/complication/<peer>   what WatchConnectivity counts for a watch
 /// ```
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name, and
@@ -51,6 +52,10 @@ package enum PeerNames {
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
 
+  package static func complication(_ peer: String) -> String {
+    "@peer/complication/" + encoded(peer)
+  }
+
   // MARK: And back
 
   /// Whose presence it is; nil for what is no peer's.
@@ -61,6 +66,11 @@ package enum PeerNames {
   /// To whom a queue leads; nil for what is no peer's.
   package static func peer(ofQueue name: String) -> String? {
     decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
+  }
+
+  /// Whose files to be sent a queue holds; nil for any other queue.
+  package static func peer(ofOutgoingFiles name: String) -> String? {
+    decoded(name, presencePrefix, outgoingSuffix)
   }
 
   /// Whose launch a value registers; nil for any other value.
