@@ -93,8 +93,9 @@ struct QueueAttachmentTests {
   }
 
   @Test(
-    "of a sender that died while it copied is swept; one that is being copied, or whole, is not")
-  func swept() throws {
+    "of a sender that died while it copied is swept; one that is being copied, or whole, is not",
+    arguments: [false, true])
+  func swept(bySweeping: Bool) throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
     do {
@@ -109,7 +110,13 @@ struct QueueAttachmentTests {
       try copy(to: whole, scene)
     }
     let alive = try sender.stage("alive")
-    try scene.queue.consume().end()
+    let leftovers = try scene.queue.container.report().leftovers.map(\.path)
+    #expect(leftovers == ["\(scene.place)/attachments/dead"])
+    if bySweeping {
+      #expect(try scene.queue.container.sweep().removed == leftovers)
+    } else {
+      try scene.queue.consume().end()
+    }
     #expect(try Set(scene.names("attachments")) == ["alive", "whole"])
     #expect(
       try scene.queue.waitingAttachments(prefix: "w") == [.init(id: "whole", isWhole: true)])

@@ -72,10 +72,12 @@ private final class FileStage {
     try write(large, megabytes)
     try write(small, 1)
     let (handled, target) = (handled, target)
-    files.handle(on: DispatchQueue(label: "files"), failure: { Output.problem("\($0)") }) { file in
+    let queue = DispatchQueue(label: "files")
+    let handle: @Sendable (PeerFile) throws -> Void = { file in
       if let path = target.path.withLock({ $0 }) { try file.claim(to: URL(filePath: path)) }
       handled.signal()
     }
+    files.handle(on: queue, failure: { Output.problem("\($0)") }, handle)
   }
 
   private func write(_ path: String, _ megabytes: Int) throws {
