@@ -42,12 +42,12 @@ struct FileCancelTests {
 
   @Test(
     "is cancelled or delivered, never both, whichever step of copying its sender was stopped before",
-    arguments: [0, 1, 2], [false, true])
+    arguments: [0, 1], [false, true])
   func inTheMiddle(share: Int, isMoved: Bool) throws {
     let counting = try FileScene()
     let entering = try #require(
       Int(try counting.participant().ask("calls queue-consume peer/phone/outgoing")))
-    var step = entering + share * 5
+    var step = entering + share * 2 * FileCrashTests.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
@@ -62,12 +62,11 @@ struct FileCancelTests {
       try scene.sender.sendOutgoingFiles()
       let received = try scene.receiveAll()
       let comment: Comment = "before call \(step), \(answer): \(scene.directory.listing)"
-      #expect(isCancelled, comment)
       #expect(received.map(\.content) == (isCancelled ? [] : [content]), comment)
-      #expect(try scene.exists("f"), comment)
+      #expect(try scene.exists("f") == (isCancelled || !isMoved), comment)
       #expect(try transfer.status() == (isCancelled ? .cancelled : .processed), comment)
       #expect(try scene.leftovers().isEmpty, comment)
-      step += 15
+      step += 4 * FileCrashTests.stride
     }
   }
 
@@ -107,7 +106,7 @@ struct FileFullDiskTests {
         Issue.record("it did not fail")
         return
       }
-      #expect(reason.contains("No space left"), "\(reason)")
+      #expect(reason.contains("no space left"), "\(reason)")
       #expect(try scene.exists("large"))
     }
     #expect(try mounts.run("ls disk/queues/*files/attachments") == "")

@@ -45,6 +45,7 @@ extension ContainerInspection {
         return name.hasSuffix(QueueDirectory.doneSuffix)
           || name.hasPrefix(QueueDirectory.passingPrefix)
           || name.hasPrefix(AttachmentPlace.takenPrefix)
+          || name.hasPrefix(AttachmentPlace.makingPrefix)
       }
     }
   }

@@ -154,8 +154,7 @@ final class OutgoingFiles: Sendable {
     }
     let process = process(of: intention)
     do {
-      let sending = FileSending(intention, self, process, isRedelivery: entry.isRedelivery)
-      process.finish(try sending.run(sent: entry.sent))
+      process.finish(try FileSending(intention, entry, self, process).run())
       try entry.acknowledge()
     } catch is FileSending.GivenUp {
       try entry.cancel()

@@ -55,9 +55,11 @@ public final class PeerFileTransfer: Sendable {
     let delivered = receipts.first {
       if case .failed = $0.status { false } else { true }
     }
-    let entry = (delivered ?? receipts.last)?.id
-    if receipts.count == 1 { process.entry = entry }
-    return entry
+    if receipts.count == 1 { process.entry = delivered?.id }
+    if let entry = (delivered ?? receipts.last)?.id { return entry }
+    // Who stored it was killed before it had its receipt.
+    return try files.sender(to: peer).queue.entry(
+      of: files.name, attachmentPrefix: intention.attachmentPrefix)
   }
 
   private func receipts() throws -> [QueueReceipt] {
