@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import PropertyLists
 import SystemCalls
 import TestSupport
 import Testing
@@ -68,6 +69,20 @@ struct FileCancelTests {
       #expect(try scene.leftovers().isEmpty, comment)
       step += 4 * FileCrashTests.stride
     }
+  }
+
+  @Test("by another process than the one that copies it is not sent", arguments: [false, true])
+  func elsewhere(isMoved: Bool) throws {
+    let scene = try FileScene()
+    let transfer = try scene.sender.intendTransfer(
+      fileAt: scene.write([1, 2], "f"), to: "watch", options: .init(isMoved: isMoved))
+    // As it does that cannot take it out of the queue any more.
+    try scene.sender.outgoingFiles.note(transfer.id, isGivenUp: true)
+    try PeerSession(scene.container, name: "phone").sendOutgoingFiles()
+    #expect(try transfer.status() == .cancelled && scene.read(scene.url("f")) == [1, 2])
+    #expect(try scene.receiveAll().isEmpty && scene.leftovers().isEmpty)
+    let notes = try #require(try scene.sender.outgoingFiles.notes.read())
+    #expect(notes["cancelled"] == [:], "and there is nothing to remember")
   }
 
   @Test("in the middle of copying a large file stops that")
