@@ -48,6 +48,10 @@ struct ConsumerSteps {
     left = names.compactMap { BatchName($0) }.sorted(by: >)
     let batches = Set(left.map(\.text))
     for name in names {
+      if name.hasPrefix(AttachmentPlace.makingPrefix) {
+        try queue.place.removeAttachmentDirectory(takenPath + "/" + name, at: place)
+        continue
+      }
       let isDone = name.hasSuffix(QueueDirectory.doneSuffix)
       let isOrphan =
         isDone && !batches.contains(String(name.dropLast(QueueDirectory.doneSuffix.count)))
@@ -56,7 +60,8 @@ struct ConsumerSteps {
     }
     guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
     let needed = try left.reduce(into: Set<String>()) { needed, batch in
-      needed.formUnion(try queue.place.attachmentIDs(batch, in: takenPath, at: place))
+      needed.formUnion(
+        try queue.place.attachmentIDs(batch, in: takenPath, at: place).compactMap { $0 })
     }
     try queue.place.sweepAttachments(takenBy: consumer, at: place) { needed.contains($0) }
   }
