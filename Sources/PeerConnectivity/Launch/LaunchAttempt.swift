@@ -51,12 +51,13 @@ final class LaunchAttempt {
       let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
       let status = try presence.status()
       if status.isSomebodyHere { return .active }
+      let wasActive = last.map { self.wasActive(status, since: $0) } ?? false
+      if wasActive, last?.nonce == followed { return .active }
       switch (standing, last) {
-      case (.underWay(let isSettled), let start?) where !wasActive(status, since: start):
+      case (.underWay(let isSettled), let start?) where !wasActive:
         followed = start.nonce
         return .underWay(start, isSettled: isSettled)
       case (.ended, let start?) where start.nonce == followed:
-        if wasActive(status, since: start) { return .active }
         // Its end comes to be seen a moment before how it ended is told.
         if child?.isUntold(start.nonce) == true { return .underWay(start, isSettled: true) }
         throw ended(start)
