@@ -18,6 +18,7 @@ import SystemCalls
 /// patient     becomes active when the value "go" is there
 /// passing     becomes active for a moment, and goes on without being so
 /// idle        never becomes active
+/// receiving   becomes active, and notes the messages it receives in "launched.log"
 /// ```
 enum LaunchVerbs {
   static let all: Set<String> = ["launch", "begin"]
@@ -61,6 +62,11 @@ enum LaunchVerbs {
     }
     let registration = try manner == "idle" ? nil : presence.enterExclusively()
     if manner == "passing" { registration?.leave() }
+    if manner == "receiving" {
+      _ = try PeerMessageVerbs.perform(
+        "message-handle", PeerSession(container, name: peer),
+        [CommandLine.arguments[1] + "/launched.log"])
+    }
     while lasts() { pauseThread(.milliseconds(20)) }
     withExtendedLifetime(registration) {}
   }
