@@ -65,7 +65,8 @@ struct TortureRun {
         promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
         evidence: chaos.failures + restless))
     checks += peers.all
-    checks.append(try Leftovers(path: directory.container).check(after: container.sweep(), container))
+    checks.append(
+      try Leftovers(path: directory.container).check(after: container.sweep(), container))
     return Report(records: records, counts: chaos.counts, checks: checks)
   }
 }

@@ -256,33 +256,11 @@ final class LaunchAttempt {
   }
 }
 
-/// A program that one call started, as far as its end has been told.
-private final class StartedChild: Sendable {
-  let nonce: String
-  let isTold = Atomic(false)
-
-  init(_ nonce: String) { self.nonce = nonce }
-
-  func isUntold(_ nonce: String) -> Bool {
-    nonce == self.nonce && !isTold.load(ordering: .acquiring)
-  }
-}
-
 extension PresenceStatus {
   fileprivate var isSomebodyHere: Bool {
     switch self {
     case .running, .suspended, .unknown: true
     case .gone, .neverSeen: false
-    }
-  }
-}
-
-extension Termination {
-  /// "exited with status 3".
-  fileprivate var clause: String {
-    switch self {
-    case .exited(let status): "exited with status \(status)"
-    case .killed(let signal): "was killed by signal \(signal)"
     }
   }
 }

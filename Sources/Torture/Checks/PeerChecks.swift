@@ -21,21 +21,28 @@ struct PeerChecks {
     if options.kinds.contains(.queues) {
       let drained = try QueueStrand.drain(container, life: life).map { JournalEntry.queue($0) }
       records.journals.append(Journal(life: life, entries: drained))
-      let checks = QueueChecks("message", Self.events(records) { entry in
-        if case .queue(let event) = entry { event } else { nil }
-      })
+      let checks = QueueChecks(
+        "message",
+        Self.events(records) { entry in
+          if case .queue(let event) = entry { event } else { nil }
+        })
       all += checks.all
-      all.append(try checks.statuses { queue, slot, id in
-        guard let id = QueueEntryID(id) else { return nil }
-        return try container.queue(queue).sender("slot-\(slot)").status(of: id)
-      })
+      all.append(
+        try checks.statuses { queue, slot, id in
+          guard let id = QueueEntryID(id) else { return nil }
+          return try container.queue(queue).sender("slot-\(slot)").status(of: id)
+        })
     }
     if options.kinds.contains(.files) {
       let drained = try FileStrand.drain(container, options.processes, life: life)
       records.journals.append(Journal(life: life, entries: drained))
-      all += QueueChecks("file", Self.events(records) { entry in
-        if case .file(let event) = entry { event } else { nil }
-      }).all
+      all +=
+        QueueChecks(
+          "file",
+          Self.events(records) { entry in
+            if case .file(let event) = entry { event } else { nil }
+          }
+        ).all
     }
   }
 

@@ -85,7 +85,10 @@ final class FileStrand: Sendable {
     do {
       let bytes = try FileDescriptor.open(file.url.path, .readOnly).readToEnd(
         expectedBytes: Int(file.size), maximumBytes: 1 << 20)
-      if bytes != content(number) {
+      let isWhole = bytes.withUnsafeBytes { bytes in
+        content(number).withUnsafeBytes { compareBytes(bytes, $0) == 0 }
+      }
+      if !isWhole {
         try note(.torn("file \(number) came with \(bytes.count) bytes that are not its own"))
       }
     } catch let error as Errno {
@@ -102,10 +105,10 @@ final class FileStrand: Sendable {
 
   /// What a file holds is known by its number; some hold nothing.
   private static func content(_ number: UInt64) -> [UInt8] {
-    let word = withUnsafeBytes(of: mix(number)) { Array($0) }
     let sizes: [UInt64] = [0, 1, 4_096, 40_000, 200_000]
     let size = Int(sizes[Int(mix(~number) % UInt64(sizes.count))])
-    return Array(repeatElement(word, count: size / 8 + 1).joined().prefix(size))
+    let words = [UInt64](repeating: mix(number), count: size / 8 + 1)
+    return words.withUnsafeBytes { Array($0.prefix(size)) }
   }
 
   /// Has what is on its way copied, and receives it, when no worker works any more.
