@@ -59,6 +59,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "notify", measure: NotifyRow.measure),
     RowGroup(name: "presence", measure: PresenceRows.measure),
     RowGroup(name: "queue", measure: QueueRows.measure),
+    RowGroup(name: "files", measure: FileRows.measure),
     RowGroup(name: "coordination", measure: CoordinationRows.measure),
   ]
 }

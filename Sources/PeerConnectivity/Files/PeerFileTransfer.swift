@@ -50,12 +50,18 @@ public final class PeerFileTransfer: Sendable {
   /// The entry that its peer gets; nil if there is none, or it is forgotten.
   private func storedEntry() throws -> QueueEntryID? {
     if let known = process.entry { return known }
-    // The last one, should one who was stopped have stored another that has no content any more.
-    let found = try files.sender(to: peer).receipts().last {
-      FileNotice($0.payload)?.id == intention.id
+    let receipts = try self.receipts()
+    // One who was stopped, and was taken over, may have stored another that names nothing, and fails.
+    let delivered = receipts.first {
+      if case .failed = $0.status { false } else { true }
     }
-    process.entry = found?.id
-    return found?.id
+    let entry = (delivered ?? receipts.last)?.id
+    if receipts.count == 1 { process.entry = entry }
+    return entry
+  }
+
+  private func receipts() throws -> [QueueReceipt] {
+    try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
   }
 
   /// Waits until the content is safe in the container: from then on it outlives this process.
@@ -186,11 +192,9 @@ public final class PeerFileTransfer: Sendable {
     guard try status().isEnd else { return }
     try betweenPeers(action("forget"), peer) {
       // The intention last: it is what lists the transfer.
-      if let stored = try storedEntry() {
-        let sender = try files.sender(to: peer)
-        try removeAttachments(sender.queue)
-        try sender.forget(stored)
-      }
+      let sender = try files.sender(to: peer)
+      try removeAttachments(sender.queue)
+      for receipt in try receipts() { try sender.forget(receipt.id) }
       try files.sender().forget(entry)
     }
   }

@@ -57,7 +57,8 @@ public final class PeerReceiver: Sendable {
       precondition(delivery == nil, "a receiver of messages has one handler")
       let name = name
       delivery = MessageDelivery(
-        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler)
+        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler
+      )
     }
   }
 

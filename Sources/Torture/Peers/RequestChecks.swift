@@ -1,5 +1,6 @@
 import AppGroup
 import PeerConnectivity
+import PropertyLists
 
 /// Checks of what the journals say of requests.
 struct RequestChecks {
