@@ -7,6 +7,8 @@ public import AppGroup
 ///
 /// A session holds no mechanism of its own: requests travel through mailboxes, guaranteed messages and
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
+///
+/// It ends when it is forgotten: what is under way then ends as by `invalidate`.
 public final class PeerSession: Sendable {
   /// The container that the peers share.
   public let container: SharedContainer
@@ -14,6 +16,10 @@ public final class PeerSession: Sendable {
   public let name: String
   /// By whom it sends messages.
   let outbox = MessageOutbox()
+  /// What copies the files that it sends.
+  let outgoingFiles: OutgoingFiles
+
+  let core: PeerCore
 
   /// A session; nothing is touched before it is used.
   ///
@@ -25,5 +31,9 @@ public final class PeerSession: Sendable {
     try PeerNames.check(name)
     self.container = container
     self.name = name
+    core = PeerCore(container, name: name)
+    outgoingFiles = OutgoingFiles(container, name)
   }
+
+  deinit { core.invalidate() }
 }

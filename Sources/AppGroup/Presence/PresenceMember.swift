@@ -51,7 +51,7 @@ public struct PresenceMember: Sendable, Hashable {
   public var isOwnProcess: Bool { identity == .current }
 
   /// For errors that name who is in the way.
-  var holder: LeaseHolder {
+  package var holder: LeaseHolder {
     let states: [State: LeaseHolder.State] = [
       .running: .running, .suspended: .stopped, .gone: .gone,
     ]

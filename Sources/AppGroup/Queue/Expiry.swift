@@ -35,4 +35,14 @@ package struct Expiry: Sendable {
     guard namespace == here, here != 0 else { return Date() >= date }
     return bootTimeNanoseconds() >= uptime
   }
+
+  /// How long it is until then; nothing once it has passed.
+  package var remaining: Duration {
+    guard !hasPassed else { return .zero }
+    let here = ProcessIdentity.current.namespace
+    guard namespace == here, here != 0 else {
+      return .milliseconds(Int64(min(max(date.timeIntervalSinceNow, 0), 3e9) * 1_000))
+    }
+    return .nanoseconds(Int64(clamping: uptime - min(uptime, bootTimeNanoseconds())))
+  }
 }

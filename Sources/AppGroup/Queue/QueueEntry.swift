@@ -8,14 +8,17 @@ public import PropertyLists
 public final class QueueEntry: Sendable {
   /// What was sent.
   public let payload: PropertyListValue
+  /// The key by which a newer one would have taken its place.
+  public let key: String?
   /// Whether a consumer had taken it before, and perhaps handled it.
   public let isRedelivery: Bool
   /// The id that its sender knows it by.
   public let id: QueueEntryID
   let batch: TakenBatch
 
-  init(payload: PropertyListValue, _ batch: TakenBatch, _ index: Int) {
+  init(payload: PropertyListValue, key: String?, _ batch: TakenBatch, _ index: Int) {
     self.payload = payload
+    self.key = key
     self.batch = batch
     isRedelivery = batch.isRedelivery
     id = QueueEntryID(batch: batch.name, index: index)
@@ -42,4 +45,9 @@ public final class QueueEntry: Sendable {
   public func fail(_ reason: String) throws {
     try batch.settle(id.index, as: .failed(reason: reason))
   }
+
+  /// Ends the entry as cancelled: its sender has given it up while the consumer was handling it.
+  ///
+  /// - Throws: as `acknowledge()`.
+  package func cancel() throws { try batch.settle(id.index, as: .cancelled) }
 }

@@ -7,6 +7,8 @@ import Synchronization
 protocol OutgoingTransfer: AnyObject, Sendable {
   /// Its id among the peers' transfers; nil for one that was refused and never sent.
   var id: String? { get }
+  /// Whether the app took it back.
+  var isCancelled: Bool { get }
   /// Waits until it has ended.
   func status() async throws -> QueueEntryStatus
   /// It has ended.
@@ -79,7 +81,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
-      case .cancelled: return conclude(transfer)
+      case .cancelled, .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
       }

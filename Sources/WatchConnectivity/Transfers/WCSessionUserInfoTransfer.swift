@@ -64,8 +64,12 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   public func cancel() {
     guard case .sent(let sent) = content, isTransferring else { return }
     do {
-      guard try sent.cancel() else { return }
-      isTakenBack.withLock { $0 = true }
+      // One rename under the lock: whoever sees its end has to see who took it back.
+      let isTakenBack = try isTakenBack.withLock { isTakenBack in
+        if !isTakenBack { isTakenBack = try sent.cancel() }
+        return isTakenBack
+      }
+      guard isTakenBack else { return }
       isUnderWay.withLock { $0 = false }
       link?.userInfoTransfers.remove(sent.id)
     } catch {
