@@ -24,7 +24,8 @@ import SystemCalls
 /// ```
 ///
 /// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
-/// `PeerMessageVerbs`, `SessionVerbs` and `CommunicatorVerbs` have more.
+/// `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and `CommunicatorVerbs` have
+/// more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main

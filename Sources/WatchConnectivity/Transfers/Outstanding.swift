@@ -7,16 +7,23 @@ import Synchronization
 protocol OutgoingTransfer: AnyObject, Sendable {
   /// Its id among the peers' transfers; nil for one that was refused and never sent.
   var id: String? { get }
-  /// Whether the app took it back.
-  var isCancelled: Bool { get }
   /// Waits until it has ended.
   func status() async throws -> QueueEntryStatus
   /// It has ended.
   func finish()
+  /// Whether the app has cancelled it, and knows.
+  var isCancelled: Bool { get }
   /// Its end is known to the app, and is not to be told again.
   func forget() throws
   /// Tells the delegate.
   func tell(_ delegate: any WCSessionDelegate, _ session: WCSession, _ error: WCError?)
+}
+
+/// How far a transfer is, as its app knows.
+enum TransferStage: Sendable {
+  case underWay
+  case ended
+  case takenBack
 }
 
 /// What was sent and has not ended, in the order of sending; its ends are told to the delegate.
@@ -41,11 +48,17 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     state.withLock { $0.transfers.values.sorted { $0.number < $1.number }.map(\.transfer) }
   }
 
-  func add(_ transfer: Transfer) {
+  /// - Parameter status: of one that an earlier process sent: when it has ended, only the delegate is
+  ///   to be told.
+  func add(_ transfer: Transfer, _ status: QueueEntryStatus = .stored) {
     guard let id = transfer.id else { return }
-    state.withLock { state in
-      state.transfers[id] = (state.next, transfer)
-      state.next += 1
+    if [.stored, .taken].contains(status) {
+      state.withLock { state in
+        state.transfers[id] = (state.next, transfer)
+        state.next += 1
+      }
+    } else {
+      transfer.finish()
     }
     adding.yield(transfer)
   }
@@ -81,6 +94,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
+      // Nobody but the app that took it back knows: `wormhole peer cancel` is another process.
+      case .cancelled where !transfer.isCancelled:
+        failure = WCError(.deliveryFailed, reason: "Another process took it back.")
       case .cancelled, .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
@@ -98,7 +114,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   private func tell(_ transfer: Transfer, _ session: WCSession, _ failure: WCError?) {
-    guard !state.withLock({ $0.hasEnded }) else { return }
+    // One that was taken back is forgotten, and what is forgotten counts as processed.
+    guard !state.withLock({ $0.hasEnded }), !transfer.isCancelled else { return }
     transfer.finish()
     if let id = transfer.id { remove(id) }
     switch session.offer({ transfer.tell($0, session, failure) }) {
@@ -121,14 +138,16 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
 }
 
 extension SessionLink {
-  /// What an earlier process of this side sent, and whose end its app was not told of.
+  /// What an earlier process of this side sent, and whose end its app was not told of; files that it
+  /// had no time to copy are copied now.
   func loadOutstanding() throws {
     guard let counterpart else { return }
     for sent in try place.peer.transfers(to: counterpart) {
-      userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self))
+      userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self), try sent.status())
     }
     for sent in try place.peer.fileTransfers(to: counterpart) {
-      fileTransfers.add(WCSessionFileTransfer(sent, in: self))
+      fileTransfers.add(WCSessionFileTransfer(sent, in: self), try sent.status())
     }
+    try place.peer.resumeFileTransfers()
   }
 }

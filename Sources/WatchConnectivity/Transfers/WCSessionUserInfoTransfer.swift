@@ -14,21 +14,20 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
 
   private let content: Content
   private let complications: ComplicationTransfers?
-  private let isUnderWay: Mutex<Bool>
-  private let isTakenBack = Mutex(false)
+  private let stage: Mutex<TransferStage>
   private weak let link: SessionLink?
 
   init(_ sent: PeerTransfer, in link: SessionLink) {
     content = .sent(sent)
     complications = link.complications
-    isUnderWay = Mutex(true)
+    stage = Mutex(.underWay)
     self.link = link
   }
 
   init(refused userInfo: [String: Any]) {
     content = .refused(GivenObjects(objects: userInfo))
     complications = nil
-    isUnderWay = Mutex(false)
+    stage = Mutex(.ended)
     link = nil
   }
 
@@ -41,11 +40,11 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { isUnderWay.withLock { $0 } }
+  public var isTransferring: Bool { stage.withLock { $0 } == .underWay }
 
   /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
   /// in Apple's, where nothing tells.
-  public var isCancelled: Bool { isTakenBack.withLock { $0 } }
+  public var isCancelled: Bool { stage.withLock { $0 } == .takenBack }
 
   /// Whether it is the latest that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
@@ -64,14 +63,10 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   public func cancel() {
     guard case .sent(let sent) = content, isTransferring else { return }
     do {
-      // One rename under the lock: whoever sees its end has to see who took it back.
-      let isTakenBack = try isTakenBack.withLock { isTakenBack in
-        if !isTakenBack { isTakenBack = try sent.cancel() }
-        return isTakenBack
-      }
-      guard isTakenBack else { return }
-      isUnderWay.withLock { $0 = false }
+      guard try sent.cancel() else { return }
+      stage.withLock { $0 = .takenBack }
       link?.userInfoTransfers.remove(sent.id)
+      try sent.forget()
     } catch {
       Diagnostics.report(error)
     }
@@ -96,7 +91,7 @@ extension WCSessionUserInfoTransfer: OutgoingTransfer {
 
   func status() async throws -> QueueEntryStatus { try await sent?.end() ?? .processed }
 
-  func finish() { isUnderWay.withLock { $0 = false } }
+  func finish() { stage.withLock { if $0 == .underWay { $0 = .ended } } }
 
   func forget() throws { try sent?.forget() }
 
