@@ -120,10 +120,11 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
-      // Nobody but the app that took it back knows: `wormhole peer cancel` is another process.
-      case .cancelled where !transfer.isTakenBackHere:
-        failure = WCError(.deliveryFailed, reason: "Another process took it back.")
-      case .cancelled, .superseded: return conclude(transfer)
+      // `cancel()` concludes it.
+      case .cancelled where transfer.isTakenBackHere: return
+      // `wormhole peer cancel` is another process: the app has to learn of it.
+      case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
+      case .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
       }
