@@ -110,11 +110,12 @@ package final class Mailbox: Sendable {
     let mustRead = state.withLock { state in
       // Excludes: two readers at once, of whom the second could overtake the first.
       guard !state.isReading else {
-        state.news = state.news.map { old in
-          var both = old
-          both.merge(news)
-          return both
-        } ?? news
+        state.news =
+          state.news.map { old in
+            var both = old
+            both.merge(news)
+            return both
+          } ?? news
         return false
       }
       state.isReading = true
