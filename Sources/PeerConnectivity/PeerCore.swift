@@ -65,7 +65,7 @@ final class PeerCore: Sendable {
       if isActive { return }
       throw PeerError.replaced(name, error.holder)
     } catch {
-      throw PeerError(error, "be active as", name)
+      throw PeerError(any: error, "be active as \"\(name)\"")
     }
     guard mailbox.withLock({ $0?.address == address }) else {
       registration.leave()
@@ -82,7 +82,7 @@ final class PeerCore: Sendable {
       state.withLock { $0.observation = observation }
     } catch {
       invalidate()
-      throw PeerError(error, "be active as", name)
+      throw PeerError(any: error, "be active as \"\(name)\"")
     }
     noteReplacement()
     sweepSoon()

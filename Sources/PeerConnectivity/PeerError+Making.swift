@@ -1,25 +1,9 @@
 import AppGroup
 
 extension PeerError {
-  /// What was thrown on the way, as an error between peers.
-  init(_ error: any Error, _ verb: String, _ peer: String?) {
-    switch error {
-    case let error as PeerError: self = error
-    case is CancellationError: self = .cancelled(verb, peer)
-    case let error as AppGroupError:
-      self.init(
-        Code(error.code), verb + (peer.map { " \"\($0)\"" } ?? ""), peer: peer,
-        reason: "\(error)", remedy: error.remedy, holder: error.holder, underlying: error)
-    default:
-      self.init(
-        .inputOutput, verb + (peer.map { " \"\($0)\"" } ?? ""), peer: peer, reason: "\(error)")
-    }
-  }
-
-  static func cancelled(_ verb: String, _ peer: String?) -> PeerError {
+  static func cancelled(_ peer: String) -> PeerError {
     PeerError(
-      .cancelled, verb + (peer.map { " \"\($0)\"" } ?? ""), peer: peer,
-      reason: "its caller has cancelled it")
+      .cancelled, "ask \"\(peer)\"", peer: peer, reason: "its caller has cancelled it")
   }
 
   static func invalidated(_ peer: String) -> PeerError {
@@ -70,21 +54,5 @@ extension PeerError {
     PeerError(
       .notActive, "be active as \"\(name)\"", reason: "the session is not active",
       remedy: "activate it")
-  }
-}
-
-extension PeerError.Code {
-  /// The kind of failure for what a container refused.
-  init(_ code: AppGroupError.Code) {
-    switch code {
-    case .timedOut: self = .timedOut
-    case .queueFull: self = .queueFull
-    case .tooLarge: self = .tooLarge
-    case .unsupportedValue: self = .unsupportedValue
-    case .noSpace: self = .noSpace
-    case .leaseLost: self = .replaced
-    case .damaged: self = .damaged
-    default: self = .inputOutput
-    }
   }
 }

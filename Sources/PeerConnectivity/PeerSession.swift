@@ -31,8 +31,8 @@ public final class PeerSession: Sendable {
     try PeerNames.check(name)
     self.container = container
     self.name = name
-    outgoingFiles = OutgoingFiles(container, name)
     core = PeerCore(container, name: name)
+    outgoingFiles = OutgoingFiles(container, name)
   }
 
   deinit { core.invalidate() }

@@ -28,8 +28,8 @@ struct QueueReceiptTests {
     let others = try (1...3).map { _ in try #require(try consumer.next(until: .now)) }
     #expect(
       try sender.receipts() == [
-        .init(id: ids[0], payload: 0, status: .failed(reason: "no paper")),
-        .init(id: ids[3], payload: 3, status: .taken),
+        .init(id: ids[0], payload: 0, key: nil, status: .failed(reason: "no paper")),
+        .init(id: ids[3], payload: 3, key: nil, status: .taken),
       ])
     for other in others { try other.acknowledge() }
     #expect(try sender.receipts().map(\.status) == [.failed(reason: "no paper"), .processed])
@@ -48,8 +48,8 @@ struct QueueReceiptTests {
     try #require(try consumer.next(until: .now)).acknowledge()
     #expect(
       try sender.receipts() == [
-        .init(id: ids[1], payload: 1, status: .processed),
-        .init(id: ids[3], payload: 3, status: .cancelled),
+        .init(id: ids[1], payload: 1, key: nil, status: .processed),
+        .init(id: ids[3], payload: 3, key: nil, status: .cancelled),
       ])
     #expect(try scene.drain(consumer) == [.init("a", 2)])
     try sender.forget(ids[0])
@@ -127,9 +127,11 @@ struct QueueReceiptTests {
       #expect(step > 8)
     }
 
-    @Test("or the whole send fails, whichever call the kernel refuses", arguments: [
-      Errno.noSpace, .notPermitted,
-    ])
+    @Test(
+      "or the whole send fails, whichever call the kernel refuses",
+      arguments: [
+        Errno.noSpace, .notPermitted,
+      ])
     func failing(error: Errno) throws {
       var step = 0
       while true {

@@ -31,7 +31,9 @@ enum Layers {
     "WatchConnectivity": [
       "PeerConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],
-    "Communicator": ["WatchConnectivity", "Foundation", "Dispatch", "Synchronization"],
+    "Communicator": [
+      "WatchConnectivity", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
+    ],
     "WormholeCommand": [
       "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
       "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
@@ -41,8 +43,10 @@ enum Layers {
     "participant": [
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
-      "FoundationEssentials",
+      "FoundationEssentials", "CinemaTutorial",
     ],
+    // Code as users of WatchConnectivity write it.
+    "CinemaTutorial": ["WatchConnectivity", "Foundation"],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

@@ -9,6 +9,7 @@ extension ContainerInspection {
     }
     checkOwnerAndMode(path)
     guard kind != .presence else { return lookAtPresence(identifier, path) }
+    guard kind != .queue else { return lookAtQueue(identifier, path) }
     let value = Value(container: container, identifier: identifier, kind: kind)
     lookAtContent(value, kind, path + "/" + value.fileName)
     for entry in list(path)?.entries ?? [] {

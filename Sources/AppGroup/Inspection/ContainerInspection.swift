@@ -48,6 +48,7 @@ struct ContainerInspection {
     lookAtNames(of: .value)
     lookAtNames(of: .notification)
     lookAtNames(of: .presence)
+    lookAtNames(of: .queue)
     lookAtMailboxes()
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
@@ -55,6 +56,7 @@ struct ContainerInspection {
     report.notifications.sort {
       $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)
     }
+    report.queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     report.presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     // What was gone at a second look was somebody's work that is done now.
     report.leftovers = report.leftovers.filter { status($0.path) != nil }
@@ -219,10 +221,12 @@ extension ContainerInspection {
     case .notification: report.notifications.append(content)
     // Has no content of its own: see `lookAtPresence`.
     case .presence: return
-    // Not looked into.
+    // The same: see `lookAtQueue`.
     case .queue: return
     }
   }
+
+  mutating func add(_ queue: ContainerReport.NamedQueue) { report.queues.append(queue) }
 
   mutating func add(_ presence: ContainerReport.NamedPresence) { report.presences.append(presence) }
 

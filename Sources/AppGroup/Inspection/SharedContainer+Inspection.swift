@@ -42,6 +42,9 @@ extension SharedContainer {
           if leftover.kind == .abandonedPresence {
             let presence = presence(owner.identifier)
             try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
+          } else if leftover.kind == .abandonedEntry {
+            let queue = queue(owner.identifier)
+            try reporting("sweep a queue", path: queue.path) { try queue.sweep() }
           } else if swept.insert(value.path).inserted {
             try value.sweep(until: .now + patience)
           }

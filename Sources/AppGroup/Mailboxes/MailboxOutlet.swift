@@ -129,7 +129,7 @@ package final class MailboxOutlet: Sendable {
 }
 
 extension PropertyListError.Code {
-  fileprivate var isOfSize: Bool {
+  var isOfSize: Bool {
     [.tooManyBytes, .tooDeep, .tooManyNodes, .tooManyExpandedBytes].contains(self)
   }
 }

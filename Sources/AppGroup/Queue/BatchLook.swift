@@ -7,7 +7,7 @@ import SystemCalls
 extension QueueDirectory {
   /// - Parameters:
   ///   - indices: of which entries.
-  ///   - readsContent: false where it is known that none of them was cancelled lately: then the file
+  ///   - readsContent: false where it is known that none of them was withdrawn lately: then the file
   ///     need not be read as long as it is there.
   /// - Returns: what is known of each.
   func statuses(
@@ -48,7 +48,7 @@ extension QueueDirectory {
       guard let bytes = try read(path, at: place) else { return nil }
       let content = try Batch(bytes: bytes, count: batch.count)
       for index in indices where content.entries[index].payload == nil {
-        statuses[index] = .cancelled
+        statuses[index] = content.entries[index].withdrawal
       }
       return statuses
     } catch is Batch.Unreadable {

@@ -71,9 +71,9 @@ final class BatchOutlet: Sendable {
 
   private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
     let isDurable = submissions.contains { $0.durability == .durable }
-    let keepsReceipt = submissions.contains { $0.entry.keepsReceipt }
+    let entries = submissions.map(\.entry)
     let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
-      try store(bytes, count: submissions.count, isDurable, keepsReceipt)
+      try store(bytes, entries, isDurable)
     }
     for (index, submission) in submissions.enumerated() {
       submission.settle(.success(QueueEntryID(batch: name, index: index)))
@@ -81,8 +81,11 @@ final class BatchOutlet: Sendable {
   }
 
   private func store(
-    _ bytes: [UInt8], count: Int, _ isDurable: Bool, _ keepsReceipt: Bool
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ isDurable: Bool
   ) throws -> BatchName {
+    let count = entries.count
+    let keepsReceipt = entries.contains(where: \.keepsReceipt)
+    let keys = keys(of: entries)
     for _ in 0..<interruptionLimit {
       let place = try queue.place.openOrMake()
       let name = BatchName(
@@ -95,8 +98,14 @@ final class BatchOutlet: Sendable {
         try queue.place.store(
           bytes, as: QueueDirectory.pendingPath(name),
           receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
-          at: place)
+          at: place
+        ) { [place = queue.place] staged, directory throws(Errno) in
+          try place.mark(staged, as: name, keys, at: directory)
+        }
       } catch {
+        for (index, key) in keys {
+          queue.place.unmark(.init(batch: name, index: index), key, at: place)
+        }
         switch error {
         // Not there yet, or removed meanwhile.
         case .noSuchFile: try queue.place.makeParts(at: place)
@@ -114,6 +123,12 @@ final class BatchOutlet: Sendable {
       return name
     }
     throw Errno.deviceBusy
+  }
+
+  private func keys(of entries: [Batch.Entry]) -> [Int: String] {
+    var keys: [Int: String] = [:]
+    for (index, entry) in entries.enumerated() { keys[index] = entry.key }
+    return keys
   }
 
   // A move is on the disk when both directories are; and so must be those above, which change

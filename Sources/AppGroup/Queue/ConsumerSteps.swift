@@ -82,9 +82,9 @@ struct ConsumerSteps {
       if let payload = entry.payload, entry.expiry?.hasPassed != true {
         try takeAttachment(of: payload)
         current = (batch, index + 1)
-        return QueueEntry(payload: payload, batch, index)
+        return QueueEntry(payload: payload, key: entry.key, batch, index)
       }
-      try batch.settle(index, as: entry.payload == nil ? .cancelled : .expired)
+      try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
       current = (batch, index + 1)
     }
     current = nil

@@ -13,7 +13,8 @@ import SystemCalls
 /// sent/<batch>                    a second name of a stored batch, for a sender who wants to find
 ///                                 its entries and their ends again; see `QueueReceipt`
 /// sent/<batch>.forgotten          which entries of it the sender has forgotten, a line each
-/// lease/                          who cancels holds it, as it is a value's
+/// keys/<sender>%2F<key>/…         entries that a newer one with the same key supersedes
+/// lease/                          who cancels or supersedes holds it, as it is a value's
 /// ```
 ///
 /// **Who consumes.** There is one directory in `taken/`, and whoever wants to consume renames it to a
@@ -33,6 +34,7 @@ struct QueueDirectory: Sendable {
   static let taken = "taken"
   static let outcomes = "outcomes"
   static let sent = "sent"
+  static let keys = "keys"
   static let doneSuffix = ".done"
   static let forgottenSuffix = ".forgotten"
   static let passingPrefix = "outcome-"
@@ -113,13 +115,17 @@ struct QueueDirectory: Sendable {
 
   // MARK: Storing
 
+  typealias Preparation = (_ staged: String, borrowing FileDescriptor) throws(Errno) -> Void
+
   /// Writes a file and gives it its name in one step.
   ///
-  /// - Parameter receipt: a second name for the same file, which it gets when it has the first.
+  /// - Parameters:
+  ///   - receipt: a second name for the same file, which it gets when it has the first.
+  ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` when the name is taken.
   func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
-    at place: borrowing FileDescriptor
+    at place: borrowing FileDescriptor, prepare: Preparation? = nil
   ) throws(Errno) {
     for _ in 0..<interruptionLimit {
       let staged = Self.staged + "/" + Nonce.next()
@@ -129,6 +135,7 @@ struct QueueDirectory: Sendable {
       do throws(Errno) {
         try file.writeAll(bytes)
         if durable { try file.synchronize() }
+        try prepare?(staged, place)
         if let receipt {
           try publish(staged, as: path, receipt, bytes, durable, at: place)
         } else {

@@ -13,6 +13,8 @@ public struct QueueReceipt: Sendable, Hashable {
   public let id: QueueEntryID
   /// What was sent.
   public let payload: PropertyListValue
+  /// The key that it was sent with.
+  public let key: String?
   /// What has become of it.
   public let status: QueueEntryStatus
 }
@@ -69,7 +71,8 @@ extension QueueDirectory {
         return nil
       }
       let id = QueueEntryID(batch: batch, index: index)
-      return QueueReceipt(id: id, payload: payload, status: status)
+      return QueueReceipt(
+        id: id, payload: payload, key: content.entries[index].key, status: status)
     }
   }
 

@@ -1,4 +1,3 @@
-import PropertyLists
 import SystemCalls
 
 extension Queue.Sender {
@@ -11,33 +10,32 @@ extension Queue.Sender {
   public func receipt(of id: QueueEntryID) throws -> QueueReceipt? {
     try reporting("look for an entry of \"\(queue.name)\"", path: queue.path) {
       guard let place = try queue.place.directory.open(),
-        let payload = try queue.place.payload(of: id, at: place)
+        let entry = try queue.place.entry(id, at: place), let payload = entry.payload
       else { return nil }
       return QueueReceipt(
-        id: id, payload: payload, status: try queue.place.status(of: id, at: place))
+        id: id, payload: payload, key: entry.key,
+        status: try queue.place.status(of: id, at: place))
     }
   }
 }
 
 extension QueueDirectory {
   // In the order in which an entry moves, so that it is not missed; its receipt stands still.
-  fileprivate func payload(
-    of id: QueueEntryID, at place: borrowing FileDescriptor
-  ) throws -> PropertyListValue? {
+  fileprivate func entry(
+    _ id: QueueEntryID, at place: borrowing FileDescriptor
+  ) throws -> Batch.Entry? {
     let sent = Self.sentPath(id.batch)
-    if let payload = try payload(of: id, in: sent, at: place),
+    if let entry = try entry(id, in: sent, at: place),
       try !numbers(sent + Self.forgottenSuffix, at: place).contains(id.index)
     {
-      return payload
+      return entry
     }
-    if let payload = try payload(of: id, in: Self.pendingPath(id.batch), at: place) {
-      return payload
-    }
+    if let entry = try entry(id, in: Self.pendingPath(id.batch), at: place) { return entry }
     for _ in 0..<interruptionLimit {
       guard let consumer = try consumer(at: place) else { return nil }
       let path = "\(Self.taken)/\(consumer)/\(id.batch.text)"
-      if let payload = try payload(of: id, in: path, at: place) {
-        return try settled(path, at: place).contains(id.index) ? nil : payload
+      if let entry = try entry(id, in: path, at: place) {
+        return try settled(path, at: place).contains(id.index) ? nil : entry
       }
       // Gone from there, unless its consumer was replaced just then.
       if try self.consumer(at: place) == consumer { return nil }
@@ -45,12 +43,14 @@ extension QueueDirectory {
     throw Errno.deviceBusy
   }
 
-  private func payload(
-    of id: QueueEntryID, in path: String, at place: borrowing FileDescriptor
-  ) throws -> PropertyListValue? {
+  /// - Returns: nil also for one that was withdrawn.
+  private func entry(
+    _ id: QueueEntryID, in path: String, at place: borrowing FileDescriptor
+  ) throws -> Batch.Entry? {
     do {
       guard let bytes = try read(path, at: place) else { return nil }
-      return try Batch(bytes: bytes, count: id.batch.count).entries[id.index].payload
+      let entry = try Batch(bytes: bytes, count: id.batch.count).entries[id.index]
+      return entry.payload == nil ? nil : entry
     } catch is Batch.Unreadable {
       // Its consumer will find it so, and say so.
       return nil

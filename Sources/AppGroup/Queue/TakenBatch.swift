@@ -39,6 +39,9 @@ final class TakenBatch: Sendable {
           throw queue.replaced()
         }
         unsettled.remove(index)
+        if let key = entries[index].key {
+          queue.place.unmark(.init(batch: name, index: index), key, at: place)
+        }
         if let id = entries[index].payload?.attachmentID {
           queue.place.removeAttachment(id, of: consumer, at: place)
         }

@@ -4,7 +4,7 @@ public import PropertyLists
 extension PeerSession {
   /// Replaces what a peer is to know of this one: the latest wins. It outlives both.
   ///
-  /// - Throws: `PeerError`: `tooLarge`, `unsupportedValue`; `timedOut`, its `holder` who is in the way;
+  /// - Throws: `PeerError`: `unsupportedValue`, also for what is too large; `timedOut`, its `holder` who is in the way;
   ///   `noSpace`, or what else the container refuses. What was set before is intact then.
   /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
   public func setContext(_ value: PropertyListValue, for peer: String) throws {

@@ -57,6 +57,7 @@ struct FileSending {
       case .whole(let adopted): content = adopted
       case .stored:
         removeSourceIfMoved()
+        startPeer()
         return nil
       }
     } else {
@@ -65,6 +66,7 @@ struct FileSending {
     do {
       let id = try store(content, sender, sent)
       if content.isSourceLeft { removeSourceIfMoved() }
+      startPeer()
       return id
     } catch {
       try undo(content, sender, isGivenUp: error is GivenUp)
@@ -180,6 +182,16 @@ struct FileSending {
       }
     }
     try sender.queue.removeAttachment(content.attachment)
+  }
+
+  private func startPeer() {
+    do {
+      _ = try Launcher.begin(intention.peer, for: .queuedWork, in: files.container)
+    } catch {
+      // The file is stored, and delivered when the peer receives, however it is started; why it could not
+      // be started now is told to whoever asks it something.
+      return
+    }
   }
 
   // Only the very file that was copied. The copy is stored: what cannot be removed is no failure of the

@@ -129,7 +129,8 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  private func sendAll() throws {
+  /// Sends what waits, one file after another, blocking the calling thread.
+  func sendAll() throws {
     // Another process of this name may be at it: it sends ours, too, unless it ends or is stopped.
     let consumer: Queue.Consumer
     do {

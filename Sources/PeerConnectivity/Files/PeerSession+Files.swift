@@ -25,6 +25,17 @@ extension PeerSession {
     fileAt url: URL, to peer: String, metadata: PropertyListValue? = nil,
     options: PeerFileOptions = .init()
   ) throws -> PeerFileTransfer {
+    let transfer = try intendTransfer(fileAt: url, to: peer, metadata: metadata, options: options)
+    outgoingFiles.begin()
+    return transfer
+  }
+
+  /// Stores the intention to send a file, and no more: whoever of this name is active, or sends a file,
+  /// copies it.
+  package func intendTransfer(
+    fileAt url: URL, to peer: String, metadata: PropertyListValue? = nil,
+    options: PeerFileOptions = .init()
+  ) throws -> PeerFileTransfer {
     try betweenPeers("send a file to \"\(peer)\"", peer) {
       try PeerNames.check(peer)
       let source = try SourceFile(
@@ -33,10 +44,20 @@ extension PeerSession {
       let entry = try outgoingFiles.sender().send(
         intention.value, durability: options.durability, expires: options.expiry,
         keepsReceipt: true)
-      let transfer = PeerFileTransfer(intention, entry, outgoingFiles)
-      outgoingFiles.begin()
-      return transfer
+      return PeerFileTransfer(intention, entry, outgoingFiles)
     }
+  }
+
+  /// Goes on, on a thread of its own, with the files that an earlier process of this name has left.
+  ///
+  /// - Complexity: two or three listings.
+  package func resumeFileTransfers() throws {
+    try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.resume() }
+  }
+
+  /// Sends what waits, blocking the calling thread.
+  package func sendOutgoingFiles() throws {
+    try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }
   }
 
   /// The files under this session's name whose end is not known yet: those that wait, are copied or are

@@ -3,7 +3,8 @@ public import PropertyLists
 
 extension PeerSession {
   /// Stores a message for a peer: it is delivered when the peer receives, whoever runs then, in the
-  /// order of sending.
+  /// order of sending. A peer that registered to be started for queued work is started, if nobody
+  /// receives for it; should that fail, `launchFailure` of what is returned says why.
   ///
   /// - Parameters:
   ///   - value: what the peer gets.
@@ -14,7 +15,7 @@ extension PeerSession {
   ///   already; `tooLarge` and `unsupportedValue`; `noSpace`, or what else the container refuses. It
   ///   is not sent then.
   /// - Complexity: as `Queue.Sender.send`: create, lock, write, rename and a few cheap calls, shared by
-  ///   all that are sent at the same moment.
+  ///   all that are sent at the same moment; and a look whether the peer wants to be started.
   @discardableResult
   public func enqueue(
     _ value: PropertyListValue, to peer: String, options: PeerMessageOptions = .init()
@@ -23,8 +24,9 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try sender.send(
         value, durability: options.durability, expires: options.expiry,
-        keepsReceipt: options.keepsReceipt)
-      return PeerTransfer(id, to: peer, value, by: sender)
+        key: options.key, keepsReceipt: options.keepsReceipt)
+      let failure = wake(peer, isUrgent: options.isUrgent, for: sender.queue)
+      return PeerTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }
   }
 
@@ -37,8 +39,11 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try await sender.send(
         value, durability: options.durability, expires: options.expiry,
-        keepsReceipt: options.keepsReceipt)
-      return PeerTransfer(id, to: peer, value, by: sender)
+        key: options.key, keepsReceipt: options.keepsReceipt)
+      let failure = try await Blocking.run {
+        self.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
+      }
+      return PeerTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }
   }
 

@@ -7,17 +7,22 @@ public struct PeerTransfer: Sendable {
   public let peer: String
   /// What was sent.
   public let value: PropertyListValue
+  /// Why the peer was not started for it, although it wants to be; nil otherwise, and for a message
+  /// that was found again. It waits all the same.
+  public let launchFailure: PeerError?
 
   private let entry: QueueEntryID
   private let by: Queue.Sender
 
   init(
-    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender
+    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender,
+    launchFailure: PeerError? = nil
   ) {
     self.entry = entry
     self.peer = peer
     self.value = value
     by = sender
+    self.launchFailure = launchFailure
   }
 
   /// Names it among all transfers of the container; to be kept as text.

@@ -13,6 +13,7 @@ import AppGroup
 /// value     @peer/launch/<peer>         how it is started
 /// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
+/// value     @peer/complication/<peer>   what WatchConnectivity counts for a watch
 /// ```
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name, and
@@ -50,6 +51,10 @@ package enum PeerNames {
   package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
+
+  package static func complication(_ peer: String) -> String {
+    "@peer/complication/" + encoded(peer)
+  }
 
   // MARK: And back
 

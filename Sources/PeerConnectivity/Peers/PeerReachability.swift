@@ -7,7 +7,7 @@ extension PeerReachability {
     if let active = try presence.activeMember()?.member {
       return active.state == .suspended ? .suspended(active) : .reachable(active)
     }
-    if try isLaunchable(peer, in: container) { return .launchable }
+    if try Launcher.isLaunchable(peer, for: .request, in: container) { return .launchable }
     switch try presence.status() {
     case .neverSeen: return .neverSeen
     case .gone(let last, let ended): return .gone(last: last, ended: ended)
@@ -26,11 +26,8 @@ extension PeerReachability {
     self = active.state == .suspended ? .suspended(active) : .reachable(active)
   }
 
-  private static func isLaunchable(_ peer: String, in container: SharedContainer) throws -> Bool {
-    // Most peers register nothing, which is seen at one look.
-    guard try !container.value(PeerNames.launch(peer)).snapshot().isAbsent else { return false }
-    return try Launcher.isLaunchable(peer, for: .request, in: container)
-  }
+  /// Whether somebody is active under the name, running or not.
+  var isActive: Bool { holder != nil }
 
   /// Who is in the way of an answer.
   var holder: LeaseHolder? {

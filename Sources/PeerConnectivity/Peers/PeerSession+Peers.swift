@@ -8,7 +8,7 @@ extension PeerSession {
   /// - Complexity: a look at its presence; where nobody is, another at what is registered to start it.
   public func reachability(of peer: String) throws -> PeerReachability {
     try PeerNames.check(peer)
-    return try reporting(peer) { try PeerReachability.of(peer, in: container) }
+    return try betweenPeers("look for \"\(peer)\"", peer) { try PeerReachability.of(peer, in: container) }
   }
 
   /// Calls a handler with the reachability of a peer, now and whenever somebody becomes or ends being
@@ -28,7 +28,7 @@ extension PeerSession {
   ) throws -> Observation {
     try PeerNames.check(peer)
     let (container, last) = (container, LastReachability())
-    return try reporting(peer) {
+    return try betweenPeers("look for \"\(peer)\"", peer) {
       try container.presence(PeerNames.presence(peer)).observe(startsWithCurrent: true, on: queue) {
         members in
         let now: PeerReachability
@@ -47,19 +47,19 @@ extension PeerSession {
   ///
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
-    try reporting(nil) { try Self.peers(in: container) }
+    try betweenPeers("look for peers") { try Self.peers(in: container) }
   }
 
   /// The peers, now and whenever one comes, goes or dies, for `for await`.
   ///
   /// Watching begins when this returns, and ends with the sequence.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
-    try reporting(nil) { try PeerCrowd.changes(in: container) }
+    try betweenPeers("look for peers") { try PeerCrowd.changes(in: container) }
   }
 
   /// The names of those who can be asked at once, without being started.
   func activePeers() throws -> [String] {
-    try reporting(nil) {
+    try betweenPeers("look for peers") {
       try container.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
         try container.presence(PeerNames.presence($0)).activeMember()?.member.state != nil
       }
@@ -78,14 +78,6 @@ extension PeerSession {
       guard reachability != .neverSeen || others.contains(name) else { return nil }
       return Peer(name: name, reachability: reachability)
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-  }
-
-  private func reporting<Result>(_ peer: String?, _ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch {
-      throw PeerError(error, peer == nil ? "look for peers" : "look for", peer)
-    }
   }
 }
 

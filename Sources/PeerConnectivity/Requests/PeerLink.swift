@@ -100,7 +100,7 @@ final class PeerLink: Sendable {
       do {
         try post(call)
       } catch {
-        calls.remove(call.id)?.end(.failure(PeerError(error, "ask", target.peer)))
+        calls.remove(call.id)?.end(.failure(PeerError(any: error, "ask \"\(target.peer)\"", peer: target.peer)))
       }
     case .cancel(let id, let address, let replyTo):
       do {

@@ -110,7 +110,7 @@ public final class PeerRequest: Sendable {
     do {
       return try requester.answer(key.id, answer)
     } catch {
-      let failure = PeerError(error, "answer", sender)
+      let failure = PeerError(any: error, "answer \"\(sender)\"", peer: sender)
       requester.answerIfPossible(
         key.id, .failure(.init(.failed, "its answer could not be delivered: \(failure.reason)")))
       throw failure

@@ -1,5 +1,4 @@
 public import Dispatch
-import FoundationEssentials
 public import PropertyLists
 
 /// Where a session's requests are handled: by one handler at a time.
@@ -46,13 +45,12 @@ public struct PeerRequests: Sendable {
     session.core.incoming.handle(
       .task { request in
         let value: Request
-        do {
-          value = try PeerCoding.decode(type, from: request.value)
+        do throws(PeerError) {
+          value = try request.value.decoded(as: type, "handle a request", from: request.sender)
         } catch {
-          throw PeerAnswer.Thrown(
-            failure: .init(.unexpectedValue, "it handles values of type \(type): \(error)"))
+          throw PeerAnswer.Thrown(failure: .init(.unexpectedValue, error.reason))
         }
-        return { try PeerCoding.value(of: await handler(value, request)) }
+        return { try PropertyListValue(encoding: await handler(value, request)) }
       })
   }
 
@@ -63,19 +61,4 @@ public struct PeerRequests: Sendable {
 extension PeerSession {
   /// The requests of other peers, while the session is active.
   public var requests: PeerRequests { PeerRequests(session: self) }
-}
-
-/// `Codable` values as property lists that travel within others.
-enum PeerCoding {
-  static func value<Content: Encodable>(of content: Content) throws -> PropertyListValue {
-    if let value = content as? PropertyListValue { return value }
-    return try PropertyListValue(data: PropertyListCoding.encode(content))
-  }
-
-  static func decode<Content: Decodable>(
-    _ type: Content.Type, from value: PropertyListValue
-  ) throws -> Content {
-    if let value = value as? Content { return value }
-    return try PropertyListCoding.decode(type, from: Data(value.binaryBytes()))
-  }
 }

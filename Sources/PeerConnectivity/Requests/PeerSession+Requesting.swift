@@ -38,23 +38,10 @@ extension PeerSession {
   public func request<Request: Encodable & Sendable, Reply: Decodable & Sendable>(
     _ value: Request, to peer: String, expecting: Reply.Type, timeout: Duration = .seconds(10)
   ) async throws -> Reply {
-    let question: PropertyListValue
-    do {
-      question = try PeerCoding.value(of: value)
-    } catch {
-      throw PeerError(
-        .unsupportedValue, "ask \"\(peer)\"", peer: peer,
-        reason: "the value of type \(Request.self) cannot be a property list: \(error)")
-    }
-    let answer = try await core.ask(question, peer, expectsReply: true, timeout).get()
-    do {
-      return try PeerCoding.decode(Reply.self, from: answer)
-    } catch {
-      throw PeerError(
-        .unexpectedValue, "ask \"\(peer)\"", peer: peer,
-        reason: "its answer is no value of type \(Reply.self): \(error)",
-        remedy: "both sides have to agree on the type")
-    }
+    let action = "ask \"\(peer)\""
+    let question = try await betweenPeers(action, peer) { try PropertyListValue(encoding: value) }
+    return try await core.ask(question, peer, expectsReply: true, timeout).get()
+      .decoded(as: Reply.self, action, from: peer)
   }
 
   /// Asks a peer and goes on; the order of calls is the order in which the peer gets them.
@@ -150,7 +137,7 @@ extension PeerCore {
       tellCancelled(call.id, late)
       return .failure(timedOut(late))
     } catch {
-      return .failure(PeerError(error, "ask", peer))
+      return .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
     }
   }
 
@@ -197,14 +184,14 @@ extension PeerCore {
       link(peer).addForLater(.call(call))
       return call.id
     } catch {
-      end(.failure(PeerError(error, "ask", peer)))
+      end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
       return 0
     }
   }
 
   func cancel(_ id: UInt64) {
     guard let call = calls.remove(id) else { return }
-    call.end(.failure(.cancelled("ask", call.peer)))
+    call.end(.failure(.cancelled(call.peer)))
     tellCancelled(id, call)
   }
 

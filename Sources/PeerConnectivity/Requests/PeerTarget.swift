@@ -50,17 +50,14 @@ final class PeerTarget: Sendable {
       if let current { return current }
       try look()
       if let current { return current }
-      let reachability = try PeerReachability.of(peer, in: container)
-      switch reachability {
-      case .launchable:
-        guard try Launcher.launch(peer, for: .request, in: container, until: deadline) else {
+      // Whatever keeps a registered peer from being started is thrown.
+      if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
+        let reachability = try PeerReachability.of(peer, in: container)
+        guard reachability.isActive else {
           throw PeerError.unreachable(peer, reachability.reason)
         }
-      // It has come in this moment.
-      case .reachable, .suspended: break
-      case .gone, .neverSeen: throw PeerError.unreachable(peer, reachability.reason)
       }
-      guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, reachability) }
+      guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, nil) }
     }
   }
 

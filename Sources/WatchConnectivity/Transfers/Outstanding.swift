@@ -79,7 +79,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
-      case .cancelled: return conclude(transfer)
+      case .cancelled, .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
       }

@@ -29,8 +29,8 @@ struct StatusText {
       ["PEER", "STATE"], peers.map { [$0.name, $0.reachability.reason] })
     text += table(
       ["PRESENT AS", "PROCESS"],
-      report.presences.filter { PeerNames.peer(ofPresence: $0.name) == nil }
-        .flatMap { name in name.members.map { [name.name, member($0)] } })
+      presences.flatMap { name in name.members.map { [name.name, member($0)] } })
+    text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
     text += table(
       ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
     text += notes.map { "\n" + $0 + "\n" }.joined()
@@ -50,9 +50,33 @@ struct StatusText {
     }
     let isEmpty =
       report.values.isEmpty && report.notifications.isEmpty
-      && report.presences.allSatisfy(\.members.isEmpty)
+      && report.presences.allSatisfy(\.members.isEmpty) && queues.isEmpty
     if isEmpty { text += "  nothing in it yet\n" }
     return text
+  }
+
+  /// Those of a consumer are told with its queue, those of a peer with its name.
+  private var presences: [ContainerReport.NamedPresence] {
+    let roles = Set(report.queues.map { "queue/" + $0.name })
+    return report.presences.filter {
+      !roles.contains($0.name) && PeerNames.peer(ofPresence: $0.name) == nil
+    }
+  }
+
+  /// Those in which there is anything, or about to be.
+  private var queues: [ContainerReport.NamedQueue] {
+    report.queues.filter {
+      $0.waiting + $0.taken + $0.outcomes + $0.receipts > 0 || $0.consumer != nil
+    }
+  }
+
+  private func row(_ queue: ContainerReport.NamedQueue) -> [String] {
+    var waiting = "\(queue.waiting)"
+    if let oldest = queue.oldest {
+      waiting += " (\(size(queue.waitingBytes)), oldest \(age(oldest)))"
+    }
+    if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
+    return [queue.name, waiting, queue.consumer.map(member) ?? "nobody"]
   }
 
   private var notes: [String] {
@@ -65,6 +89,12 @@ struct StatusText {
     }
     if absent > 0 {
       notes.append("Names without a message, cleared or only listened to: \(absent)")
+    }
+    let outcomes = report.queues.reduce(0) { $0 + $1.outcomes }
+    let receipts = report.queues.reduce(0) { $0 + $1.receipts }
+    if outcomes + receipts > 0 {
+      notes.append(
+        "Kept for senders of queues until they forget them: ends \(outcomes), receipts \(receipts)")
     }
     if report.isPartial { notes.append("There is more than a status looks at.") }
     let faults = Findings.of(report, options: "").count
@@ -79,8 +109,11 @@ struct StatusText {
   }
 
   private func size(_ content: ContainerReport.NamedContent) -> String {
-    guard let bytes = content.bytes else { return "-" }
-    return bytes < 10_000
+    content.bytes.map(size) ?? "-"
+  }
+
+  private func size(_ bytes: Int64) -> String {
+    bytes < 10_000
       ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
   }
 

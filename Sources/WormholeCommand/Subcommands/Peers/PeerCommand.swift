@@ -102,6 +102,7 @@ extension QueueEntryStatus {
     case .taken: "taken"
     case .processed: "processed"
     case .cancelled: "cancelled"
+    case .superseded: "superseded"
     case .expired: "expired"
     case .failed: "failed"
     }
@@ -114,7 +115,7 @@ extension QueueEntryStatus {
   var hasEnded: Bool {
     switch self {
     case .stored, .taken: false
-    case .processed, .cancelled, .expired, .failed: true
+    case .processed, .cancelled, .superseded, .expired, .failed: true
     }
   }
 
