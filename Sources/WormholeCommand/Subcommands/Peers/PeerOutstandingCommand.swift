@@ -29,7 +29,7 @@ struct PeerOutstandingCommand: Subcommand {
       try environment.print(
         line: status.line(
           transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
-      if forgets, status.hasEnded { try transfer.forget() }
+      if forgets, status.isEnd { try transfer.forget() }
     }
     for transfer in try session.fileTransfers() {
       let status = try transfer.status()
@@ -39,7 +39,7 @@ struct PeerOutstandingCommand: Subcommand {
           [
             "kind": "file", "file": .string(transfer.source.path), "metadata": transfer.metadata,
           ]))
-      if forgets, status.hasEnded { try transfer.forget() }
+      if forgets, status.isEnd { try transfer.forget() }
     }
     return .done
   }

@@ -44,7 +44,7 @@ struct PeerSendCommand: Subcommand {
     guard waits else { return .done }
     let status = try transfer.end(until: deadline)
     // Its end is told now.
-    if status.hasEnded { try transfer.forget() }
+    if status.isEnd { try transfer.forget() }
     return status.exitStatus(of: "the message \(transfer.id)", environment)
   }
 }
