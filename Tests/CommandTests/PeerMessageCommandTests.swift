@@ -21,7 +21,7 @@ struct PeerMessageCommandTests {
       mkfifo "$T/in"
       wormhole peer receive watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
       read -r command <"$T/in"; kill -9 $! $command; wait $!
-      wormhole peer outstanding phone --keep | grep -o '"message":1.*'
+      wormhole peer outstanding phone | grep -o '"message":1.*'
       wormhole peer receive watch --count 3 -- sh -c 'echo "$(cat) $WORMHOLE_REDELIVERY"'
       wormhole peer outstanding phone | grep -c processed
       """)
