@@ -13,6 +13,8 @@ protocol OutgoingTransfer: AnyObject, Sendable {
   func finish()
   /// Whether the app has cancelled it, and knows.
   var isCancelled: Bool { get }
+  /// Whether the app takes it back or has done so.
+  var isTakenBackHere: Bool { get }
   /// Its end is known to the app, and is not to be told again.
   func forget() throws
   /// Tells the delegate.
@@ -22,8 +24,32 @@ protocol OutgoingTransfer: AnyObject, Sendable {
 /// How far a transfer is, as its app knows.
 enum TransferStage: Sendable {
   case underWay
+  /// The app takes it back right now, and may be too late. Others see it cancelled before `cancel()`
+  /// returns, and have to know by whom.
+  case takingBack
   case ended
   case takenBack
+
+  var isTransferring: Bool { self == .underWay || self == .takingBack }
+
+  /// - Returns: whether the caller is the one who takes it back.
+  mutating func beginTakingBack() -> Bool {
+    guard self == .underWay else { return false }
+    self = .takingBack
+    return true
+  }
+
+  mutating func endTakingBack(_ isTakenBack: Bool) {
+    if isTakenBack {
+      self = .takenBack
+    } else if self == .takingBack {
+      self = .underWay
+    }
+  }
+
+  mutating func finish() {
+    if isTransferring { self = .ended }
+  }
 }
 
 /// What was sent and has not ended, in the order of sending; its ends are told to the delegate.
@@ -94,7 +120,11 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
-      case .cancelled, .superseded: return conclude(transfer)
+      // `cancel()` concludes it.
+      case .cancelled where transfer.isTakenBackHere: return
+      // `wormhole peer cancel` is another process: the app has to learn of it.
+      case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
+      case .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
       }

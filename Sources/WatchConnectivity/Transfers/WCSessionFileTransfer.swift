@@ -39,7 +39,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { stage.withLock { $0 } == .underWay }
+  public var isTransferring: Bool { stage.withLock { $0 }.isTransferring }
 
   /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
   /// in Apple's, where nothing tells.
@@ -50,15 +50,17 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   public func cancel() { takeBack() }
 
   private func takeBack() {
-    guard let sent, isTransferring else { return }
+    guard let sent, stage.withLock({ $0.beginTakingBack() }) else { return }
     do {
-      guard try sent.cancel() else { return }
-      stage.withLock { $0 = .takenBack }
+      let isTakenBack = try sent.cancel()
+      stage.withLock { $0.endTakingBack(isTakenBack) }
+      guard isTakenBack else { return }
       link?.fileTransfers.remove(sent.id)
       // Comes back here, on a thread of its own, and finds it done.
       progress.cancel()
       try sent.forget()
     } catch {
+      stage.withLock { $0.endTakingBack(false) }
       Diagnostics.report(error)
     }
   }
@@ -78,7 +80,9 @@ extension WCSessionFileTransfer: OutgoingTransfer {
 
   func status() async throws -> QueueEntryStatus { try await sent?.end() ?? .processed }
 
-  func finish() { stage.withLock { if $0 == .underWay { $0 = .ended } } }
+  var isTakenBackHere: Bool { stage.withLock { $0 == .takingBack || $0 == .takenBack } }
+
+  func finish() { stage.withLock { $0.finish() } }
 
   func forget() throws { try sent?.forget() }
 

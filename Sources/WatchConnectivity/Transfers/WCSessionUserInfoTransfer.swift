@@ -40,7 +40,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { stage.withLock { $0 } == .underWay }
+  public var isTransferring: Bool { stage.withLock { $0 }.isTransferring }
 
   /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
   /// in Apple's, where nothing tells.
@@ -61,13 +61,15 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
   /// not told of the end of one that was taken back.
   public func cancel() {
-    guard case .sent(let sent) = content, isTransferring else { return }
+    guard case .sent(let sent) = content, stage.withLock({ $0.beginTakingBack() }) else { return }
     do {
-      guard try sent.cancel() else { return }
-      stage.withLock { $0 = .takenBack }
+      let isTakenBack = try sent.cancel()
+      stage.withLock { $0.endTakingBack(isTakenBack) }
+      guard isTakenBack else { return }
       link?.userInfoTransfers.remove(sent.id)
       try sent.forget()
     } catch {
+      stage.withLock { $0.endTakingBack(false) }
       Diagnostics.report(error)
     }
   }
@@ -91,7 +93,9 @@ extension WCSessionUserInfoTransfer: OutgoingTransfer {
 
   func status() async throws -> QueueEntryStatus { try await sent?.end() ?? .processed }
 
-  func finish() { stage.withLock { if $0 == .underWay { $0 = .ended } } }
+  var isTakenBackHere: Bool { stage.withLock { $0 == .takingBack || $0 == .takenBack } }
+
+  func finish() { stage.withLock { $0.finish() } }
 
   func forget() throws { try sent?.forget() }
 
