@@ -72,8 +72,11 @@ struct LaunchCrashTests {
         $0.launcher = dead
       }
     }
-    let error = try #require(throws: PeerError.self) { try scene.launch(within: 0.3) }
-    #expect(error.code == .timedOut && error.holder?.processID == start.process?.processID)
+    try eventually("the process is found and named") {
+      let error = try #require(throws: PeerError.self) { try scene.launch(within: 0.2) }
+      #expect(error.code == .timedOut, "\(error)")
+      return error.holder?.processID == start.process?.processID
+    }
     #expect(
       try book.read().start
         == LaunchState.Start(

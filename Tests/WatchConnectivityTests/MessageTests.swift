@@ -104,16 +104,8 @@ struct MessageTests {
   @Test("of a watch starts the phone's app if that is registered; one of a phone starts nothing")
   func launching() throws {
     let scene = try SessionScene()
-    let program = try BuiltProgram.path("participant")
-    for (name, role) in [("phone", "phone"), ("watch", "watch")] {
-      try PeerSession.setLaunch(
-        PeerLaunch(
-          program: program, arguments: ["session-serve"],
-          environment: [
-            "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": scene.directory.path,
-            "WORMHOLE_GROUP": "",
-          ], occasions: .request), of: name, in: scene.container)
-    }
+    try scene.launch("phone", for: .request)
+    try scene.launch("watch", for: .request)
     let watch = try scene.watch()
     #expect(try watch.session("state").contains("reachable"))
     let reply = try watch.session("ask a=1")

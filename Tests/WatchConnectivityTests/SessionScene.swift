@@ -26,6 +26,17 @@ struct SessionScene {
     try start("watch \(name) \(manner) \(replySeconds)")
   }
 
+  /// How `participant` is started as one of the two, by whoever needs it.
+  func launch(_ role: String, for occasions: PeerLaunch.Occasions) throws {
+    try PeerSession.setLaunch(
+      PeerLaunch(
+        program: BuiltProgram.path("participant"), arguments: ["session-serve"],
+        environment: [
+          "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": directory.path,
+          "WORMHOLE_GROUP": "",
+        ], occasions: occasions), of: role, in: container)
+  }
+
   private func start(_ words: String) throws -> Participant {
     let participant = try Participant(directory.path)
     let answer = try participant.ask("session-start \(words)")

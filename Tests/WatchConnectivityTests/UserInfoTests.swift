@@ -124,4 +124,20 @@ struct UserInfoTests {
     #expect(try watch.await("info n=52") == "info n=52")
     #expect(try watch.await("info n=1") == "info n=1")
   }
+
+  @Test("for the complication starts the watch's app; an ordinary one waits for it")
+  func waking() throws {
+    let scene = try SessionScene()
+    try scene.launch("watch", for: .urgentWork)
+    let phone = try scene.phone()
+    #expect(try phone.session("info 1 1") == "done")
+    #expect(try phone.session("outstanding") == "1")
+    #expect(try phone.session("complication 2 1") == "done")
+    #expect(try phone.await("finished n=2") == "finished n=2 -")
+    #expect(try phone.session("events").contains("finished n=1 -"))
+    #expect(try phone.session("tell quit=1") == "done")
+    try eventually("the watch's app has ended") {
+      try phone.session("state").contains("reachable") == false
+    }
+  }
 }

@@ -44,6 +44,42 @@ struct WCSessionTests {
     #expect(try watch.session("state") == "activated paired companion reachable 0")
   }
 
+  @Test("takes its place and role from the environment, and refuses one that is unclear")
+  func environment() throws {
+    let scene = try SessionScene()
+    let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
+    func answer(_ variables: String...) throws -> String {
+      try Participant(scene.directory.path, environment: variables).session("environment")
+    }
+    #expect(try answer("WATCHCONNECTIVITY_ROLE=phone", place, "WORMHOLE_GROUP=") == "activated")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=clock", place, "WORMHOLE_GROUP=") == "activated 7002")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=watch", place, "WORMHOLE_GROUP=a") == "activated 7002")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=watch", "WORMHOLE_CONTAINER=", "WORMHOLE_GROUP=")
+        == "activated 7002")
+    #expect(
+      try answer(
+        "WATCHCONNECTIVITY_ROLE=watch", "WORMHOLE_CONTAINER=/nowhere", "WORMHOLE_GROUP=")
+        == "activated 7002")
+  }
+
+  @Test("tells everything on one queue that is not the main one, never two things at once")
+  func queue() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try watch.session("info 1 10") == "done")
+    for number in 1...10 { #expect(try phone.session("begin n=\(number)") == "done") }
+    for number in 11...20 { try watch.tell("session-begin n=\(number)") }
+    for _ in 11...20 { #expect(try watch.answer() == "done") }
+    for number in 11...20 { #expect(try watch.await("reply by").hasSuffix("n=\(number)")) }
+    for number in 1...10 { #expect(try phone.await("reply by").hasSuffix("n=\(number)")) }
+    #expect(try watch.await("finished n=10") == "finished n=10 -")
+    #expect(try !phone.session("events").contains("wrong"))
+    #expect(try !watch.session("events").contains("wrong"))
+  }
+
   @Test("is held by one process at a time; the other is told who has it")
   func taken() throws {
     let scene = try SessionScene()

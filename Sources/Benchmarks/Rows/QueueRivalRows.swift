@@ -97,7 +97,7 @@ enum QueueRivalRows {
   static func inTasks(
     _ each: Int, _ send: @escaping @Sendable () async throws -> Void
   ) throws -> Double {
-    let failure = Failure()
+    let failure = FirstFailure()
     let done = DispatchSemaphore(value: 0)
     let begin = ContinuousClock.now
     Task {
@@ -119,7 +119,7 @@ enum QueueRivalRows {
     _ each: Int, _ make: (Int) -> @Sendable () throws -> Void
   ) throws -> Double {
     let group = DispatchGroup()
-    let failure = Failure()
+    let failure = FirstFailure()
     let begin = ContinuousClock.now
     for number in 0..<senders {
       let send = make(number)

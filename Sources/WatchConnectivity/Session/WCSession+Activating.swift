@@ -39,8 +39,11 @@ extension WCSession {
   private func open(_ place: SessionPlace) async {
     do {
       try await place.peer.activate()
-      // No link is current, so no delegate has a file.
-      try await Blocking.run { try Inbox(place).clear() }
+      try await Blocking.run {
+        // No link is current, so no delegate has a file.
+        try Inbox(place).clear()
+        if place.role == .phone { try WatchDirectory.sweep(place) }
+      }
       let link = try await SessionLink.open(self, place)
       queue.async { self.begin(link) }
     } catch {

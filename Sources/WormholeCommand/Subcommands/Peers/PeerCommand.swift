@@ -59,7 +59,8 @@ extension OptionDescription {
     "durable", help: "Return only when it would survive a loss of power.")
 
   static let noReceipt = flag(
-    "no-receipt", help: "Do not keep how it ends for 'peer outstanding'.")
+    "no-receipt",
+    help: "Do not list it in 'peer outstanding', and keep nothing of it when it is processed.")
 
   static let wait = value(
     "wait", "state", .choice(["processed"]),
