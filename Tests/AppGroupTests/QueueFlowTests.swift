@@ -18,7 +18,7 @@ import Testing
 
     /// QUEUE_FLOW_MESSAGES=10000 sends so many.
     private static let messages =
-      Program.environment("QUEUE_FLOW_MESSAGES").flatMap { Int($0) } ?? 600
+      Program.environment("QUEUE_FLOW_MESSAGES").flatMap { Int($0) } ?? 700
 
     @Test(
       "kill -9 at any step loses none, reorders none, and repeats only what is marked",

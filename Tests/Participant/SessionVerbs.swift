@@ -386,8 +386,10 @@ private final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
+    let isWhole = fileTransfer.progress.fractionCompleted == 1 || error != nil
     events.add(
-      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")")
+      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")"
+        + (isWhole ? "" : " not whole"))
   }
 }
 

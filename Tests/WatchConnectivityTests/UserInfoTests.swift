@@ -88,15 +88,15 @@ struct UserInfoTests {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
     #expect(try watch.session("forget") == "done")
-    #expect(try phone.session("info 1 2") == "done")
+    #expect(try phone.session("info 1 3") == "done")
     try eventually("it waits there") { try watch.session("state").contains("pending") }
     #expect(try watch.session("remember") == "done")
-    #expect(try watch.await("info n=2") == "info n=2")
-    #expect(try watch.await("info n=1") == "info n=1")
+    #expect(try watch.await("info n=3") == "info n=3")
+    #expect(try watch.session("events").contains("info n=1; info n=2"))
     try watch.end()
     let bare = try scene.watch("watch", "bare")
-    #expect(try phone.session("info 3 1") == "done")
-    #expect(try phone.await("finished n=3") == "finished n=3 7014")
+    #expect(try phone.session("info 4 1") == "done")
+    #expect(try phone.await("finished n=4") == "finished n=4 7014")
     withExtendedLifetime(bare) {}
   }
 

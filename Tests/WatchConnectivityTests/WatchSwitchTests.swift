@@ -54,7 +54,8 @@ struct WatchSwitchTests {
     #expect(try phone.session("begin a=1") == "done")
     #expect(try watch.await("asked") == "asked a=1")
     #expect(try scene.pairing.activate("watch2"))
-    #expect(try phone.await("failed") == "failed 7016")
+    #expect(try phone.await("deactivated") == "deactivated")
+    #expect(try phone.session("events").hasSuffix("inactive; failed 7016"))
   }
 
   @Test(

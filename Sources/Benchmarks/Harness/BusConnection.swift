@@ -183,10 +183,12 @@ final class BusDaemon {
     let text = parts.joined(separator: socket)
     try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(Array(text.utf8))
     let output = try makePipe()
+    // It complains of limits that it may not raise.
+    let quiet = try FileDescriptor.open("/dev/null", .readWrite)
     do throws(Errno) {
       process = try ChildProcess(
         "dbus-daemon", ["--config-file=\(file)", "--nofork", "--nopidfile", "--print-address"],
-        output: output.write.rawValue)
+        output: output.write.rawValue, errors: quiet.rawValue)
     } catch {
       guard error == .noSuchFile else { throw error }
       return nil

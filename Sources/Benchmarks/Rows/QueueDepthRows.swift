@@ -4,7 +4,6 @@ import Synchronization
 
 /// What a send and a take cost while a million entries wait, against a queue in which none does.
 enum QueueDepthRows {
-  private static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
   /// As many as go out together at most.
   private static let together = 512
 
@@ -19,8 +18,8 @@ enum QueueDepthRows {
     let sends = try alternate(
       rounds: bench.shortRounds,
       [
-        { try nanosecondsPerRun(4) { try fullSender.send(payload) } },
-        { try nanosecondsPerRun(4) { try emptySender.send(payload) } },
+        { try nanosecondsPerRun(4) { try fullSender.send(QueueRivalRows.payload) } },
+        { try nanosecondsPerRun(4) { try emptySender.send(QueueRivalRows.payload) } },
       ])
     let fullConsumer = try full.consume()
     let emptyConsumer = try empty.consume()
@@ -51,6 +50,6 @@ enum QueueDepthRows {
 
   private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
     let each = Int((Double(count) / 50).rounded(.up))
-    _ = try QueueRivalRows.inTasks(each) { try await sender.send(payload) }
+    _ = try QueueRivalRows.inTasks(each) { try await sender.send(QueueRivalRows.payload) }
   }
 }

@@ -95,9 +95,9 @@ extension RequestRows {
 
   /// A daemon, somebody who answers, and this side of the conversation.
   private final class Bus {
-    private let daemon: BusDaemon
     private let worker: Worker
     private let connection: BusConnection
+    private let daemon: BusDaemon
     private let text = payload.stringValue ?? ""
 
     /// - Returns: nil where D-Bus is not installed.
@@ -120,7 +120,14 @@ extension RequestRows {
       while readLine() != nil {}
       Program.exit(0)
     }
-    while true { try connection.answerNext() }
+    while true {
+      do {
+        try connection.answerNext()
+      } catch is BusConnection.Failure {
+        // The run is over, and the daemon with it.
+        Program.exit(0)
+      }
+    }
   }
 }
 

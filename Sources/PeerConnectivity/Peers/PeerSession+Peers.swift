@@ -63,7 +63,7 @@ extension PeerSession {
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
       try container.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
-        try container.presence(PeerNames.presence($0)).activeMember()?.member.state != nil
+        try container.presence(PeerNames.presence($0)).activeMember() != nil
       }
     }
   }

@@ -49,6 +49,7 @@ final class FileStrand: Sendable {
   }
 
   private func receive(_ random: inout SeededGenerator) throws {
+    let beginning = bootTimeNanoseconds()
     let receiver = try session.receiveFiles(until: .now + random.milliseconds(0...150))
     defer { receiver.end() }
     let count = state.withLock { state in
@@ -57,7 +58,9 @@ final class FileStrand: Sendable {
     }
     let tenure = "\(arguments.life)-\(count)"
     try recorder.note(
-      .file(.consuming(place: session.name, tenure: tenure, at: bootTimeNanoseconds())))
+      .file(
+        .consuming(
+          place: session.name, tenure: tenure, from: beginning, to: bootTimeNanoseconds())))
     for _ in 0..<Int.random(in: 1...10, using: &random) {
       let leaves = random.chance(5)
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
@@ -126,11 +129,14 @@ final class FileStrand: Sendable {
       }
     }
     for session in sessions {
+      let beginning = bootTimeNanoseconds()
       let receiver = try session.receiveFiles()
       defer { receiver.end() }
       let tenure = "\(life)-\(session.name)"
       entries.append(
-        .file(.consuming(place: session.name, tenure: tenure, at: bootTimeNanoseconds())))
+        .file(
+          .consuming(
+            place: session.name, tenure: tenure, from: beginning, to: bootTimeNanoseconds())))
       while try receive(receiver, session.name, tenure, .now, { entries.append($0) }) {}
       session.invalidate()
     }

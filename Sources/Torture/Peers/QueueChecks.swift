@@ -28,7 +28,8 @@ struct QueueChecks {
   private struct Tenure {
     let place: String
     let name: String
-    let began: UInt64
+    let from: UInt64
+    let to: UInt64
   }
 
   private let what: String
@@ -53,8 +54,8 @@ struct QueueChecks {
     case .cancelled(let number, let isSo):
       entries[number]?.mayBeCancelled = isSo
       entries[number]?.isCancelled = isSo
-    case .consuming(let place, let tenure, let time):
-      tenures.append(Tenure(place: place, name: tenure, began: time))
+    case .consuming(let place, let tenure, let from, let to):
+      tenures.append(Tenure(place: place, name: tenure, from: from, to: to))
     case .taken(let place, let tenure, let slot, let number, let isRedelivery, let from, let to):
       guard let entry = entries[number], entry.place == place, entry.slot == slot else {
         return unknown.append("\(number) from slot \(slot) in \(place)")
@@ -146,14 +147,15 @@ struct QueueChecks {
   /// Nothing new goes to a consumer that another has replaced.
   private var oneConsumer: Check {
     var evidence: [String] = []
-    let began = Dictionary(tenures.map { ($0.name, $0.began) }) { first, _ in first }
-    let ordered = Dictionary(grouping: tenures.sorted { $0.began < $1.began }, by: \.place)
+    let own = Dictionary(tenures.map { ($0.name, $0.to) }) { first, _ in first }
+    let ordered = Dictionary(grouping: tenures.sorted { $0.from < $1.from }, by: \.place)
     for entry in entries.values {
       for take in entry.takes where !take.isRedelivery {
-        guard let own = began[take.tenure] else { continue }
-        // The next one to begin is enough: whoever is replaced stays so.
-        let next = ordered[entry.place]?.first { $0.began > own }
-        if let next, next.began < take.from {
+        guard let own = own[take.tenure] else { continue }
+        // Only one that began for certain after this one has replaced it: of two that overlap the
+        // first in the records may be the second, which was stopped before it could say so.
+        let next = ordered[entry.place]?.first { $0.from > own }
+        if let next, next.to < take.from {
           evidence.append(
             "\(name(take.number)) in \(entry.place) went to consumer \(take.tenure), which "
               + "\(next.name) had replaced")

@@ -7,8 +7,8 @@ enum QueueEvent: Equatable {
   case sent(number: UInt64, id: String)
   case cancelling(number: UInt64)
   case cancelled(number: UInt64, Bool)
-  /// Consumes from now on; its tenure has a name of its own.
-  case consuming(place: String, tenure: String, at: UInt64)
+  /// Became the consumer, somewhere between two moments; its tenure has a name of its own.
+  case consuming(place: String, tenure: String, from: UInt64, to: UInt64)
   /// Got one: somewhere between two moments.
   case taken(
     place: String, tenure: String, slot: Int, number: UInt64, isRedelivery: Bool, from: UInt64,
@@ -25,7 +25,8 @@ enum QueueEvent: Equatable {
     case .sent(let number, let id): ["sent", "\(number)", id]
     case .cancelling(let number): ["cancelling", "\(number)"]
     case .cancelled(let number, let isSo): ["cancelled", "\(number)", "\(isSo)"]
-    case .consuming(let place, let tenure, let time): ["consuming", place, tenure, "\(time)"]
+    case .consuming(let place, let tenure, let from, let to):
+      ["consuming", place, tenure, "\(from)", "\(to)"]
     case .taken(let place, let tenure, let slot, let number, let isRedelivery, let from, let to):
       [
         "taken", place, tenure, "\(slot)", "\(number)", "\(isRedelivery)", "\(from)", "\(to)",
@@ -56,8 +57,8 @@ enum QueueEvent: Equatable {
       guard let number = number(1), let isSo = Bool(text(2)) else { return nil }
       self = .cancelled(number: number, isSo)
     case "consuming":
-      guard let time = number(3) else { return nil }
-      self = .consuming(place: place, tenure: text(2), at: time)
+      guard let from = number(3), let to = number(4) else { return nil }
+      self = .consuming(place: place, tenure: text(2), from: from, to: to)
     case "taken":
       guard let slot = number(3), let number = number(4), let isRedelivery = Bool(text(5)),
         let from = UInt64(text(6)), let to = UInt64(text(7))

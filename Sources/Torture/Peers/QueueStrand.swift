@@ -71,6 +71,7 @@ final class QueueStrand: Sendable {
   }
 
   private func consume(_ queue: String, _ random: inout SeededGenerator) throws {
+    let beginning = bootTimeNanoseconds()
     let consumer = try container.queue(queue).consume(until: .now + random.milliseconds(0...250))
     defer { consumer.end() }
     let count = state.withLock { state in
@@ -78,7 +79,8 @@ final class QueueStrand: Sendable {
       return state.tenures
     }
     let tenure = "\(arguments.life)-\(count)"
-    try note(.consuming(place: queue, tenure: tenure, at: bootTimeNanoseconds()))
+    try note(
+      .consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       guard let entry = try take(consumer, queue, tenure, .now + random.milliseconds(0...5)) else {
         break
@@ -130,10 +132,12 @@ final class QueueStrand: Sendable {
   static func drain(_ container: SharedContainer, life: Int) throws -> [QueueEvent] {
     var events: [QueueEvent] = []
     for queue in queues {
+      let before = bootTimeNanoseconds()
       let consumer = try container.queue(queue).consume()
       defer { consumer.end() }
       let tenure = "\(life)-\(queue)"
-      events.append(.consuming(place: queue, tenure: tenure, at: bootTimeNanoseconds()))
+      events.append(
+        .consuming(place: queue, tenure: tenure, from: before, to: bootTimeNanoseconds()))
       while true {
         let beginning = bootTimeNanoseconds()
         guard let entry = try consumer.next(until: .now) else { break }

@@ -87,6 +87,8 @@ extension WCSessionFileTransfer: OutgoingTransfer {
   func forget() throws { try sent?.forget() }
 
   func tell(_ delegate: any WCSessionDelegate, _ session: WCSession, _ error: WCError?) {
+    // Who reads it then is not to find it a step behind.
+    if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
   }
 }
