@@ -165,8 +165,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
 }
 
 extension SessionLink {
-  /// What an earlier process of this side sent, and whose end its app was not told of; files that it
-  /// had no time to copy are copied now.
+  /// What an earlier process of this side sent, and whose end its app was not told of.
   func loadOutstanding() throws {
     guard let counterpart else { return }
     for sent in try place.peer.transfers(to: counterpart) {
@@ -175,6 +174,5 @@ extension SessionLink {
     for sent in try place.peer.fileTransfers(to: counterpart) {
       fileTransfers.add(WCSessionFileTransfer(sent, in: self), try sent.status())
     }
-    try place.peer.resumeFileTransfers()
   }
 }
