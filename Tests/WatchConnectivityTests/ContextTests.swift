@@ -21,7 +21,7 @@ struct ContextTests {
     #expect(try phone.session("context n=3") == "done")
     #expect(try phone.session("context n=4") == "done")
     #expect(try watch.await("context") == "context n=4")
-    #expect(try !watch.session("events").contains("context"))
+    #expect(try !watch.story().contains("context"))
     #expect(try watch.session("contexts") == " / n=4")
   }
 
@@ -42,6 +42,6 @@ struct ContextTests {
     let phone = try scene.phone()
     #expect(try phone.session("contexts") == "p=1 / w=1")
     #expect(try scene.watch().session("contexts") == "w=1 / p=1")
-    #expect(try !phone.session("events").contains("context"))
+    #expect(try !phone.story().contains("context"))
   }
 }

@@ -27,8 +27,8 @@ struct MessageTests {
     #expect(try watch.session("tell-data last") == "done")
     #expect(try phone.await("data") == "data last")
     let expected = (1...30).map { "message n=\($0)" }.joined(separator: "; ")
-    #expect(try phone.session("events").hasSuffix(expected))
-    #expect(try !watch.session("events").contains("failed"))
+    #expect(try phone.story().hasSuffix(expected))
+    #expect(try !watch.story().contains("failed"))
   }
 
   @Test("that the receiver's delegate has no method for is an error of the sender: deliveryFailed")
@@ -74,7 +74,7 @@ struct MessageTests {
     let phone = try scene.phone("twice")
     #expect(try watch.session("ask a=1") == "reply reply=1")
     #expect(try watch.session("ask a=1") == "reply reply=1")
-    #expect(try !watch.session("events").contains("own"))
+    #expect(try !watch.story().contains("own"))
     withExtendedLifetime(phone) {}
   }
 

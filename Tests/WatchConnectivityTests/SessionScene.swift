@@ -63,6 +63,12 @@ extension Participant {
   /// The event that begins so.
   func await(_ event: String) throws -> String { try ask("session-await \(event)") }
 
+  /// What its delegate was told and was not awaited, but for what may come at any moment between.
+  func story() throws -> String {
+    try session("events").split(separator: "; ")
+      .filter { !$0.hasPrefix("reachability") && $0 != "watchState" }.joined(separator: "; ")
+  }
+
   /// Does something as a phone or a watch.
   func session(_ command: String) throws -> String { try ask("session-" + command) }
 }

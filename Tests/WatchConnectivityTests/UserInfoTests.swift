@@ -15,10 +15,10 @@ struct UserInfoTests {
     let watch = try scene.watch()
     #expect(try watch.await("info n=20") == "info n=20")
     let order = (1...19).map { "info n=\($0)" }.joined(separator: "; ")
-    #expect(try watch.session("events").contains(order))
+    #expect(try watch.story().contains(order))
     #expect(try phone.await("finished n=20") == "finished n=20 -")
     let ends = (1...19).map { "finished n=\($0) -" }.joined(separator: "; ")
-    #expect(try phone.session("events").contains(ends))
+    #expect(try phone.story().contains(ends))
     #expect(try phone.session("outstanding") == "")
   }
 
@@ -45,7 +45,7 @@ struct UserInfoTests {
     let phone = try scene.phone()
     #expect(try watch.session("info 9 1") == "done")
     #expect(try phone.await("info n=9") == "info n=9")
-    #expect(try !phone.session("events").contains("finished n=1"))
+    #expect(try !phone.story().contains("finished n=1"))
   }
 
   @Test("is listed while it waits, also after a restart; one that is cancelled is never delivered")
@@ -63,9 +63,9 @@ struct UserInfoTests {
     #expect(try phone.session("cancel 3") == "true")
     let watch = try scene.watch()
     #expect(try watch.await("info n=4") == "info n=4")
-    #expect(try watch.session("events") == "info n=1")
+    #expect(try watch.story() == "info n=1")
     #expect(try phone.await("finished n=4") == "finished n=4 -")
-    #expect(try phone.session("events").contains("finished n=2") == false)
+    #expect(try phone.story().contains("finished n=2") == false)
     #expect(try phone.session("cancel 4") == "none")
   }
 
@@ -80,7 +80,7 @@ struct UserInfoTests {
     try watch.end()
     let other = try scene.watch()
     #expect(try other.await("info n=3") == "info n=3")
-    #expect(try other.session("events").contains("info n=1; info n=2"))
+    #expect(try other.story().contains("info n=1; info n=2"))
   }
 
   @Test("waits while there is no delegate; one that has no method for it fails it: deliveryFailed")
@@ -92,7 +92,7 @@ struct UserInfoTests {
     try eventually("it waits there") { try watch.session("state").contains("pending") }
     #expect(try watch.session("remember") == "done")
     #expect(try watch.await("info n=3") == "info n=3")
-    #expect(try watch.session("events").contains("info n=1; info n=2"))
+    #expect(try watch.story().contains("info n=1; info n=2"))
     try watch.end()
     let bare = try scene.watch("watch", "bare")
     #expect(try phone.session("info 4 1") == "done")
@@ -134,7 +134,7 @@ struct UserInfoTests {
     #expect(try phone.session("outstanding") == "1")
     #expect(try phone.session("complication 2 1") == "done")
     #expect(try phone.await("finished n=2") == "finished n=2 -")
-    #expect(try phone.session("events").contains("finished n=1 -"))
+    #expect(try phone.story().contains("finished n=1 -"))
     #expect(try phone.session("tell quit=1") == "done")
     try eventually("the watch's app has ended") {
       try phone.session("state").contains("reachable") == false

@@ -79,8 +79,8 @@ struct WCSessionTests {
     for number in 11...20 { #expect(try watch.await("reply by").hasSuffix("n=\(number)")) }
     for number in 1...10 { #expect(try phone.await("reply by").hasSuffix("n=\(number)")) }
     #expect(try watch.await("finished n=10") == "finished n=10 -")
-    #expect(try !phone.session("events").contains("wrong"))
-    #expect(try !watch.session("events").contains("wrong"))
+    #expect(try !phone.story().contains("wrong"))
+    #expect(try !watch.story().contains("wrong"))
   }
 
   @Test("can be talked to by any peer, a shell's for example, in what a session understands")
