@@ -1,4 +1,7 @@
+import AppGroup
 import Foundation
+import PeerConnectivity
+import PropertyLists
 import Synchronization
 import SystemCalls
 import TestSupport
@@ -78,6 +81,28 @@ struct WCSessionTests {
     #expect(try watch.await("finished n=10") == "finished n=10 -")
     #expect(try !phone.session("events").contains("wrong"))
     #expect(try !watch.session("events").contains("wrong"))
+  }
+
+  @Test("can be talked to by any peer, a shell's for example, in what a session understands")
+  func shell() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    let desk = try PeerSession(scene.container, name: "desk")
+    #expect(try desk.request(["a": 1], to: "phone")["a"] == 1)
+    #expect(try desk.request(.data(Data("ab".utf8)), to: "phone") == .data(Data("ba".utf8)))
+    try desk.send(["b": 2], to: "phone")
+    #expect(try phone.await("message") == "message b=2")
+    #expect {
+      try desk.request("text", to: "phone")
+    } throws: {
+      ($0 as? PeerError)?.code == .notHandled
+    }
+    let text = try desk.enqueue("text", to: "phone", options: .init(keepsReceipt: true))
+    try desk.enqueue(["c": 3], to: "phone")
+    #expect(try phone.await("info") == "info c=3")
+    #expect(
+      try text.end(until: .now + .seconds(20))
+        == .failed(reason: "a session takes dictionaries only"))
   }
 
   @Test("is held by one process at a time; the other is told who has it")
