@@ -40,6 +40,19 @@ extension CallTable {
     },
   ]
 
+  // A file that nobody listens at refuses, and so shows that the call came through.
+  static let sockets: [CallRow] = [SystemCall.socket, .connect].map { call in
+    CallRow(call, "Connection refused") { bench in
+      try bench.file().close()
+      do {
+        try bench.act { try FileDescriptor.connected(toSocket: bench.path + "/file").close() }
+        return "connected"
+      } catch let error as Errno where error == .connectionRefused {
+        return error.description
+      }
+    }
+  }
+
   static let processes: [CallRow] = [
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {

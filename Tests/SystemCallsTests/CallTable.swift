@@ -10,7 +10,7 @@ import SystemCalls
 /// - dlopen, dlsym: no system calls, and nil is all that they say;
 /// - the preparations of posix_spawn: memory only, they return the error number and are checked.
 enum CallTable {
-  static let rows = files + copying + names + entries + locksAndEvents + processes
+  static let rows = files + copying + names + entries + locksAndEvents + processes + sockets
 
   static let files: [CallRow] = [
     CallRow(.openat, "hello") { bench in
