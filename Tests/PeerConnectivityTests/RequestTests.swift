@@ -155,7 +155,8 @@ import Testing
     }
     let error = try peerError { _ = try scene.session.request(1, to: "watch") }
     #expect(error.code == .failed && error.reason.contains("could not be delivered"))
-    #expect(thrown.withLock { $0 } == .tooLarge)
+    // The sender is told first.
+    try eventually("the handler is told, too") { thrown.withLock { $0 } == .tooLarge }
   }
 
   @Test(

@@ -103,20 +103,7 @@ extension CallTable {
       }
       return "\(try waitReadable([pipe.read.rawValue], until: .now + .seconds(30)))"
     },
-    CallRow(.socket, nobody) { try connection(to: $0) },
-    CallRow(.connect, nobody) { try connection(to: $0) },
   ]
-
-  private static let nobody = Errno.noSuchFile.description
-
-  private static func connection(to bench: CallBench) throws -> String {
-    do {
-      try bench.act { try FileDescriptor.connected(toSocket: bench.path + "/none").close() }
-      return "somebody listens"
-    } catch let error as Errno where error == .noSuchFile {
-      return error.description
-    }
-  }
 
   private static func ended(_ status: Int32) -> String { "\(Termination.exited(status))" }
   private static func killed(_ signal: Int32) -> String { "\(Termination.killed(signal: signal))" }
