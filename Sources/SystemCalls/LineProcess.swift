@@ -1,10 +1,10 @@
-import SystemCalls
-
-/// One more process of this very program, whose output is read line by line.
-final class DemoProcess {
+/// A program that gets lines and whose output is read line by line.
+package final class LineProcess {
   private let process: ChildBox
+  private let input: SharedDescriptor
   private let output: SharedDescriptor
   private var pending: [UInt8] = []
+  private var hasEnded = false
 
   /// A class can own what must not be copied.
   private final class ChildBox {
@@ -12,28 +12,38 @@ final class DemoProcess {
     init(_ child: consuming ChildProcess) { self.child = child }
   }
 
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
+  /// It did not do what was waited for.
+  package struct Failure: Error, CustomStringConvertible {
+    /// The sentence.
+    package let description: String
+
+    /// - Parameter description: the sentence.
+    package init(description: String) { self.description = description }
   }
 
-  /// - Parameter variables: what its environment has besides ours.
-  init(
-    _ program: String, _ arguments: [String], variables: [String] = []
-  ) throws {
-    let environment = Program.environment(with: variables)
-      .filter { !$0.hasPrefix("WORMHOLE_") }
-    let pipe = try makePipe()
+  /// Starts it.
+  ///
+  /// - Parameter environment: the whole environment, as "NAME=value".
+  package init(_ program: String, _ arguments: [String], environment: [String]) throws {
+    let lines = try makePipe()
+    let answers = try makePipe()
     process = ChildBox(
       try ChildProcess(
-        program, arguments, environment: environment, output: pipe.write.rawValue,
-        errors: pipe.write.rawValue))
-    output = pipe.takeRead()
+        program, arguments, environment: environment, input: lines.read.rawValue,
+        output: answers.write.rawValue, errors: answers.write.rawValue))
+    input = lines.takeWrite()
+    output = answers.takeRead()
   }
 
-  var processID: Int32 { process.child.processID }
+  package var processID: Int32 { process.child.processID }
+
+  /// Gives it a line on standard input.
+  package func tell(_ line: String) throws(Errno) {
+    try input.descriptor.writeAll(Array((line + "\n").utf8))
+  }
 
   /// The next line that it prints, on either stream.
-  func line(until deadline: ContinuousClock.Instant) throws -> String {
+  package func line(until deadline: ContinuousClock.Instant) throws -> String {
     while true {
       if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
         defer { pending.removeSubrange(...end) }
@@ -51,7 +61,7 @@ final class DemoProcess {
   }
 
   /// Waits until it is suspended, as /proc tells.
-  func waitUntilStopped(until deadline: ContinuousClock.Instant) throws {
+  package func waitUntilStopped(until deadline: ContinuousClock.Instant) throws {
     while let status = ProcessStatus.of(processID), !status.isDead {
       if status.isStopped { return }
       guard ContinuousClock.now < deadline else {
@@ -63,7 +73,8 @@ final class DemoProcess {
     throw Failure(description: "process \(processID) ended instead of being suspended: \(said)")
   }
 
-  func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
+  /// Waits for its end.
+  package func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
     guard let termination = try process.child.wait(until: deadline) else {
       throw Failure(description: "process \(processID) did not end in time")
     }
@@ -71,12 +82,11 @@ final class DemoProcess {
     return termination
   }
 
-  private var hasEnded = false
-
-  func send(_ signal: Signal) throws { try process.child.send(signal) }
+  /// Sends it a signal.
+  package func send(_ signal: Signal) throws { try process.child.send(signal) }
 
   /// Ends it, whatever it is doing.
-  func end() throws {
+  package func end() throws {
     guard !hasEnded else { return }
     try send(.kill)
     _ = try wait(until: .now + .seconds(5))

@@ -1,0 +1,73 @@
+import AppGroup
+import Foundation
+import SystemCalls
+import Terminals
+import WatchConnectivity
+
+/// The processes of a story, and the directory that they share.
+final class StoryCast {
+  private let stage: Stage
+  private let directory: URL
+  private var sides: [WCSession.Role: StorySide] = [:]
+  private var all: [StorySide] = []
+
+  init(_ stage: Stage) throws {
+    self.stage = stage
+    directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("cinematime-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  func start(_ role: WCSession.Role, endsAfterTransfer: Bool = false) throws -> StorySide {
+    let arguments = ["--container", directory.path, role.rawValue]
+    try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
+    // What the user has set is about another container.
+    let environment = Program.environment(
+      with: endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : []
+    ).filter { !$0.hasPrefix("WORMHOLE_") }
+    let side = StorySide(
+      stage, role, try LineProcess(Program.executablePath(), arguments, environment: environment))
+    sides[role] = side
+    all.append(side)
+    try side.waitUntilActive()
+    return side
+  }
+
+  func side(_ role: WCSession.Role) throws -> StorySide {
+    guard let side = sides[role] else {
+      throw LineProcess.Failure(description: "no \(role.rawValue) runs")
+    }
+    return side
+  }
+
+  /// Gives both a command at once.
+  func both(_ command: String) throws -> [String] {
+    let sides = try [side(.phone), side(.watch)]
+    for side in sides { try side.send(command) }
+    return try sides.map { try $0.receive() }
+  }
+
+  func quit(_ role: WCSession.Role) throws {
+    try side(role).quit()
+    sides[role] = nil
+  }
+
+  func isTidy() throws -> Bool {
+    let report = try SharedContainer(url: directory).report()
+    return report.leases.isEmpty && report.leftovers.isEmpty && report.failures.isEmpty
+  }
+
+  /// Ends whoever still runs, the phone that was woken too, and removes the directory.
+  func end() {
+    do {
+      for side in all { try side.end() }
+      for member in try SharedContainer(url: directory).presence("peer/phone").members() {
+        try Program.send(.kill, to: member.processID)
+      }
+      try FileManager.default.removeItem(at: directory)
+    } catch {
+      FileHandle.standardError.write(Data("cinematime: \(directory.path) is left: \(error)\n".utf8))
+    }
+  }
+}
