@@ -179,7 +179,8 @@ let package = Package(
     .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
-        "CinemaTime", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "CinemaTime", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "Terminals", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

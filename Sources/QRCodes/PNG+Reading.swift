@@ -24,7 +24,8 @@ private struct Picture {
     var reader = Reader(file[...])
     guard reader.take(8) == PNG.signature[...], let header = reader.chunk("IHDR"),
       header.count == 13, header.dropFirst(8) == [1, 0, 0, 0, 0],
-      let stream = reader.chunk("IDAT"), let lines = Self.stored(stream)
+      let stream = reader.chunk("IDAT"), let lines = Self.stored(stream),
+      reader.chunk("IEND") != nil
     else { return nil }
     let sides = [header.prefix(4), header.dropFirst(4).prefix(4)].map {
       $0.reduce(0) { $0 << 8 | Int($1) }
@@ -64,11 +65,11 @@ private struct Picture {
     }
 
     mutating func chunk(_ type: String) -> ArraySlice<UInt8>? {
-      guard let length = take(4)?.reduce(0, { $0 << 8 | Int($1) }),
-        take(4).map({ $0.elementsEqual(type.utf8) }) == true, let data = take(length),
-        take(4) != nil
+      guard let length = take(4)?.reduce(0, { $0 << 8 | Int($1) }), let body = take(4 + length),
+        body.prefix(4).elementsEqual(type.utf8), let sum = take(4),
+        sum.elementsEqual(PNG.big(Int(PNG.crc(Array(body)))))
       else { return nil }
-      return data
+      return body.dropFirst(4)
     }
   }
 }

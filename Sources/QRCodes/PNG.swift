@@ -60,7 +60,7 @@ public enum PNG {
     return stream + big(Int(adler(data)))
   }
 
-  private static func big(_ number: Int) -> [UInt8] {
+  static func big(_ number: Int) -> [UInt8] {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
   }
 

@@ -38,8 +38,11 @@ package final class LineProcess {
   package var processID: Int32 { process.child.processID }
 
   /// Gives it a line on standard input.
-  package func tell(_ line: String) throws(Errno) {
-    try input.descriptor.writeAll(Array((line + "\n").utf8))
+  package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
+
+  /// Gives it a text on standard input.
+  package func type(_ text: String) throws(Errno) {
+    try input.descriptor.writeAll(Array(text.utf8))
   }
 
   /// The next line that it prints, on either stream.
@@ -49,15 +52,26 @@ package final class LineProcess {
         defer { pending.removeSubrange(...end) }
         return String(decoding: pending[..<end], as: UTF8.self)
       }
-      guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
-        throw Failure(description: "process \(processID) printed nothing in time")
-      }
-      let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
-      guard !bytes.isEmpty else {
-        throw Failure(description: "process \(processID) has ended")
-      }
-      pending += bytes
+      pending += try read(until: deadline)
     }
+  }
+
+  /// What it prints next, be it a whole line or not.
+  package func text(until deadline: ContinuousClock.Instant) throws -> String {
+    defer { pending = [] }
+    if pending.isEmpty { pending = try read(until: deadline) }
+    return String(decoding: pending, as: UTF8.self)
+  }
+
+  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8] {
+    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
+      throw Failure(description: "process \(processID) printed nothing in time")
+    }
+    let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else {
+      throw Failure(description: "process \(processID) has ended")
+    }
+    return bytes
   }
 
   /// Waits until it is suspended, as /proc tells.

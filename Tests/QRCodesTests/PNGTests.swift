@@ -17,11 +17,13 @@ struct PNGTests {
   func damage() throws {
     let symbol = try #require(QRSymbol("The General @ 17:00", level: .quartile))
     let file = PNG.bytes(of: symbol, scale: 2)
-    for length in 0..<file.count { #expect(PNG.symbolRows(in: Array(file.prefix(length))) == nil) }
+    for length in 0..<file.count {
+      #expect(PNG.symbolRows(in: Array(file.prefix(length))) == nil, "\(length) bytes")
+    }
     for index in file.indices {
       var changed = file
       changed[index] ^= 0xFF
-      _ = PNG.symbolRows(in: changed)
+      #expect(PNG.symbolRows(in: changed) == nil, "byte \(index)")
     }
     #expect(PNG.symbolRows(in: []) == nil)
   }

@@ -26,7 +26,7 @@ final class Story {
       hasColour: Colour.isWanted(
         isTerminal: Program.isTerminal(1), variable: { Program.environment($0) })
     ) { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
-    cast = try StoryCast(stage)
+    cast = try StoryCast(stage, program: Program.executablePath())
   }
 
   /// - Returns: whether every step held.

@@ -7,12 +7,15 @@ import WatchConnectivity
 /// The processes of a story, and the directory that they share.
 final class StoryCast {
   private let stage: Stage
-  private let directory: URL
+  private let program: String
+  /// The container's.
+  let directory: URL
   private var sides: [WCSession.Role: StorySide] = [:]
   private var all: [StorySide] = []
 
-  init(_ stage: Stage) throws {
+  init(_ stage: Stage, program: String) throws {
     self.stage = stage
+    self.program = program
     directory = FileManager.default.temporaryDirectory
       .appendingPathComponent("cinematime-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
@@ -27,7 +30,7 @@ final class StoryCast {
       with: endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : []
     ).filter { !$0.hasPrefix("WORMHOLE_") }
     let side = StorySide(
-      stage, role, try LineProcess(Program.executablePath(), arguments, environment: environment))
+      stage, role, try LineProcess(program, arguments, environment: environment))
     sides[role] = side
     all.append(side)
     try side.waitUntilActive()
@@ -46,6 +49,11 @@ final class StoryCast {
     let sides = try [side(.phone), side(.watch)]
     for side in sides { try side.send(command) }
     return try sides.map { try $0.receive() }
+  }
+
+  func kill(_ role: WCSession.Role) throws {
+    try side(role).end()
+    sides[role] = nil
   }
 
   func quit(_ role: WCSession.Role) throws {

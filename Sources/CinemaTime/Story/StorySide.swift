@@ -72,6 +72,12 @@ final class StorySide {
     }
   }
 
+  /// All notices until now that say something.
+  func allNotices(_ text: String) throws -> [String] {
+    _ = try answer("state")
+    return notices.filter { $0.contains(text) }
+  }
+
   /// Asks again until the answer shows something.
   ///
   /// - Returns: how long that took.
