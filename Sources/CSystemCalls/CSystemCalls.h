@@ -28,6 +28,7 @@ enum {
   csys_RESOLVE_BENEATH = 0x08,
   csys_O_PATH = 010000000,
   csys_O_CLOEXEC = 02000000,
+  csys_SPAWN_SETSID = 0x80,
   csys_SEEK_DATA = 3,
   csys_SEEK_HOLE = 4,
 };
@@ -126,6 +127,17 @@ int csys_close_in_child(void *_Nonnull actions, int lowest)
     __asm__("posix_spawn_file_actions_addclosefrom_np");
 #else
 static inline int csys_close_in_child(void *_Nonnull actions, int lowest) {
+  return 0;
+}
+#endif
+
+// The child of a posix_spawn changes its directory (glibc 2.29; nothing before).
+#if __GLIBC_PREREQ(2, 29)
+int csys_change_directory_in_child(void *_Nonnull actions, const char *_Nonnull path)
+    __asm__("posix_spawn_file_actions_addchdir_np");
+#else
+static inline int csys_change_directory_in_child(
+    void *_Nonnull actions, const char *_Nonnull path) {
   return 0;
 }
 #endif

@@ -7,11 +7,17 @@ public import AppGroup
 ///
 /// A session holds no mechanism of its own: requests travel through mailboxes, guaranteed messages and
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
+///
+/// It ends when it is forgotten: what is under way then ends as by `invalidate`.
 public final class PeerSession: Sendable {
   /// The container that the peers share.
   public let container: SharedContainer
   /// This peer's name.
   public let name: String
+  /// By whom it sends messages.
+  let outbox = MessageOutbox()
+
+  let core: PeerCore
 
   /// A session; nothing is touched before it is used.
   ///
@@ -20,7 +26,11 @@ public final class PeerSession: Sendable {
   ///   - name: any string, byte for byte, of at most 100 bytes once encoded as the names of values are.
   /// - Throws: `PeerError`: `unsupportedValue` for a longer or an empty name.
   public init(_ container: SharedContainer, name: String) throws {
+    try PeerNames.check(name)
     self.container = container
     self.name = name
+    core = PeerCore(container, name: name)
   }
+
+  deinit { core.invalidate() }
 }

@@ -42,10 +42,31 @@ package struct ChildProcess: ~Copyable, Sendable {
     input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2
   ) throws(Errno) {
     let child = try Self.spawn(program, arguments, environment, [input, output, errors])
+    handle = try Self.handle(of: child)
+    processID = child
+  }
+
+  /// Starts a program that is to outlive this one: in a session of its own, in the directory "/",
+  /// with nothing to read.
+  ///
+  /// - Parameters:
+  ///   - path: the file that gets what it prints. The new process makes it, before it becomes the
+  ///     program: a file there shows that the process exists or did, and where none can be made no
+  ///     program is ever started.
+  ///   - environment: the whole environment, as "NAME=value".
+  /// - Throws: as the plain form, and what open(2) with `O_CREAT | O_EXCL` says of the file.
+  package init(
+    _ program: String, _ arguments: [String], environment: [String],
+    detachedPrintingTo path: String
+  ) throws(Errno) {
+    let child = try Self.spawn(program, arguments, environment, printingTo: path)
+    handle = try Self.handle(of: child)
+    processID = child
+  }
+
+  private static func handle(of child: Int32) throws(Errno) -> FileDescriptor {
     do throws(Errno) {
-      let descriptor = try perform(.pidfdOpen) { csys_pidfd_open(child) }
-      processID = child
-      handle = FileDescriptor(owning: descriptor)
+      return FileDescriptor(owning: try perform(.pidfdOpen) { csys_pidfd_open(child) })
     } catch {
       // Nobody could wait for it. It is our child and not reaped, so the number is still its own.
       _ = Glibc.kill(child, SIGKILL)
@@ -76,19 +97,28 @@ package struct ChildProcess: ~Copyable, Sendable {
       // Clears close-on-exec, also of a descriptor that stays where it is.
       try check(posix_spawn_file_actions_adddup2(&actions, source, target))
     }
-    // Also what others in this process opened without close-on-exec.
-    try check(csys_close_in_child(&actions, 3))
-
-    var attributes = posix_spawnattr_t()
-    try check(posix_spawnattr_init(&attributes))
-    defer { posix_spawnattr_destroy(&attributes) }
-    try resetSignals(&attributes)
     return try withExtendedLifetime(copies) { () throws(Errno) -> Int32 in
-      try start(program, arguments, environment, &actions, &attributes)
+      try start(program, arguments, environment, &actions, flags: 0)
     }
   }
 
-  private static func resetSignals(_ attributes: inout posix_spawnattr_t) throws(Errno) {
+  private static func spawn(
+    _ program: String, _ arguments: [String], _ environment: [String], printingTo path: String
+  ) throws(Errno) -> Int32 {
+    var actions = posix_spawn_file_actions_t()
+    try check(posix_spawn_file_actions_init(&actions))
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    let creating = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
+    try check(posix_spawn_file_actions_addopen(&actions, 1, path, creating, 0o600))
+    try check(posix_spawn_file_actions_adddup2(&actions, 1, 2))
+    try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
+    try check(csys_change_directory_in_child(&actions, "/"))
+    return try start(program, arguments, environment, &actions, flags: Int32(csys_SPAWN_SETSID))
+  }
+
+  private static func setSignals(
+    _ attributes: inout posix_spawnattr_t, flags: Int32
+  ) throws(Errno) {
     var defaults = sigset_t()
     sigemptyset(&defaults)
     sigaddset(&defaults, SIGPIPE)
@@ -97,14 +127,20 @@ package struct ChildProcess: ~Copyable, Sendable {
     sigemptyset(&none)
     try check(posix_spawnattr_setsigdefault(&attributes, &defaults))
     try check(posix_spawnattr_setsigmask(&attributes, &none))
-    let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
-    try check(posix_spawnattr_setflags(&attributes, flags))
+    let flags = Int32(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK) | flags
+    try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
   }
 
   private static func start(
     _ program: String, _ arguments: [String], _ environment: [String]?,
-    _ actions: inout posix_spawn_file_actions_t, _ attributes: inout posix_spawnattr_t
+    _ actions: inout posix_spawn_file_actions_t, flags: Int32
   ) throws(Errno) -> Int32 {
+    // Also what others in this process opened without close-on-exec.
+    try check(csys_close_in_child(&actions, 3))
+    var attributes = posix_spawnattr_t()
+    try check(posix_spawnattr_init(&attributes))
+    defer { posix_spawnattr_destroy(&attributes) }
+    try setSignals(&attributes, flags: flags)
     var id: pid_t = 0
     _ = try perform(.spawn) {
       withCStrings([program] + arguments) { argv in

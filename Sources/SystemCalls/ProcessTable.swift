@@ -106,6 +106,54 @@ package struct ProcessIdentity: Hashable, Sendable {
   }
 }
 
+/// The processes of this user that print to a file, or that have a variable in their environment.
+///
+/// - Parameters:
+///   - file: what their standard output or their errors go to.
+///   - variable: "NAME=value", as it was when the program was started.
+/// - Returns: the oldest first; empty where /proc shows none.
+/// - Complexity: looks at every process of this user.
+package func processes(
+  printingTo file: FileStatus, orWith variable: String
+) throws(Errno) -> [ProcessIdentity] {
+  let table = try FileDescriptor.open("/proc", [.readOnly, .directory])
+  var found: [ProcessIdentity] = []
+  for entry in try table.entries() {
+    guard let id = Int32(entry.name.text), prints(id, to: file) || has(id, variable),
+      let status = ProcessStatus.of(id), !status.isDead
+    else { continue }
+    found.append(
+      ProcessIdentity(
+        processID: id, startTicks: status.startTicks,
+        namespace: ProcessIdentity.current.namespace))
+  }
+  return found.sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
+}
+
+private func prints(_ processID: Int32, to file: FileStatus) -> Bool {
+  [1, 2].contains { descriptor in
+    do throws(Errno) {
+      let path = "/proc/\(processID)/fd/\(descriptor)"
+      return try fileStatus(path, followingLinks: true).isSameFile(as: file)
+    } catch {
+      // Closed, ended meanwhile, or another user's.
+      return false
+    }
+  }
+}
+
+private func has(_ processID: Int32, _ variable: String) -> Bool {
+  do throws(Errno) {
+    let file = try FileDescriptor.open("/proc/\(processID)/environ", .readOnly)
+    // The kernel's limit for arguments and environment together is below this (execve(2)).
+    let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 8 << 20)
+    return bytes.split(separator: 0).contains { $0.elementsEqual(variable.utf8) }
+  } catch {
+    // Ended meanwhile, or another user's.
+    return false
+  }
+}
+
 /// The processes that hold a `flock` on a file, as /proc/locks tells (proc_locks(5)).
 ///
 /// - Returns: empty when nobody does, or when the holders are not visible here: they live in another

@@ -11,4 +11,6 @@ struct CommandEnvironment: Sendable {
   var columns = 80
   /// Whether people read standard output.
   var isTerminal = false
+  /// The width of standard error where that is a terminal.
+  var errorColumns: Int?
 }

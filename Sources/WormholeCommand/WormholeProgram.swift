@@ -1,5 +1,6 @@
 import AppGroup
 import GroupDefaults
+import PeerConnectivity
 
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
@@ -20,6 +21,9 @@ struct WormholeProgram {
       printError("\(root.name): \(error)\n")
       return error.exitStatus
     } catch let error as GroupDefaultsError {
+      printError("\(root.name): \(error)\n")
+      return error.exitStatus
+    } catch let error as PeerError {
       printError("\(root.name): \(error)\n")
       return error.exitStatus
     } catch is OutputIsClosed {

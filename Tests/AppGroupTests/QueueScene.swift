@@ -23,10 +23,13 @@ struct QueueScene {
 
   /// Sends numbers as one file, as if all had gathered while another was written.
   @discardableResult
-  func sendTogether(_ numbers: [Int], from sender: String) throws -> [QueueEntryID] {
+  func sendTogether(
+    _ numbers: [Int], from sender: String, keeping kept: Set<Int> = [], key: String? = nil
+  ) throws -> [QueueEntryID] {
     let outcomes = Mutex<[Result<QueueEntryID, any Error>]>([])
     let submissions = try numbers.map { number in
-      let entry = Batch.Entry(payload: PropertyListValue(number))
+      let entry = Batch.Entry(
+        payload: PropertyListValue(number), key: key, keepsReceipt: kept.contains(number))
       return Submission(entry: entry, bytes: try Batch([entry]).bytes(), durability: .standard) {
         outcome in outcomes.withLock { $0.append(outcome) }
       }

@@ -13,14 +13,23 @@ import Testing
       (
         [""],
         [
-          "clear", "defaults", "demo", "doctor", "help", "listen", "lock", "notify", "read",
-          "send", "status", "update", "watch",
+          "clear", "defaults", "demo", "doctor", "help", "listen", "lock", "notify", "peer",
+          "read", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
       (["defaults", ""], ["delete", "export", "import", "read", "watch", "write"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
+      (["peer", "re"], ["receive", "receive-files", "request"]),
+      (["peer", "launch", ""], ["remove", "set", "show"]),
+      (["peer", "launch", "set", "w", "--on", "q"], ["queued"]),
+      (["peer", "receive", "w", "--env"], ["--envelope"]),
+      (["peer", "receive", "w", "--", "mapfil"], ["mapfile"]),
+      (["peer", "send", "w", "--wait", ""], ["processed"]),
+      (["peer", "receive-files", "w", "--into", "/de"], ["/dev"]),
+      (["peer", "transfer", "w", "/dev/zer"], ["/dev/zero"]),
+      (["help", "peer", "launch", "s"], ["set", "show"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
       (["--group", "send", "re"], ["read"]),
@@ -68,6 +77,7 @@ import Testing
   func fish() throws {
     let lines = [
       "wormhole sta", "wormhole notify p", "wormhole send --dur", "wormhole read --form",
+      "wormhole peer launch s", "wormhole peer send --ur",
     ]
     var script = FishCompletion(root: root).script
     script += lines.map { "complete -C '\($0)'\n" }.joined()
@@ -78,7 +88,8 @@ import Testing
     let offered = result.output.split(separator: "\n").compactMap {
       $0.split(separator: "\t").first
     }
-    #expect(offered == ["status", "post", "--durable", "--format"])
+    #expect(
+      offered == ["status", "post", "--durable", "--format", "set", "show", "--urgent"])
   }
 
   @Test("Every command and option is in every script")

@@ -1,4 +1,5 @@
 import AppGroup
+import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
@@ -22,7 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs` and `CoordinationVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` and
+/// `PeerMessageVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -34,6 +36,10 @@ struct Participant {
     let container =
       place.hasPrefix("group:")
       ? try SharedContainer(group: String(place.dropFirst(6))) : try SharedContainer(path: place)
+    if CommandLine.arguments.dropFirst(2).first == "launched" {
+      return try LaunchVerbs.beLaunched(
+        CommandLine.arguments[3], CommandLine.arguments[4], container)
+    }
     let participant = Participant(container: container)
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
@@ -45,6 +51,8 @@ struct Participant {
     do {
       return try perform(words)
     } catch let error as AppGroupError {
+      return "error \(error.code.rawValue) \(error)"
+    } catch let error as PeerError {
       return "error \(error.code.rawValue) \(error)"
     } catch {
       return "error other \(error)"
@@ -75,8 +83,14 @@ struct Participant {
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case _ where PresenterVerbs.all.contains(verb):
       return try PresenterVerbs.perform(verb, key, rest.first)
+    case _ where LaunchVerbs.all.contains(verb):
+      return try LaunchVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("queue-"):
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
+    case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
+      return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
+    case _ where verb.hasPrefix("peer-"):
+      return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)

@@ -7,6 +7,8 @@ import SystemCalls
 ///
 /// ```
 /// queue-send NAME SENDER FIRST COUNT LOG  sends numbers; notes each in the log once it is stored
+/// queue-keep NAME SENDER NUMBER           sends a number with a receipt
+/// queue-key NAME SENDER KEY NUMBER        sends a number with a key
 /// queue-cancel NAME ID                    cancels; answers "true" or "false"
 /// queue-consume NAME [SECONDS]            becomes the consumer, waiting so long
 /// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
@@ -32,6 +34,10 @@ enum QueueVerbs {
         try sender.send(PropertyListValue(number))
         try note("\(number)", in: rest[3])
       }
+    case "queue-keep":
+      try queue.sender(rest[0]).send(PropertyListValue(Int(rest[1]) ?? 0), keepsReceipt: true)
+    case "queue-key":
+      try queue.sender(rest[0]).send(PropertyListValue(Int(rest[2]) ?? 0), key: rest[1])
     case "queue-cancel":
       guard let id = QueueEntryID(rest[0]) else { return "error usage" }
       return "\(try queue.sender(id.sender).cancel(id))"

@@ -42,6 +42,21 @@ package final class ChangeMonitor: Sendable {
     add(WatchEntry(path: path, parents: parents, prepare: prepare, signal: signal))
   }
 
+  /// Watches the directory at a path, through its replacement by another as well, for certain
+  /// events, and tells which entries to look at.
+  ///
+  /// - Parameters:
+  ///   - events: `onlyDirectory` and what tells of the directory's own end are added.
+  ///   - hear: called on the monitor's thread, so it must be short; everything is to be looked at
+  ///     when the directory is another one.
+  package func watch(
+    path: String, parents: [String], _ events: WatchEvents,
+    prepare: @escaping @Sendable () throws -> Void,
+    hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    add(WatchEntry(path: path, parents: parents, events: events, prepare: prepare, hear: hear))
+  }
+
   /// Watches an open file for certain events, only as long as it exists.
   package func watchOpen(
     _ file: borrowing FileDescriptor, _ events: WatchEvents,

@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 import Synchronization
 
 /// Remembers that something happened until somebody looks: a wake-up is a hint, never the data, and
@@ -79,7 +79,7 @@ package final class WakeLatch: Sendable {
 }
 
 extension Duration {
-  var dispatchInterval: DispatchTimeInterval {
+  package var dispatchInterval: DispatchTimeInterval {
     let (seconds, attoseconds) = components
     guard seconds >= 0, attoseconds >= 0 else { return .nanoseconds(0) }
     // A century is long enough for a deadline, and fits.

@@ -37,6 +37,16 @@ struct WatchEntry {
     hear = nil
   }
 
+  init(
+    path: String, parents: [String], events: WatchEvents,
+    prepare: @escaping @Sendable () throws -> Void, hear: @escaping @Sendable (WatchNews) -> Void
+  ) {
+    target = .path(path, parents: parents, prepare: prepare)
+    self.events = events.union([.selfDeleted, .selfMoved, .onlyDirectory, .doNotFollow])
+    signal = {}
+    self.hear = hear
+  }
+
   init(descriptor: Int32, events: WatchEvents, signal: @escaping @Sendable () -> Void) {
     target = .open(descriptor: descriptor)
     self.events = events

@@ -281,7 +281,8 @@ struct WatchTable {
     let signals = signalled.compactMap { id -> Signal? in
       guard let entry = entries[id] else { return nil }
       guard let hear = entry.hear else { return entry.signal }
-      let heard = news[id] ?? .everything
+      // In another directory than before everything is new.
+      let heard = lost.contains(id) ? .everything : news[id] ?? .everything
       return { hear(heard) }
     }
     return signals + after

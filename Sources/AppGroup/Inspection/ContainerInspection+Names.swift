@@ -9,6 +9,7 @@ extension ContainerInspection {
     }
     checkOwnerAndMode(path)
     guard kind != .presence else { return lookAtPresence(identifier, path) }
+    guard kind != .queue else { return lookAtQueue(identifier, path) }
     let value = Value(container: container, identifier: identifier, kind: kind)
     lookAtContent(value, kind, path + "/" + value.fileName)
     for entry in list(path)?.entries ?? [] {
@@ -16,6 +17,7 @@ extension ContainerInspection {
       switch name {
       case value.fileName, NamedDirectory.identifierFile: continue
       case LeaseSite.lease: lookAtLease(value, kind, path)
+      case _ where kind == .value && name.hasPrefix(StartPlace.prefix): continue
       case _ where kind == .notification && name.hasPrefix("bell-"): continue
       default: addForeign(path + "/" + name)
       }

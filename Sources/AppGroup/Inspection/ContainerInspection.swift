@@ -48,12 +48,15 @@ struct ContainerInspection {
     lookAtNames(of: .value)
     lookAtNames(of: .notification)
     lookAtNames(of: .presence)
+    lookAtNames(of: .queue)
+    lookAtMailboxes()
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
     report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
     report.notifications.sort {
       $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)
     }
+    report.queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     report.presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     // What was gone at a second look was somebody's work that is done now.
     report.leftovers = report.leftovers.filter { status($0.path) != nil }
@@ -76,7 +79,8 @@ struct ContainerInspection {
     guard let listing = list(".") else { return }
     let known = [
       ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
-      NameKind.presence.rawValue, NameKind.queue.rawValue, Quarantine.directory,
+      NameKind.presence.rawValue, NameKind.queue.rawValue, MailboxDirectory.kind,
+      Quarantine.directory,
     ]
     for entry in listing.entries {
       let name = entry.name.text
@@ -95,6 +99,14 @@ struct ContainerInspection {
       guard let status = status(path) else { continue }
       report.quarantine.append(
         .init(path: absolute(path), bytes: status.size, modified: status.modified))
+    }
+  }
+
+  private mutating func lookAtMailboxes() {
+    attempt("look at the mailboxes", MailboxDirectory.kind) { inspection in
+      for path in try MailboxDirectory.dead(in: inspection.container.root) {
+        inspection.add(.abandonedMailbox, path, nil)
+      }
     }
   }
 
@@ -209,10 +221,12 @@ extension ContainerInspection {
     case .notification: report.notifications.append(content)
     // Has no content of its own: see `lookAtPresence`.
     case .presence: return
-    // Not looked into.
+    // The same: see `lookAtQueue`.
     case .queue: return
     }
   }
+
+  mutating func add(_ queue: ContainerReport.NamedQueue) { report.queues.append(queue) }
 
   mutating func add(_ presence: ContainerReport.NamedPresence) { report.presences.append(presence) }
 

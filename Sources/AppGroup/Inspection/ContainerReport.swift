@@ -23,6 +23,8 @@ public struct ContainerReport: Sendable {
   public internal(set) var notifications: [NamedContent] = []
   /// The presences by name, also those that were only observed.
   public internal(set) var presences: [NamedPresence] = []
+  /// The queues by name.
+  public internal(set) var queues: [NamedQueue] = []
   /// The leases that processes hold.
   public internal(set) var leases: [HeldLease] = []
   /// What dead or overtaken processes left behind; `SharedContainer.sweep` removes it.
@@ -80,6 +82,28 @@ extension ContainerReport {
     public let members: [PresenceMember]
   }
 
+  /// A queue: how much waits, and for whom.
+  public struct NamedQueue: Sendable {
+    /// The name.
+    public let name: String
+    /// Its directory.
+    public let path: String
+    /// How many entries wait.
+    public internal(set) var waiting = 0
+    /// The bytes of the files of those that wait.
+    public internal(set) var waitingBytes: Int64 = 0
+    /// When the oldest of them was sent; nil when none waits.
+    public internal(set) var oldest: Date?
+    /// How many entries are in the files that a consumer has taken, settled ones among them.
+    public internal(set) var taken = 0
+    /// Who consumes; nil when nobody does.
+    public internal(set) var consumer: PresenceMember?
+    /// How many ends there are that their senders have not forgotten.
+    public internal(set) var outcomes = 0
+    /// How many entries are in the files that senders keep receipts of.
+    public internal(set) var receipts = 0
+  }
+
   /// A lease that is being held.
   public struct HeldLease: Sendable {
     /// Why others may take a lease away.
@@ -116,6 +140,10 @@ extension ContainerReport {
       case abandonedCreation
       /// The registration of a process that died, or had not quite entered.
       case abandonedPresence
+      /// What a sender or consumer of a queue that died had not stored or not removed.
+      case abandonedEntry
+      /// The mailbox of a process that died.
+      case abandonedMailbox
     }
 
     /// What it is.

@@ -42,8 +42,15 @@ extension SharedContainer {
           if leftover.kind == .abandonedPresence {
             let presence = presence(owner.identifier)
             try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
+          } else if leftover.kind == .abandonedEntry {
+            let queue = queue(owner.identifier)
+            try reporting("sweep a queue", path: queue.path) { try queue.sweep() }
           } else if swept.insert(value.path).inserted {
             try value.sweep(until: .now + patience)
+          }
+        } else if leftover.kind == .abandonedMailbox {
+          try reporting("remove a mailbox", path: leftover.path) {
+            try MailboxDirectory.sweep(inside(leftover.path), in: root)
           }
         } else {
           try reporting("remove a leftover", path: leftover.path) {
@@ -58,10 +65,12 @@ extension SharedContainer {
     return outcome
   }
 
+  private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }
+
   /// A staged `container.plist`, or the directory of a long identifier with that one file in it.
   private func removeCreation(_ path: String) throws {
     let directory = try root.handle().descriptor.rawValue
-    let inside = String(path.dropFirst(root.path.count + 1))
+    let inside = inside(path)
     do throws(Errno) {
       guard try fileStatus(inside, at: directory).kind == .directory else {
         return try removeFile(inside, at: directory)

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 public import PropertyLists
-import SystemCalls
+package import SystemCalls
 
 /// A process that is present under a name, or the last one that was.
 public struct PresenceMember: Sendable, Hashable {
@@ -31,9 +31,9 @@ public struct PresenceMember: Sendable, Hashable {
   /// What it said when it entered.
   public let content: PropertyListValue?
 
-  let identity: ProcessIdentity
-  /// On the clock that cannot be set, for the order.
-  let enteredAt: UInt64
+  package let identity: ProcessIdentity
+  /// When it entered, in nanoseconds on the clock that cannot be set (`bootTimeNanoseconds`).
+  package let enteredAt: UInt64
 
   init(_ record: PresenceRecord, state: State) {
     id = record.id
@@ -51,7 +51,7 @@ public struct PresenceMember: Sendable, Hashable {
   public var isOwnProcess: Bool { identity == .current }
 
   /// For errors that name who is in the way.
-  var holder: LeaseHolder {
+  package var holder: LeaseHolder {
     let states: [State: LeaseHolder.State] = [
       .running: .running, .suspended: .stopped, .gone: .gone,
     ]

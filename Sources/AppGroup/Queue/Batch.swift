@@ -4,10 +4,47 @@ import SystemCalls
 
 /// What a batch's file holds: entries of one sender that were stored together.
 struct Batch: Sendable {
-  /// One entry; one that was cancelled has no payload any more.
+  /// One entry; one that was withdrawn has no payload any more.
   struct Entry: Sendable {
     var payload: PropertyListValue?
     var expiry: Expiry?
+    /// A newer one of its sender with the same key takes its place.
+    var key: String?
+    /// Whether its sender wants to find it and its end after a restart.
+    var keepsReceipt = false
+    /// How it has ended, where there is no payload.
+    private(set) var withdrawal = QueueEntryStatus.cancelled
+
+    init(
+      payload: PropertyListValue, expiry: Expiry? = nil, key: String? = nil,
+      keepsReceipt: Bool = false
+    ) {
+      self.payload = payload
+      self.expiry = expiry
+      self.key = key
+      self.keepsReceipt = keepsReceipt
+    }
+
+    init(withdrawnAs status: QueueEntryStatus) { withdrawal = status }
+
+    init(_ value: PropertyListValue) {
+      payload = value["payload"]
+      expiry = Expiry(value)
+      key = value["key"]?.stringValue
+      keepsReceipt = value["receipt"] == true
+      withdrawal = value["superseded"] == true ? .superseded : .cancelled
+    }
+
+    var value: PropertyListValue {
+      guard let payload else {
+        return withdrawal == .superseded ? ["superseded": true] : ["cancelled": true]
+      }
+      var value: PropertyListValue = ["payload": payload]
+      expiry?.write(into: &value)
+      if let key { value["key"] = .string(key) }
+      if keepsReceipt { value["receipt"] = true }
+      return value
+    }
   }
 
   /// Why a file is no batch.
@@ -17,7 +54,10 @@ struct Batch: Sendable {
 
   var entries: [Entry]
 
-  var isCancelled: Bool { entries.allSatisfy { $0.payload == nil } }
+  /// Those whose sender wants to find them again.
+  var kept: [Int] { entries.indices.filter { entries[$0].keepsReceipt } }
+
+  var isWithdrawn: Bool { entries.allSatisfy { $0.payload == nil } }
 
   init(_ entries: [Entry]) { self.entries = entries }
 
@@ -32,54 +72,14 @@ struct Batch: Sendable {
     guard let list = value["entries"]?.arrayValue, list.count == count else {
       throw Unreadable(reason: "it has not the \(count) entries that its name promises")
     }
-    entries = list.map { Entry(payload: $0["payload"], expiry: Expiry($0)) }
+    entries = list.map { Entry($0) }
   }
 
   func bytes() throws(PropertyListError) -> [UInt8] {
-    let list = entries.map { entry -> PropertyListValue in
-      guard let payload = entry.payload else { return ["cancelled": true] }
-      var value: PropertyListValue = ["payload": payload]
-      entry.expiry?.write(into: &value)
-      return value
-    }
-    let bytes = try PropertyListValue.dictionary(["entries": .array(list)]).binaryBytes()
+    let list = PropertyListValue.array(entries.map(\.value))
+    let bytes = try PropertyListValue.dictionary(["entries": list]).binaryBytes()
     // What no consumer would accept is not stored.
     try PropertyListGuard.check(bytes)
     return bytes
-  }
-}
-
-/// When an entry is too late: by the clock that nobody can set as long as the machine runs, else by
-/// the time of day.
-struct Expiry: Sendable {
-  let date: Date
-  let uptime: UInt64
-  /// Of which start of which machine the uptime is.
-  let namespace: UInt64
-
-  init(after duration: Duration) {
-    let nanoseconds = max(0, duration / .nanoseconds(1))
-    date = Date(timeIntervalSinceNow: nanoseconds / 1e9)
-    uptime = UInt64(min(Double(bootTimeNanoseconds()) + nanoseconds, 9e18))
-    namespace = ProcessIdentity.current.namespace
-  }
-
-  init?(_ value: PropertyListValue) {
-    guard let date = value["expires"]?.dateValue else { return nil }
-    self.date = date
-    uptime = value["uptime"]?.uint64Value ?? 0
-    namespace = value["namespace"]?.uint64Value ?? 0
-  }
-
-  func write(into value: inout PropertyListValue) {
-    value["expires"] = .date(date)
-    value["uptime"] = PropertyListValue(uptime)
-    value["namespace"] = PropertyListValue(namespace)
-  }
-
-  var hasPassed: Bool {
-    let here = ProcessIdentity.current.namespace
-    guard namespace == here, here != 0 else { return Date() >= date }
-    return bootTimeNanoseconds() >= uptime
   }
 }

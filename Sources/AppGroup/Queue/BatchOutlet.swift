@@ -71,23 +71,41 @@ final class BatchOutlet: Sendable {
 
   private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
     let isDurable = submissions.contains { $0.durability == .durable }
+    let entries = submissions.map(\.entry)
     let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
-      try store(bytes, count: submissions.count, isDurable)
+      try store(bytes, entries, isDurable)
     }
     for (index, submission) in submissions.enumerated() {
       submission.settle(.success(QueueEntryID(batch: name, index: index)))
     }
   }
 
-  private func store(_ bytes: [UInt8], count: Int, _ isDurable: Bool) throws -> BatchName {
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ isDurable: Bool
+  ) throws -> BatchName {
+    let count = entries.count
+    let keepsReceipt = entries.contains(where: \.keepsReceipt)
+    let keys = keys(of: entries)
     for _ in 0..<interruptionLimit {
       let place = try queue.place.openOrMake()
       let name = BatchName(
         order: try nextStamp(at: place), sender: sender, count: count, bytes: bytes.count)
       do throws(Errno) {
+        // A part of its own, for most queues have no use for it.
+        if keepsReceipt {
+          try queue.place.root.makeDirectoryIfMissing(QueueDirectory.sent, at: place.rawValue)
+        }
         try queue.place.store(
-          bytes, as: QueueDirectory.pendingPath(name), durable: isDurable, at: place)
+          bytes, as: QueueDirectory.pendingPath(name),
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
+          at: place
+        ) { [place = queue.place] staged, directory throws(Errno) in
+          try place.mark(staged, as: name, keys, at: directory)
+        }
       } catch {
+        for (index, key) in keys {
+          queue.place.unmark(.init(batch: name, index: index), key, at: place)
+        }
         switch error {
         // Not there yet, or removed meanwhile.
         case .noSuchFile: try queue.place.makeParts(at: place)
@@ -97,7 +115,7 @@ final class BatchOutlet: Sendable {
         }
         continue
       }
-      if isDurable { try synchronize(place) }
+      if isDurable { try synchronize(place, keepsReceipt) }
       state.withLock { state in
         state.entries -= count
         state.bytes -= bytes.count
@@ -107,9 +125,16 @@ final class BatchOutlet: Sendable {
     throw Errno.deviceBusy
   }
 
+  private func keys(of entries: [Batch.Entry]) -> [Int: String] {
+    var keys: [Int: String] = [:]
+    for (index, entry) in entries.enumerated() { keys[index] = entry.key }
+    return keys
+  }
+
   // A move is on the disk when both directories are; and so must be those above, which change
   // when something is made in them for the first time. How a look tells: see `SynchronizedNames`.
-  private func synchronize(_ place: borrowing FileDescriptor) throws {
+  private func synchronize(_ place: borrowing FileDescriptor, _ keepsReceipt: Bool) throws {
+    if keepsReceipt { try queue.place.synchronize(QueueDirectory.sent, at: place) }
     try queue.place.synchronize(QueueDirectory.pending, at: place)
     try queue.place.synchronize(QueueDirectory.staged, at: place)
     let status = try place.status()
@@ -139,6 +164,7 @@ final class BatchOutlet: Sendable {
         guard let more = try queue.place.batches(taken, at: place) else { continue }
         batches += more
       }
+      batches += try queue.place.batches(QueueDirectory.sent, at: place) ?? []
       let outcomes = try SharedContainer.entries(QueueDirectory.outcomes, at: place.rawValue) ?? []
       batches += outcomes.compactMap { OutcomeFile.id($0.name.text)?.batch }
       return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0

@@ -35,8 +35,9 @@ extension Queue {
     public let queue: Queue
     private let registration: PresenceRegistration
     private let steps: Mutex<ConsumerSteps>
-    private let watch: Watch
-    private let latch = WakeLatch()
+    private let wake = ConsumerWake()
+    private let watches: [Watch]
+    private let isEnded = Atomic(false)
 
     init(_ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps) {
       self.queue = queue
@@ -44,37 +45,65 @@ extension Queue {
       self.steps = Mutex(steps)
       let directory = queue.place.directory
       let root = directory.root
-      let latch = latch
-      // Only says that it is worth looking again.
-      watch = ChangeMonitor.shared.watch(
-        path: directory.path + "/" + QueueDirectory.pending,
-        parents: [root.path, root.path + "/" + NameKind.queue.rawValue, directory.path],
-        prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
-        signal: { latch.raise() })
+      let wake = wake
+      // Only say that it is worth looking again: something was stored, or a successor has renamed
+      // this consumer's directory.
+      watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
+        ChangeMonitor.shared.watch(
+          path: directory.path + "/" + part,
+          parents: [root.path, root.path + "/" + NameKind.queue.rawValue, directory.path],
+          prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
+          signal: { wake.raise() })
+      }
     }
 
     deinit { end() }
 
-    /// Ends consuming: what was not acknowledged goes to the next consumer. Once is enough.
+    /// Ends consuming: what was not acknowledged goes to the next consumer. Whoever waits in `next`
+    /// is woken, and gets `invalidToken`. Once is enough.
     public func end() {
-      watch.cancel()
+      isEnded.store(true, ordering: .sequentiallyConsistent)
+      for watch in watches { watch.cancel() }
       registration.leave()
+      wake.raise()
     }
+
+    /// Whether nothing waits, and nothing that was taken is still to be acknowledged.
+    ///
+    /// - Throws: `AppGroupError`: as `next`.
+    /// - Complexity: two listings: of what waits, and of what is taken.
+    public func isIdle() throws -> Bool {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try confirmNotEnded()
+        let place = try queue.place.openOrMake()
+        // In this order an entry that is being taken is seen in one of the two.
+        let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+        guard waiting.isEmpty else { return false }
+        return try steps.withLock { try $0.hasNothingTaken(at: place) }
+      }
+    }
+
+    /// Calls a handler whenever `next` may have more than before: something was stored, another
+    /// consumer replaced this one, or it was ended. Whoever sets it looks afterwards.
+    ///
+    /// - Parameter handler: called on the monitor's thread, so it must be short; takes the place of
+    ///   the one before.
+    package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
 
     /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
     /// are not acknowledged yet are no hindrance. One caller waits at a time.
     ///
     /// - Parameter deadline: until when to wait; already past means "only if there is one now".
     /// - Returns: nil when the deadline has passed.
-    /// - Throws: `AppGroupError`: `leaseLost` when another consumer has replaced this one, or what
-    ///   the file system refuses.
+    /// - Throws: `AppGroupError`: `leaseLost` when another consumer has replaced this one,
+    ///   `invalidToken` once it was ended, or what the file system refuses.
     /// - Complexity: one rename, open, read and close for all entries that were stored together; a
     ///   look at all that waits once what the last look has shown is taken.
     public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
       while true {
         if let entry = try step() { return entry }
         guard ContinuousClock.now < deadline else { return nil }
-        latch.block(until: deadline)
+        wake.latch.block(until: deadline)
       }
     }
 
@@ -85,14 +114,15 @@ extension Queue {
         try Task.checkCancellation()
         if let entry = try await Blocking.run({ try self.step() }) { return entry }
         guard ContinuousClock.now < deadline else { return nil }
-        await latch.suspend(until: deadline)
+        await wake.latch.suspend(until: deadline)
       }
     }
 
     // One look before each wait: what comes after it raises the latch.
     private func step() throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
-        try steps.withLock { steps in
+        try confirmNotEnded()
+        return try steps.withLock { steps in
           do {
             return try steps.next()
           } catch let error as Errno where error == .noSuchFile {
@@ -102,5 +132,27 @@ extension Queue {
         }
       }
     }
+
+    private func confirmNotEnded() throws {
+      guard isEnded.load(ordering: .sequentiallyConsistent) else { return }
+      throw AppGroupError(
+        .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was ended",
+        remedy: "consume again")
+    }
+  }
+}
+
+/// Wakes whoever is to look again: who waits in `next`, and who wants to be called.
+private final class ConsumerWake: Sendable {
+  let latch = WakeLatch()
+  private let handler = Mutex<(@Sendable () -> Void)?>(nil)
+
+  func call(_ handler: @escaping @Sendable () -> Void) {
+    self.handler.withLock { $0 = handler }
+  }
+
+  func raise() {
+    latch.raise()
+    handler.withLock { $0 }?()
   }
 }

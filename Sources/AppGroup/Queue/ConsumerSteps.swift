@@ -1,3 +1,4 @@
+import PropertyLists
 import SystemCalls
 
 /// What a consumer does next, without ever waiting: what was left to it first, then what waits.
@@ -36,6 +37,7 @@ struct ConsumerSteps {
       // From here on nobody else changes anything in it, so the listing is one.
       try tidy(place)
       try queue.place.sweep(at: place)
+      try queue.place.sweepAttachments(at: place)
       return
     }
     throw Errno.deviceBusy
@@ -52,6 +54,11 @@ struct ConsumerSteps {
       guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
       try queue.place.discard(takenPath + "/" + name, at: place)
     }
+    guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
+    let needed = try left.reduce(into: Set<String>()) { needed, batch in
+      needed.formUnion(try queue.place.attachmentIDs(batch, in: takenPath, at: place))
+    }
+    try queue.place.sweepAttachments(takenBy: consumer, at: place) { needed.contains($0) }
   }
 
   /// The next entry to be delivered; nil when nothing waits.
@@ -73,14 +80,20 @@ struct ConsumerSteps {
       }
       let entry = batch.entries[index]
       if let payload = entry.payload, entry.expiry?.hasPassed != true {
+        try takeAttachment(of: payload)
         current = (batch, index + 1)
-        return QueueEntry(payload: payload, batch, index)
+        return QueueEntry(payload: payload, key: entry.key, batch, index)
       }
-      try batch.settle(index, as: entry.payload == nil ? .cancelled : .expired)
+      try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
       current = (batch, index + 1)
     }
     current = nil
     return nil
+  }
+
+  private func takeAttachment(of payload: PropertyListValue) throws {
+    guard let id = payload.attachmentID else { return }
+    try queue.place.takeAttachment(id, by: consumer, at: queue.place.openOrMake())
   }
 
   /// - Returns: false when there is no batch.
@@ -118,6 +131,14 @@ struct ConsumerSteps {
     let queue = queue
     try waiting.look { try queue.place.batches(QueueDirectory.pending, at: place) ?? [] }
     return waiting.next
+  }
+
+  /// Whether all that this consumer took is settled.
+  ///
+  /// - Throws: `leaseLost` when it was replaced.
+  func hasNothingTaken(at place: borrowing FileDescriptor) throws -> Bool {
+    guard let taken = try queue.place.batches(takenPath, at: place) else { throw queue.replaced() }
+    return taken.isEmpty
   }
 
   private func confirm(at place: borrowing FileDescriptor) throws {

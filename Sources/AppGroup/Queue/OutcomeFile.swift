@@ -13,6 +13,7 @@ enum OutcomeFile {
     var value: PropertyListValue = [:]
     switch status {
     case .cancelled: value["outcome"] = "cancelled"
+    case .superseded: value["outcome"] = "superseded"
     case .expired: value["outcome"] = "expired"
     case .failed(let reason):
       value["outcome"] = "failed"
@@ -29,6 +30,7 @@ enum OutcomeFile {
       let value = try PropertyListValue(bytes: bytes)
       switch value["outcome"]?.stringValue {
       case "cancelled": return .cancelled
+      case "superseded": return .superseded
       case "expired": return .expired
       default: return .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
       }

@@ -76,7 +76,7 @@ public struct Queue: Sendable {
   }
 
   /// Who consumes is present here, exclusively.
-  var role: Presence { container.presence("queue/" + name) }
+  package var role: Presence { container.presence("queue/" + name) }
 }
 
 extension SharedContainer {
@@ -130,8 +130,13 @@ public enum QueueEntryStatus: Sendable, Hashable {
   case processed
   /// Its sender cancelled it; it was not delivered.
   case cancelled
+  /// A newer entry of its sender with the same key has taken its place; it was not delivered.
+  case superseded
   /// Its time was over; it was not delivered.
   case expired
   /// The consumer said that it failed, or it could not be read.
   case failed(reason: String)
+
+  /// Whether it changes no more.
+  public var isEnd: Bool { self != .stored && self != .taken }
 }

@@ -10,7 +10,11 @@ import SystemCalls
 /// taken/<consumer>/<batch>.done   which entries of it are settled, a line each, appended
 /// taken/<consumer>/outcome-<nonce> a note on its way from staged/ to outcomes/
 /// outcomes/<batch>.<index>        cancelled, expired or failed, until the sender has learned it
-/// lease/                          who cancels holds it, as it is a value's
+/// sent/<batch>                    a second name of a stored batch, for a sender who wants to find
+///                                 its entries and their ends again; see `QueueReceipt`
+/// sent/<batch>.forgotten          which entries of it the sender has forgotten, a line each
+/// keys/<sender>%2F<key>/…         entries that a newer one with the same key supersedes
+/// lease/                          who cancels or supersedes holds it, as it is a value's
 /// ```
 ///
 /// **Who consumes.** There is one directory in `taken/`, and whoever wants to consume renames it to a
@@ -29,13 +33,18 @@ struct QueueDirectory: Sendable {
   static let pending = "pending"
   static let taken = "taken"
   static let outcomes = "outcomes"
+  static let sent = "sent"
+  static let keys = "keys"
   static let doneSuffix = ".done"
+  static let forgottenSuffix = ".forgotten"
   static let passingPrefix = "outcome-"
   private static let free = "free"
 
   var root: ContainerRoot { directory.root }
 
   static func pendingPath(_ batch: BatchName) -> String { pending + "/" + batch.text }
+
+  static func sentPath(_ batch: BatchName) -> String { sent + "/" + batch.text }
 
   static func outcomePath(_ id: QueueEntryID) -> String {
     "\(outcomes)/\(id.batch.text).\(id.index)"
@@ -106,11 +115,17 @@ struct QueueDirectory: Sendable {
 
   // MARK: Storing
 
+  typealias Preparation = (_ staged: String, borrowing FileDescriptor) throws(Errno) -> Void
+
   /// Writes a file and gives it its name in one step.
   ///
+  /// - Parameters:
+  ///   - receipt: a second name for the same file, which it gets when it has the first.
+  ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` when the name is taken.
   func store(
-    _ bytes: [UInt8], as path: String, durable: Bool = false, at place: borrowing FileDescriptor
+    _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
+    at place: borrowing FileDescriptor, prepare: Preparation? = nil
   ) throws(Errno) {
     for _ in 0..<interruptionLimit {
       let staged = Self.staged + "/" + Nonce.next()
@@ -120,7 +135,12 @@ struct QueueDirectory: Sendable {
       do throws(Errno) {
         try file.writeAll(bytes)
         if durable { try file.synchronize() }
-        try rename(staged, at: place.rawValue, to: path, at: place.rawValue, .keep)
+        try prepare?(staged, place)
+        if let receipt {
+          try publish(staged, as: path, receipt, bytes, durable, at: place)
+        } else {
+          try rename(staged, at: place.rawValue, to: path, at: place.rawValue, .keep)
+        }
         return
       } catch {
         if error == .noSuchFile, try file.status().links == 0 { continue }
@@ -130,6 +150,42 @@ struct QueueDirectory: Sendable {
       }
     }
     throw .deviceBusy
+  }
+
+  // The staged name becomes the receipt's, so the file is there however quick the consumer is with
+  // the other one; and a receipt is never there before the entry is stored.
+  private func publish(
+    _ staged: String, as path: String, _ receipt: String, _ bytes: [UInt8], _ isDurable: Bool,
+    at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    do throws(Errno) {
+      try link(staged, at: place.rawValue, to: path, at: place.rawValue)
+    } catch {
+      // Some file systems have no second names: then the receipt is a copy (link(2)).
+      guard [.notPermitted, .unsupported, .noFunction].contains(error) else { throw error }
+      try rename(staged, at: place.rawValue, to: path, at: place.rawValue, .keep)
+      return try withdrawingAfterFailure(path, at: place) { place throws(Errno) in
+        try store(bytes, as: receipt, durable: isDurable, at: place)
+      }
+    }
+    try withdrawingAfterFailure(path, at: place) { place throws(Errno) in
+      try rename(staged, at: place.rawValue, to: receipt, at: place.rawValue, .keep)
+    }
+  }
+
+  // What was not acknowledged to its sender as stored is not to be delivered.
+  private func withdrawingAfterFailure(
+    _ path: String, at place: borrowing FileDescriptor,
+    _ body: (borrowing FileDescriptor) throws(Errno) -> Void
+  ) throws(Errno) {
+    do throws(Errno) {
+      try body(place)
+    } catch {
+      let cause = error
+      let isWithdrawn = try discard(path, at: place)
+      // Taken already: then the caller must not try again.
+      throw isWithdrawn || cause != .noSuchFile ? cause : .deviceBusy
+    }
   }
 
   /// - Returns: whether it was there.

@@ -8,14 +8,17 @@ public import PropertyLists
 public final class QueueEntry: Sendable {
   /// What was sent.
   public let payload: PropertyListValue
+  /// The key by which a newer one would have taken its place.
+  public let key: String?
   /// Whether a consumer had taken it before, and perhaps handled it.
   public let isRedelivery: Bool
   /// The id that its sender knows it by.
   public let id: QueueEntryID
-  private let batch: TakenBatch
+  let batch: TakenBatch
 
-  init(payload: PropertyListValue, _ batch: TakenBatch, _ index: Int) {
+  init(payload: PropertyListValue, key: String?, _ batch: TakenBatch, _ index: Int) {
     self.payload = payload
+    self.key = key
     self.batch = batch
     isRedelivery = batch.isRedelivery
     id = QueueEntryID(batch: batch.name, index: index)

@@ -14,8 +14,12 @@ extension Queue {
     /// The sender's name.
     public let name: String
 
+    /// The name, encoded.
+    let component: String
     private let outlet: BatchOutlet
     private let gathering = Mutex(Gathering())
+    /// Tells whoever waits for the end of entries.
+    let ends: QueueEndWatch
 
     private struct Gathering {
       var waiting: [Submission] = []
@@ -29,6 +33,8 @@ extension Queue {
     init(_ queue: Queue, name: String, component: String, limits: Limits) {
       self.queue = queue
       self.name = name
+      self.component = component
+      ends = QueueEndWatch(queue.place)
       outlet = BatchOutlet(queue, component, limits)
     }
 
@@ -38,37 +44,57 @@ extension Queue {
     ///   - payload: what the consumer gets.
     ///   - durability: with `.durable` the entry survives the loss of power from then on.
     ///   - expiry: after how long it is not to be delivered any more; by default never.
+    ///   - key: older entries of this sender with the same key that no consumer has taken are not
+    ///     delivered any more. Where the file system refuses that they may be, in their order; the
+    ///     new one is stored all the same.
+    ///   - keepsReceipt: whether `receipts()` lists it, with its payload and how it ended, also after
+    ///     a restart, until the sender forgets it.
     /// - Returns: by what to ask for it later.
-    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for what is no property list or
-    ///   too large; or what the file system refuses. The entry is not stored then; only after an
-    ///   error of the last fsyncs it may be.
+    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for what is no property list,
+    ///   `tooLarge`; or what the file system refuses. The entry is not stored then; only after an
+    ///   error of the last fsyncs, or of the receipt when a consumer was quick, it may be.
     /// - Complexity: create, lock, write, rename and a few cheap calls, shared by all that go out
-    ///   together; `.durable` adds three fsyncs, and three more where names were new lately. A look
-    ///   at all that waits after each sixteenth of the limit, and when the sender sends for the
-    ///   first time.
+    ///   together; `.durable` adds three fsyncs, and three more where names were new lately. A receipt
+    ///   adds a mkdir and a link, and with `.durable` one fsync. A key adds a link and a listing, and
+    ///   for what is superseded the cost of `cancel`. A look at all that waits after each sixteenth
+    ///   of the limit, and when the sender sends for the first time.
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil
+      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false
     ) throws -> QueueEntryID {
       let outcome = Outcome()
-      let submission = try submission(payload, durability, expiry, outcome.settle)
+      let entry = Batch.Entry(
+        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
+        keepsReceipt: keepsReceipt)
+      let submission = try submission(entry, durability, outcome.settle)
       // Whoever finds nobody writing writes itself, also what others add meanwhile.
       if enqueue(submission) { write(until: { outcome.isSettled }) }
-      return try outcome.wait()
+      let id = try outcome.wait()
+      if let key { supersede(key, before: id) }
+      return id
     }
 
     /// Stores an entry; see the form without `async`. What has begun is not cancelled.
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil
+      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false
+    ) async throws -> QueueEntryID {
+      let entry = Batch.Entry(
+        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
+        keepsReceipt: keepsReceipt)
+      let id = try await store(entry, durability)
+      if let key { try await Blocking.run { self.supersede(key, before: id) } }
+      return id
+    }
+
+    private func store(
+      _ entry: Batch.Entry, _ durability: Durability
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
         do {
-          let submission = try submission(payload, durability, expiry) {
-            continuation.resume(with: $0)
-          }
+          let submission = try submission(entry, durability) { continuation.resume(with: $0) }
           if enqueue(submission) { Blocking.queue().async { self.write(until: { false }) } }
         } catch {
           continuation.resume(throwing: error)
@@ -77,16 +103,16 @@ extension Queue {
     }
 
     private func submission(
-      _ payload: PropertyListValue, _ durability: Durability, _ expiry: Duration?,
+      _ entry: Batch.Entry, _ durability: Durability,
       _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
     ) throws -> Submission {
-      let entry = Batch.Entry(payload: payload, expiry: expiry.map { Expiry(after: $0) })
       do throws(PropertyListError) {
         return Submission(
           entry: entry, bytes: try Batch([entry]).bytes(), durability: durability, settle: settle)
       } catch {
         throw AppGroupError(
-          .unsupportedValue, "send to \"\(queue.name)\"", path: queue.path,
+          error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"",
+          path: queue.path,
           reason: "no consumer would accept it: \(error.reason)",
           remedy: "an entry is meant to be small; share large content as a file")
       }

@@ -7,8 +7,8 @@ final class TakenBatch: Sendable {
   let name: BatchName
   let isRedelivery: Bool
   let entries: [Batch.Entry]
-  private let queue: Queue
-  private let consumer: String
+  let queue: Queue
+  let consumer: String
   private let unsettled: Mutex<Set<Int>>
 
   init(
@@ -39,6 +39,12 @@ final class TakenBatch: Sendable {
           throw queue.replaced()
         }
         unsettled.remove(index)
+        if let key = entries[index].key {
+          queue.place.unmark(.init(batch: name, index: index), key, at: place)
+        }
+        if let id = entries[index].payload?.attachmentID {
+          queue.place.removeAttachment(id, of: consumer, at: place)
+        }
       }
     }
   }
@@ -52,7 +58,9 @@ final class TakenBatch: Sendable {
         status, of: .init(batch: name, index: index), from: consumer, at: place)
     }
     let path = "\(QueueDirectory.taken)/\(consumer)/\(name.text)"
-    guard isLast else { return try queue.place.append(index, to: path, at: place) }
+    guard isLast else {
+      return try queue.place.append(index, to: path + QueueDirectory.doneSuffix, at: place)
+    }
     // The batch first: what is settled of it says nothing without it.
     try removeFile(path, at: place.rawValue)
     guard name.count > 1 else { return }
@@ -72,22 +80,5 @@ extension Queue {
       reason: "another consumer has replaced this one, because it was stopped, or the queue was "
         + "removed; what was not acknowledged is delivered to it again",
       remedy: "consume again")
-  }
-}
-
-extension QueueDirectory {
-  /// Adds a line to what is settled of a batch.
-  fileprivate func append(
-    _ index: Int, to path: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
-    let line = Array("\(index)\n".utf8)
-    let done = path + Self.doneSuffix
-    do throws(Errno) {
-      try FileDescriptor.openBeneath(done, at: place.rawValue, [.writeOnly, .append])
-        .writeAll(line)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      try root.createFile(done, at: place.rawValue).writeAll(line)
-    }
   }
 }

@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -40,13 +40,13 @@ public final class Observation: Sendable {
   }
 }
 
-protocol Cancellable: Sendable {
+package protocol Cancellable: Sendable {
   func cancel()
 }
 
 /// Calls a handler on a queue, one call at a time, with what the truth is then: however many signals
 /// come while a call is pending, one look is enough.
-final class Delivery<State: Sendable>: Cancellable {
+package final class Delivery<State: Sendable>: Cancellable {
   /// What has been enqueued. Calls follow one another even if the queue is concurrent, because the
   /// next is enqueued only when the last has ended; a serial queue in front of it would do the same
   /// with a hop more for each call.
@@ -73,7 +73,7 @@ final class Delivery<State: Sendable>: Cancellable {
 
   /// - Parameter look: gets the last state that was delivered, and returns the state now with the
   ///   call to make if it differs.
-  init(
+  package init(
     initial: State, on queue: DispatchQueue,
     look: @escaping @Sendable (State) -> (State, (@Sendable () -> Void)?)
   ) {
@@ -84,7 +84,7 @@ final class Delivery<State: Sendable>: Cancellable {
 
   /// Begins to deliver. Signals that came before are answered now; so the order is: watch, read
   /// what is known, open.
-  func open(known state: State? = nil, signalled: Bool = false) {
+  package func open(known state: State? = nil, signalled: Bool = false) {
     let mustEnqueue = condition.withLock { condition in
       if let state { condition.state = state }
       condition.isOpen = true
@@ -95,7 +95,7 @@ final class Delivery<State: Sendable>: Cancellable {
   }
 
   /// Something may have changed.
-  func signal() {
+  package func signal() {
     let mustEnqueue = condition.withLock { condition in
       // Excludes: a signal after the look of a call and before its end, which would be lost.
       guard !condition.isCancelled else { return false }
@@ -144,7 +144,7 @@ final class Delivery<State: Sendable>: Cancellable {
     if mustEnqueue { enqueue() }
   }
 
-  func cancel() {
+  package func cancel() {
     condition.withLock { $0.isCancelled = true }
   }
 }

@@ -18,6 +18,10 @@ public struct Version: Hashable, Sendable {
     inode = status.inode
     size = status.size
   }
+
+  /// The version as text, for whoever remembers over a restart what it has seen. Without the device,
+  /// whose number may be another after the machine's.
+  package var text: String { "\(stamp.seconds).\(stamp.nanoseconds)-\(inode)-\(size)" }
 }
 
 /// When a publication of ours was made, to the nanosecond: what its publisher knows of its version

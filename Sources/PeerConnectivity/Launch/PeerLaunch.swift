@@ -1,6 +1,10 @@
-public import AppGroup
-
 /// How a peer wants to be started when others need it.
+///
+/// The program is started as it is, without a shell, in a session of its own and in the directory "/",
+/// with nothing to read. What it prints goes into a file in the container (`launchOutput`), anew at each
+/// start; a program that prints much should write a log of its own. Its environment has
+/// `WORMHOLE_LAUNCH` set. It should make its peer active, and not go into the background before: then
+/// it would count as ended.
 public struct PeerLaunch: Sendable, Hashable {
   /// For what a peer is started.
   public struct Occasions: OptionSet, Sendable, Hashable {
@@ -12,7 +16,7 @@ public struct PeerLaunch: Sendable, Hashable {
 
     /// A request that somebody waits for.
     public static let request = Occasions(rawValue: 1)
-    /// A guaranteed message or a file that waits for it.
+    /// A guaranteed message, urgent or not, or a file that waits for it.
     public static let queuedWork = Occasions(rawValue: 2)
     /// A guaranteed message that is marked as urgent.
     public static let urgentWork = Occasions(rawValue: 4)
@@ -40,26 +44,4 @@ public struct PeerLaunch: Sendable, Hashable {
     self.occasions = occasions
     self.budgetPerDay = budgetPerDay
   }
-}
-
-extension PeerSession {
-  /// Registers how a peer is started; its own peer as a rule.
-  public static func setLaunch(
-    _ launch: PeerLaunch, of peer: String, in container: SharedContainer
-  ) throws { preconditionFailure("unbuilt") }
-
-  /// How a peer is started; nil if nobody has registered it.
-  public static func launch(of peer: String, in container: SharedContainer) throws -> PeerLaunch? {
-    preconditionFailure("unbuilt")
-  }
-
-  /// Removes how a peer is started.
-  public static func removeLaunch(of peer: String, in container: SharedContainer) throws {
-    preconditionFailure("unbuilt")
-  }
-
-  /// How often a peer may still be started today; nil for no limit or no registration.
-  public static func remainingLaunches(
-    of peer: String, in container: SharedContainer
-  ) throws -> Int? { preconditionFailure("unbuilt") }
 }

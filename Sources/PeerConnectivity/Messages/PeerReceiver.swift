@@ -1,66 +1,80 @@
+import AppGroup
 public import Dispatch
-public import FoundationEssentials
-public import PropertyLists
+import Synchronization
 
 /// The one who receives the messages for a name, until it is forgotten or ended. Thread-safe.
+///
+/// Only one process receives for a name at a time. One that is stopped is replaced by the next that
+/// wants to; when it goes on it learns so, and what it does with the messages it had does no harm:
+/// they were delivered again, marked as redeliveries.
 public final class PeerReceiver: Sendable {
-  init() {}
+  /// For whom it receives.
+  public let name: String
+  private let consumer: Queue.Consumer
+  private let delivery = Mutex<MessageDelivery?>(nil)
 
-  /// The next message, and waits for one if there is none.
-  ///
-  /// - Returns: nil when the deadline has passed.
-  /// - Throws: `PeerError`: `replaced` when another process receives now.
-  public func next(until deadline: ContinuousClock.Instant) throws -> PeerMessage? {
-    preconditionFailure("unbuilt")
+  init(_ consumer: Queue.Consumer, for name: String) {
+    self.consumer = consumer
+    self.name = name
   }
 
-  /// The next message; see the form without `async`.
+  deinit { end() }
+
+  /// The next message, and waits for one if there is none. One caller waits at a time.
+  ///
+  /// - Parameter deadline: until when to wait; already past means "only if there is one now".
+  /// - Returns: nil when the deadline has passed.
+  /// - Throws: `PeerError`: `replaced` when another process receives now, `notActive` once it was
+  ///   ended, also during the wait; or what the container refuses.
+  /// - Complexity: one rename, open, read and close for all messages that were stored together.
+  public func next(until deadline: ContinuousClock.Instant) throws -> PeerMessage? {
+    try betweenPeers(action) { try consumer.next(until: deadline).map(message) }
+  }
+
+  /// The next message; see the form without `async`. Cancelling the task ends the wait as
+  /// `cancelled`.
   public func next(until deadline: ContinuousClock.Instant) async throws -> PeerMessage? {
-    preconditionFailure("unbuilt")
+    try await betweenPeers(action) { try await consumer.next(until: deadline).map(message) }
   }
 
   /// Calls a handler with each message from now on, one at a time and in order; a message is
   /// acknowledged when the handler returns, and failed with what it throws.
   ///
+  /// Looking for the next message and acknowledging happen on the handler's queue, too; nothing
+  /// waits there. What the disk or the process lacks for a moment (space, descriptors) only delays.
+  ///
   /// - Parameters:
   ///   - queue: where.
-  ///   - failure: called once if receiving ends otherwise than by `end()`.
-  ///   - handler: gets the message.
+  ///   - failure: called once, there, if receiving ends otherwise than by `end()`: `replaced`, or what
+  ///     the container refuses.
+  ///   - handler: gets the message. It may acknowledge or fail it itself, earlier.
+  /// - Precondition: it is called once.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
     _ handler: @escaping @Sendable (PeerMessage) throws -> Void
-  ) { preconditionFailure("unbuilt") }
-
-  /// Whether nothing waits and nothing is being handled.
-  public func isIdle() throws -> Bool { preconditionFailure("unbuilt") }
-
-  /// Ends receiving; what was not acknowledged is delivered again to the next. Once is enough.
-  public func end() { preconditionFailure("unbuilt") }
-}
-
-/// A guaranteed message that came, to be acknowledged when it is handled.
-public struct PeerMessage: Sendable {
-  /// The transfer's id.
-  public let id: String
-  /// Who sent it.
-  public let sender: String
-  /// What was sent.
-  public let value: PropertyListValue
-  /// When it was sent.
-  public let sent: Date
-  /// Whether it was delivered before, and perhaps handled, by a process that ended.
-  public let isRedelivery: Bool
-
-  /// The message as a value of a type.
-  ///
-  /// - Throws: `PeerError`: `unexpectedValue`.
-  public func decode<Message: Decodable>(_ type: Message.Type) throws -> Message {
-    preconditionFailure("unbuilt")
+  ) {
+    delivery.withLock { delivery in
+      precondition(delivery == nil, "a receiver of messages has one handler")
+      delivery = MessageDelivery(consumer, for: name, on: queue, failure: failure, handler)
+    }
   }
 
-  /// Ends it as processed: it is never delivered again.
-  public func acknowledge() throws { preconditionFailure("unbuilt") }
+  /// Whether nothing waits and nothing is being handled.
+  ///
+  /// - Throws: as `next`.
+  /// - Complexity: two listings, of what waits and of what was taken.
+  public func isIdle() throws -> Bool { try betweenPeers(action) { try consumer.isIdle() } }
 
-  /// Ends it as failed: it is never delivered again, and its sender learns why.
-  public func fail(_ reason: String) throws { preconditionFailure("unbuilt") }
+  /// Ends receiving; what was not acknowledged is delivered again to the next. Once is enough.
+  ///
+  /// Whoever waits in `next` is woken at once. A handler that is running goes on, and its message is
+  /// settled when it returns unless another has received it by then.
+  public func end() {
+    delivery.withLock { $0 }?.end()
+    consumer.end()
+  }
+
+  private var action: String { "receive messages for \"\(name)\"" }
+
+  private func message(_ entry: QueueEntry) -> PeerMessage { PeerMessage(entry, for: name) }
 }

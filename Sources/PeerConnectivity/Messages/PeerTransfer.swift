@@ -3,71 +3,88 @@ public import PropertyLists
 
 /// A guaranteed message on its way: it outlives the processes of both sides.
 public struct PeerTransfer: Sendable {
-  /// Names it among all transfers of the container; to be kept as text.
-  public let id: String
-  /// Who sends it.
-  public let sender: String
   /// Who is to get it.
   public let peer: String
   /// What was sent.
   public let value: PropertyListValue
+  /// Why the peer was not started for it, although it wants to be; nil otherwise, and for a message
+  /// that was found again. It waits all the same.
+  public let launchFailure: PeerError?
 
-  let session: PeerSession
+  private let entry: QueueEntryID
+  private let by: Queue.Sender
+
+  init(
+    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender,
+    launchFailure: PeerError? = nil
+  ) {
+    self.entry = entry
+    self.peer = peer
+    self.value = value
+    by = sender
+    self.launchFailure = launchFailure
+  }
+
+  /// Names it among all transfers of the container; to be kept as text.
+  public var id: String { MessageID(peer: peer, entry: entry).description }
+  /// Who sends it.
+  public var sender: String { by.name }
 
   /// What has become of it.
-  public func status() throws -> QueueEntryStatus { preconditionFailure("unbuilt") }
+  ///
+  /// - Throws: `PeerError`, for what the container refuses.
+  /// - Complexity: opens and reads the file that it was stored in, if it is there still.
+  public func status() throws -> QueueEntryStatus {
+    try betweenPeers("look for a message to \"\(peer)\"", peer) { try by.status(of: entry) }
+  }
 
-  /// Waits until it has ended: processed, cancelled, expired or failed.
+  /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
   ///
   /// - Parameter deadline: until when to wait; without one as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
+  /// - Throws: `PeerError`: `cancelled` with the task; or what the container refuses.
+  /// - Complexity: as `status()`, at the beginning and whenever something happened to the file that it
+  ///   was stored in. Nobody polls.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws -> QueueEntryStatus {
-    preconditionFailure("unbuilt")
+    try await betweenPeers(waiting, peer) { try await by.end(of: entry, until: deadline) }
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
   public func end(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
-    preconditionFailure("unbuilt")
+    try betweenPeers(waiting, peer) { try by.end(of: entry, until: deadline) }
   }
 
-  /// Takes it back, unless the peer has it already.
+  private var waiting: String { "wait for the end of a message to \"\(peer)\"" }
+
+  /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
   ///
-  /// - Returns: whether it is cancelled.
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
+  /// - Throws: `PeerError`: `timedOut`, its `holder` who cancels something else; or what the container
+  ///   refuses. The message is where it was then.
+  /// - Complexity: the file that it was stored in is written anew, with two fsyncs.
   @discardableResult
-  public func cancel() throws -> Bool { preconditionFailure("unbuilt") }
+  public func cancel() throws -> Bool {
+    try betweenPeers(cancelling, peer) { try by.cancel(entry) }
+  }
 
   /// Takes it back; see the form without `async`.
   @discardableResult
-  public func cancel() async throws -> Bool { preconditionFailure("unbuilt") }
+  public func cancel() async throws -> Bool {
+    try await betweenPeers(cancelling, peer) { try await by.cancel(entry) }
+  }
+
+  private var cancelling: String { "take back a message to \"\(peer)\"" }
 
   /// Says that its end is known: it is not listed by `transfers()` any more. No effect on one that has
   /// not ended.
-  public func forget() throws { preconditionFailure("unbuilt") }
-}
-
-/// How a guaranteed message is to be sent.
-public struct PeerMessageOptions: Sendable, Hashable {
-  /// What it survives.
-  public var durability: Durability
-  /// After how long it is not to be delivered any more; nil for never.
-  public var expiry: Duration?
-  /// A newer message with the same key from the same sender takes the place of one that waits.
-  public var key: String?
-  /// Whether it is to start a peer that registered to be started for urgent work.
-  public var isUrgent: Bool
-  /// Whether the sender wants to learn its end also after its own restart: then it is listed by
-  /// `transfers()` until it is forgotten.
-  public var keepsReceipt: Bool
-
-  /// Makes options.
-  public init(
-    durability: Durability = .standard, expiry: Duration? = nil, key: String? = nil,
-    isUrgent: Bool = false, keepsReceipt: Bool = true
-  ) {
-    self.durability = durability
-    self.expiry = expiry
-    self.key = key
-    self.isUrgent = isUrgent
-    self.keepsReceipt = keepsReceipt
+  ///
+  /// What was sent with a receipt, failed, expired, or was cancelled leaves a note in the container
+  /// until this is called.
+  ///
+  /// - Throws: `PeerError`, for what the container refuses.
+  public func forget() throws {
+    try betweenPeers("forget a message to \"\(peer)\"", peer) {
+      if try by.status(of: entry).isEnd { try by.forget(entry) }
+    }
   }
 }

@@ -29,5 +29,17 @@ public enum PeerReachability: Sendable, Hashable {
   }
 
   /// Why it is so, as a clause for people: "process 4711 (watchd) is stopped".
-  public var reason: String { preconditionFailure("unbuilt") }
+  public var reason: String {
+    switch self {
+    case .reachable(let member):
+      "process \(member.processID) (\(member.program)) is active and runs"
+    case .suspended(let member):
+      "process \(member.processID) (\(member.program)) is stopped"
+    case .launchable: "nobody is active under that name, and a request would start it"
+    case .gone(let last, let ended):
+      (last.map { "process \($0.processID) (\($0.program))" } ?? "who was active")
+        + (ended.map { " has left at \($0)" } ?? " has ended without leaving")
+    case .neverSeen: "nobody was ever active under that name"
+    }
+  }
 }

@@ -1,24 +1,49 @@
+import AppGroup
+
 extension PeerSession {
   /// Becomes the one who is reached under this name, until `invalidate`, until the session is
-  /// forgotten, or until the process ends.
+  /// forgotten, or until the process ends. Does nothing if it is active.
   ///
   /// - Parameter deadline: until when to wait for another process that is active under the name;
   ///   one that is stopped is replaced. By default 10 seconds from now.
   /// - Throws: `PeerError`: `replaced`, its `holder` who is active instead; or what the container
   ///   refuses.
+  /// - Complexity: makes a mailbox, and enters a presence exclusively.
   public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
-    preconditionFailure("unbuilt")
+    guard let address = try core.prepareActivation() else { return }
+    let (presence, content) = (core.presence, PresenceMember.content(mailbox: address))
+    try core.activated(
+      Result { try presence.enterExclusively(content: content, until: deadline) }, address)
   }
 
-  /// Becomes the one who is reached under this name; see the form without `async`.
+  /// Becomes the one who is reached under this name; see the form without `async`. Cancelling the
+  /// task ends the wait.
   public func activate(until deadline: ContinuousClock.Instant? = nil) async throws {
-    preconditionFailure("unbuilt")
+    let core = core
+    guard let address = try await Blocking.run({ try core.prepareActivation() }) else { return }
+    let content = PresenceMember.content(mailbox: address)
+    let result: Result<PresenceRegistration, any Error>
+    do {
+      result = .success(
+        try await core.presence.enterExclusively(content: content, until: deadline))
+    } catch {
+      result = .failure(error)
+    }
+    try await Blocking.run { [result] in try core.activated(result, address) }
   }
 
   /// Whether this session is the one who is reached under its name.
-  public var isActive: Bool { preconditionFailure("unbuilt") }
+  ///
+  /// A process that was stopped and replaced sees it as soon as it goes on and was told; to be sure at
+  /// one moment, ask `confirmActive`.
+  public var isActive: Bool { core.isActive }
+
+  /// Looks whether this session is still the one who is reached under its name.
+  ///
+  /// - Throws: `PeerError`: `replaced`, its `holder` who is instead, or `notActive`.
+  public func confirmActive() throws { try core.confirmActive() }
 
   /// Ends being reached: requests under way here end as `cancelled`, those of others to this one as
   /// `unreachable`. Once is enough; the session may be activated again.
-  public func invalidate() { preconditionFailure("unbuilt") }
+  public func invalidate() { core.invalidate() }
 }

@@ -51,6 +51,8 @@ struct OptionDescription: Sendable {
   /// Nil for a flag.
   var value: Value?
   let help: String
+  /// Whether each of several counts; otherwise the last one does.
+  var isRepeating = false
 
   struct Value: Sendable {
     let name: String
@@ -63,10 +65,11 @@ struct OptionDescription: Sendable {
   }
 
   static func value(
-    _ name: String, _ valueName: String, _ kind: ValueKind, standard: String? = nil, help: String
+    _ name: String, _ valueName: String, _ kind: ValueKind, standard: String? = nil, help: String,
+    isRepeating: Bool = false
   ) -> Self {
     let value = Value(name: valueName, kind: kind, standard: standard)
-    return Self(name: name, letter: nil, value: value, help: help)
+    return Self(name: name, letter: nil, value: value, help: help, isRepeating: isRepeating)
   }
 
   /// The long form with its value: `--count <n>`.

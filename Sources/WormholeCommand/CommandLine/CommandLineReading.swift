@@ -84,7 +84,8 @@ struct CommandLineReading {
     if option.name == OptionDescription.completionScript.name, path.count == 1 {
       return CompletionShell(rawValue: text).map { .completionScript($0) }
     }
-    optionValues[option.name] = [text]
+    optionValues[option.name] =
+      option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
     return nil
   }
 

@@ -11,6 +11,10 @@ enum ValueKind: Sendable, Equatable {
   /// A whole number that fits into 64 bits.
   case unsigned
   case choice([String])
+  /// Some of these, separated by commas.
+  case choices([String])
+  /// `NAME=value`.
+  case assignment
   case directory
   case file
 
@@ -27,17 +31,31 @@ enum ValueKind: Sendable, Equatable {
       Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil
     case .unsigned:
       Self.unsigned(text) == nil ? "expected a whole number from 0 to \(UInt64.max)" : nil
-    case .choice(let values):
-      values.contains(text)
-        ? nil
-        : "\(Suggestion.sentence(for: text, among: values))please provide one of "
-          + values.map { "'\($0)'" }.joined(separator: ", ")
+    case .choice(let values): Self.problem(with: text, among: values)
+    case .choices(let values):
+      Self.list(text).compactMap { Self.problem(with: $0, among: values) }.first
+    case .assignment:
+      text.hasPrefix("=") || !text.contains("=") ? "expected NAME=value" : nil
     }
+  }
+
+  private static func problem(with text: String, among values: [String]) -> String? {
+    guard !values.contains(text) else { return nil }
+    return "\(Suggestion.sentence(for: text, among: values))please provide one of "
+      + values.map { "'\($0)'" }.joined(separator: ", ")
+  }
+
+  /// What is separated by commas.
+  static func list(_ text: String) -> [String] {
+    text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
   }
 
   /// The allowed values, as the help shows them.
   var choices: [String] {
-    if case .choice(let values) = self { values } else { [] }
+    switch self {
+    case .choice(let values), .choices(let values): values
+    default: []
+    }
   }
 
   static func count(_ text: String) -> Int? {

@@ -94,10 +94,10 @@ struct BashCompletion {
   private var valueTable: String {
     valued.compactMap { pattern, kind in
       switch kind {
-      case .choice(let values): entry(pattern, "-W \(words(values))")
+      case .choice(let values), .choices(let values): entry(pattern, "-W \(words(values))")
       case .directory: entry(pattern, "-d")
       case .file: entry(pattern, "-f")
-      case .text, .identifier, .count, .seconds, .unsigned: nil
+      case .text, .identifier, .count, .seconds, .unsigned, .assignment: nil
       }
     }.joined(separator: "\n")
   }

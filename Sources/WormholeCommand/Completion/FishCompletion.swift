@@ -54,10 +54,11 @@ struct FishCompletion {
     if let letter = option.letter { line += " -s \(letter)" }
     switch option.value?.kind {
     case nil: break
-    case .choice(let values): line += " -x -a \(quoted(values.joined(separator: " ")))"
+    case .choice(let values), .choices(let values):
+      line += " -x -a \(quoted(values.joined(separator: " ")))"
     case .directory: line += " -x -a '(__fish_complete_directories)'"
     case .file: line += " -r -F"
-    case .text, .identifier, .count, .seconds, .unsigned: line += " -x"
+    case .text, .identifier, .count, .seconds, .unsigned, .assignment: line += " -x"
     }
     return line + " -d \(quoted(option.help))"
   }

@@ -84,10 +84,10 @@ struct ZshCompletion {
 
   private func action(_ kind: ValueKind) -> String {
     switch kind {
-    case .choice(let values): "(\(values.joined(separator: " ")))"
+    case .choice(let values), .choices(let values): "(\(values.joined(separator: " ")))"
     case .directory: "_files -/"
     case .file: "_files"
-    case .text, .identifier, .count, .seconds, .unsigned: " "
+    case .text, .identifier, .count, .seconds, .unsigned, .assignment: " "
     }
   }
 

@@ -14,6 +14,7 @@ extension ContainerReport {
       "values": .array(values.map { $0.propertyList(identifierKey: "identifier") }),
       "notifications": .array(notifications.map { $0.propertyList(identifierKey: "name") }),
       "presences": .array(presences.map(\.propertyList)),
+      "queues": .array(queues.map(\.propertyList)),
       "leases": .array(leases.map(\.propertyList)),
       "leftovers": .array(
         leftovers.map { ["kind": .string($0.kind.rawValue), "path": .string($0.path)] }),
@@ -58,19 +59,37 @@ extension ContainerReport.NamedPresence {
     .object([
       "name": .string(name),
       "path": .string(path),
-      "members": .array(members.map(Self.propertyList)),
+      "members": .array(members.map(\.propertyList)),
     ])
   }
+}
 
-  private static func propertyList(_ member: PresenceMember) -> PropertyListValue {
+extension PresenceMember {
+  fileprivate var propertyList: PropertyListValue {
     .object([
-      "id": .string(member.id),
-      "process": .integer(Int64(member.processID)),
-      "program": .string(member.program),
-      "state": .string(member.state.rawValue),
-      "since": .date(member.since.wholeSeconds),
-      "isExclusive": .boolean(member.isExclusive),
-      "content": member.content,
+      "id": .string(id),
+      "process": .integer(Int64(processID)),
+      "program": .string(program),
+      "state": .string(state.rawValue),
+      "since": .date(since.wholeSeconds),
+      "isExclusive": .boolean(isExclusive),
+      "content": content,
+    ])
+  }
+}
+
+extension ContainerReport.NamedQueue {
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "name": .string(name),
+      "path": .string(path),
+      "waiting": .integer(Int64(waiting)),
+      "waitingBytes": .integer(waitingBytes),
+      "oldest": oldest.map { .date($0.wholeSeconds) },
+      "taken": .integer(Int64(taken)),
+      "consumer": consumer?.propertyList,
+      "outcomes": .integer(Int64(outcomes)),
+      "receipts": .integer(Int64(receipts)),
     ])
   }
 }

@@ -97,6 +97,8 @@ enum Findings {
       (.abandonedContent, "messages whose writers died before they published them"),
       (.abandonedCreation, "files and directories whose makers died before they named them"),
       (.abandonedPresence, "registrations of processes that died"),
+      (.abandonedEntry, "what senders and consumers of queues had not finished when they died"),
+      (.abandonedMailbox, "mailboxes of processes that died"),
     ]
     return kinds.compactMap { kind, noun in
       let found = report.leftovers.filter { $0.kind == kind }
@@ -104,7 +106,9 @@ enum Findings {
       let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
       return Finding(
         kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
-        advice: [.abandonedCreation, .abandonedPresence].contains(kind)
+        advice: [
+          .abandonedCreation, .abandonedPresence, .abandonedEntry, .abandonedMailbox,
+        ].contains(kind)
           ? "They are in nobody's way. To remove them:"
           : "They are in nobody's way, and the next change removes those of its message. "
             + "To remove all of them:",

@@ -16,7 +16,7 @@ struct StatusText {
       case .message: messages.append([value.identifier, size(value), condition(value)])
       case .defaults(let suite):
         defaults.append([suite ?? "(the container's)", size(value), condition(value)])
-      case .presenters: continue
+      case .presenters, .peers: continue
       }
     }
     text += table(["MESSAGE", "SIZE", "CHANGED"], messages)
@@ -25,7 +25,8 @@ struct StatusText {
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
     text += table(
       ["PRESENT AS", "PROCESS"],
-      report.presences.flatMap { name in name.members.map { [name.name, member($0)] } })
+      presences.flatMap { name in name.members.map { [name.name, member($0)] } })
+    text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
     text += table(
       ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
     text += notes.map { "\n" + $0 + "\n" }.joined()
@@ -45,9 +46,31 @@ struct StatusText {
     }
     let isEmpty =
       report.values.isEmpty && report.notifications.isEmpty
-      && report.presences.allSatisfy(\.members.isEmpty)
+      && report.presences.allSatisfy(\.members.isEmpty) && queues.isEmpty
     if isEmpty { text += "  nothing in it yet\n" }
     return text
+  }
+
+  /// Those of a consumer are told with its queue.
+  private var presences: [ContainerReport.NamedPresence] {
+    let roles = Set(report.queues.map { "queue/" + $0.name })
+    return report.presences.filter { !roles.contains($0.name) }
+  }
+
+  /// Those in which there is anything, or about to be.
+  private var queues: [ContainerReport.NamedQueue] {
+    report.queues.filter {
+      $0.waiting + $0.taken + $0.outcomes + $0.receipts > 0 || $0.consumer != nil
+    }
+  }
+
+  private func row(_ queue: ContainerReport.NamedQueue) -> [String] {
+    var waiting = "\(queue.waiting)"
+    if let oldest = queue.oldest {
+      waiting += " (\(size(queue.waitingBytes)), oldest \(age(oldest)))"
+    }
+    if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
+    return [queue.name, waiting, queue.consumer.map(member) ?? "nobody"]
   }
 
   private var notes: [String] {
@@ -60,6 +83,12 @@ struct StatusText {
     }
     if absent > 0 {
       notes.append("Names without a message, cleared or only listened to: \(absent)")
+    }
+    let outcomes = report.queues.reduce(0) { $0 + $1.outcomes }
+    let receipts = report.queues.reduce(0) { $0 + $1.receipts }
+    if outcomes + receipts > 0 {
+      notes.append(
+        "Kept for senders of queues until they forget them: ends \(outcomes), receipts \(receipts)")
     }
     if report.isPartial { notes.append("There is more than a status looks at.") }
     let faults = Findings.of(report, options: "").count
@@ -74,8 +103,11 @@ struct StatusText {
   }
 
   private func size(_ content: ContainerReport.NamedContent) -> String {
-    guard let bytes = content.bytes else { return "-" }
-    return bytes < 10_000
+    content.bytes.map(size) ?? "-"
+  }
+
+  private func size(_ bytes: Int64) -> String {
+    bytes < 10_000
       ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
   }
 
@@ -117,30 +149,7 @@ struct StatusText {
     }
   }
 
-  /// Columns as wide as their content; the first is shortened where it would take half the line.
   private func table(_ head: [String], _ rows: [[String]]) -> String {
-    guard !rows.isEmpty else { return "" }
-    let limit = max(16, columns / 2)
-    let lines = ([head] + rows).map { row in
-      row.enumerated().map { $0 == 0 ? Self.shortened($1, to: limit) : Self.visible($1) }
-    }
-    let widths = head.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
-    let text = lines.map { line in
-      let cells = zip(line, widths).map { cell, width in
-        cell + String(repeating: " ", count: width - cell.count)
-      }
-      return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
-    }
-    return "\n" + text.joined(separator: "\n") + "\n"
-  }
-
-  private static func shortened(_ text: String, to limit: Int) -> String {
-    let visible = visible(text)
-    return visible.count <= limit ? visible : visible.prefix(limit - 1) + "…"
-  }
-
-  private static func visible(_ text: String) -> String {
-    text.withoutControlCharacters.split(separator: "\n", omittingEmptySubsequences: false)
-      .joined(separator: "\\n")
+    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: columns).rendered
   }
 }

@@ -41,7 +41,7 @@ struct GuardedCommand {
           let last = try found ?? loss()
           return Outcome(termination: termination, loss: last)
         }
-        for received in try signals.take() { try pass(received, to: child) }
+        for received in try signals.take() { try child.pass(received) }
         guard found == nil else { continue }
         do {
           found = try loss()
@@ -49,25 +49,11 @@ struct GuardedCommand {
           // For want of descriptors, perhaps. It goes on, and is looked after again at its end.
           continue
         }
-        if found != nil { try end(child) }
+        if found != nil { try child.askToEnd() }
       }
     } catch let error as Errno {
       throw CommandError(
         verb: "run", object: command.words[0], reason: "\(error)", status: .no)
     }
-  }
-
-  private func pass(
-    _ received: SignalReception.Received, to child: borrowing ChildProcess
-  ) throws(Errno) {
-    // What a key at the terminal sent, the program has got too; so has it been continued.
-    guard received.isFromProcess, received.signal != .continue else { return }
-    try child.send(received.signal)
-  }
-
-  private func end(_ child: borrowing ChildProcess) throws(Errno) {
-    try child.send(.terminate)
-    // One that was stopped with us ends only when it goes on.
-    try child.send(.continue)
   }
 }

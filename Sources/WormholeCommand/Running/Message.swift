@@ -26,6 +26,16 @@ enum Message {
   }
 }
 
+extension CommandEnvironment {
+  /// What an argument says as JSON; without it, or for '-', what standard input does.
+  ///
+  /// - Parameter object: what it is, as the object of a sentence: "the message".
+  func value(_ text: String?, _ object: String) throws -> PropertyListValue {
+    if let text, text != "-" { return try Message.read(Array(text.utf8), source: object) }
+    return try Message.read(wholeStandardInput(), source: "\(object) on standard input")
+  }
+}
+
 extension OutputFormat {
   /// A value as it is printed: JSON and XML end with a line break, a binary property list does not.
   func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {

@@ -1,7 +1,6 @@
 import AppGroup
 import FileCoordination
 import FoundationEssentials
-import SystemCalls
 
 struct LockCommand: Subcommand {
   static let description = CommandDescription(
@@ -49,7 +48,8 @@ struct LockCommand: Subcommand {
     let work = LockedWork(
       file: file, words: words, isOnCopy: hasPlaceholder && !isShared,
       isImpatient: timeout == .zero, environment: environment)
-    let url = URL(filePath: try Self.absolute(file))
+    // The command may change to another directory before it looks for the file.
+    let url = URL(filePath: try WorkingDirectory.absolute(file, to: "lock"))
     do {
       return try Self.hold(url, isShared: isShared, until: .now + timeout, work)
     } catch let error as FileCoordinationError {
@@ -75,19 +75,6 @@ struct LockCommand: Subcommand {
     ) { completion in
       defer { completion() }
       return try hold()
-    }
-  }
-
-  /// The command may change to another directory before it looks for the file.
-  private static func absolute(_ file: String) throws -> String {
-    guard !file.hasPrefix("/") else { return file }
-    do throws(Errno) {
-      let directory = try linkTarget("/proc/self/cwd")
-      return directory == "/" ? "/" + file : directory + "/" + file
-    } catch {
-      throw CommandError(
-        verb: "lock", object: file, reason: "the current directory cannot be found: \(error)",
-        status: .inputOutput)
     }
   }
 }

@@ -15,17 +15,19 @@ enum RootCommand {
     subcommands: [
       SendCommand.description, ReadCommand.description, ListenCommand.description,
       ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
-      DefaultsCommand.description, LockCommand.description, WatchCommand.description,
-      StatusCommand.description, DoctorCommand.description, DemoCommand.description,
+      DefaultsCommand.description, PeerCommand.description, LockCommand.description,
+      WatchCommand.description, StatusCommand.description, DoctorCommand.description,
+      DemoCommand.description,
     ],
     version: "0.1.0")
 
   /// Those that run, a value for each command of the description that has no subcommands.
-  static let subcommands: [any Subcommand] = [
-    SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
-    NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
-    DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
-    DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
-    LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), DemoCommand(),
-  ]
+  static let subcommands: [any Subcommand] =
+    [
+      SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
+      NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
+      DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
+      DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
+      LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), DemoCommand(),
+    ] + PeerCommand.subcommands
 }

@@ -1,5 +1,4 @@
 import AppGroup
-import PropertyLists
 
 struct SendCommand: Subcommand {
   static let description = CommandDescription(
@@ -22,13 +21,7 @@ struct SendCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let identifier = arguments.requiredText("identifier")
-    let message: PropertyListValue
-    if let text = arguments.text("value"), text != "-" {
-      message = try Message.read(Array(text.utf8), source: "the message")
-    } else {
-      message = try Message.read(
-        environment.wholeStandardInput(), source: "the message on standard input")
-    }
+    let message = try environment.value(arguments.text("value"), "the message")
     try arguments.container.open().value(identifier).replace(
       with: message, durability: arguments.has("durable") ? .durable : .standard)
     return .done

@@ -1,7 +1,5 @@
-import SystemCalls
-
 /// Copies the content of files, in the cheapest way that the two file systems allow.
-struct ContentCopy {
+package struct ContentCopy {
   private enum Way {
     case clone, kernel, memory
   }
@@ -10,18 +8,25 @@ struct ContentCopy {
   private static let memoryPiece = 1 << 20
 
   private let check: () throws -> Void
+  private let copied: (Int64) -> Void
   // What was refused once is not tried for the next file.
   private var way = Way.clone
 
-  init(check: @escaping () throws -> Void) {
+  /// - Parameters:
+  ///   - check: called before each piece; what it throws ends the copy.
+  ///   - copied: called after each piece with the place that it ends at; not for content that is shared.
+  package init(
+    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void = { _ in }
+  ) {
     self.check = check
+    self.copied = copied
   }
 
   /// Copies as much as the file had when its status was taken; holes stay holes.
   ///
   /// - Returns: whether the content is shared.
   /// - Complexity: memory for one piece of 1 MiB at most, whatever the size.
-  mutating func copy(
+  package mutating func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor
   ) throws -> Bool {
     guard status.size > 0 else { return false }
@@ -79,6 +84,7 @@ struct ContentCopy {
         // The end; or a file system that has not learned to say that it cannot.
         if done == 0 { break }
         offset += done
+        copied(offset)
       } catch {
         let refusals: [Errno] = [
           .crossesDevices, .invalidArgument, .noFunction, .unsupported, .notPermitted,
@@ -108,6 +114,7 @@ struct ContentCopy {
       if count == 0 { return }
       try target.writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       left -= count
+      copied(range.upperBound - Int64(left))
     }
   }
 }

@@ -1,0 +1,185 @@
+import FoundationEssentials
+import SystemCalls
+
+/// The directory of one queue.
+extension ContainerInspection {
+  mutating func lookAtQueue(_ name: String, _ path: String) {
+    let queue = container.queue(name)
+    var report = ContainerReport.NamedQueue(name: name, path: queue.path)
+    count(path + "/" + QueueDirectory.pending) { entry in
+      guard let batch = BatchName(entry.name.text) else { return false }
+      report.waiting += batch.count
+      report.waitingBytes += Int64(batch.bytes)
+      report.oldest = min(report.oldest ?? .distantFuture, batch.date)
+      return true
+    }
+    lookAtTaken(path + "/" + QueueDirectory.taken, &report)
+    count(path + "/" + QueueDirectory.outcomes) { entry in
+      guard OutcomeFile.id(entry.name.text) != nil else { return false }
+      report.outcomes += 1
+      return true
+    }
+    lookAtSent(name, path + "/" + QueueDirectory.sent, &report)
+    lookAtStaged(name, path + "/" + QueueDirectory.staged)
+    lookAtMarks(name, path)
+    lookAtLease(
+      Value(container: container, identifier: name, kind: .queue), .queue, path)
+    attempt("look who consumes", path) { inspection in
+      let live = try queue.role.place.look(movesAside: false)?.live ?? []
+      let id = live.isEmpty ? nil : try queue.role.roleID()
+      report.consumer = live.first { $0.id == id }
+    }
+    add(report)
+  }
+
+  private mutating func lookAtTaken(_ path: String, _ report: inout ContainerReport.NamedQueue) {
+    for consumer in list(path)?.entries ?? [] where consumer.isDirectory != false {
+      count(path + "/" + consumer.name.text) { entry in
+        let name = entry.name.text
+        if let batch = BatchName(name) {
+          report.taken += batch.count
+          return true
+        }
+        // Its own, as long as it lives; the next one sweeps them.
+        return name.hasSuffix(QueueDirectory.doneSuffix)
+          || name.hasPrefix(QueueDirectory.passingPrefix)
+      }
+    }
+  }
+
+  private mutating func lookAtSent(
+    _ queue: String, _ path: String, _ report: inout ContainerReport.NamedQueue
+  ) {
+    var forgotten: [String] = []
+    count(path) { entry in
+      let name = entry.name.text
+      if let batch = BatchName(name) {
+        report.receipts += batch.count
+        return true
+      }
+      guard name.hasSuffix(QueueDirectory.forgottenSuffix) else { return false }
+      forgotten.append(String(name.dropLast(QueueDirectory.forgottenSuffix.count)))
+      return true
+    }
+    for name in forgotten where status(path + "/" + name) == nil {
+      add(
+        .abandonedEntry, path + "/" + name + QueueDirectory.forgottenSuffix, (.queue, queue))
+    }
+  }
+
+  private mutating func lookAtStaged(_ queue: String, _ path: String) {
+    for entry in list(path)?.entries ?? [] {
+      let place = path + "/" + entry.name.text
+      guard let status = status(place) else { continue }
+      let isAbandoned =
+        status.kind == .regular ? !isBeingWritten(status, place) : isStale(place)
+      if isAbandoned { add(.abandonedEntry, place, (.queue, queue)) }
+    }
+  }
+
+  private mutating func lookAtMarks(_ queue: String, _ path: String) {
+    let keys = path + "/" + QueueDirectory.keys
+    for key in list(keys, limit: Self.maximumNames)?.entries ?? [] {
+      let marks = keys + "/" + key.name.text
+      for mark in list(marks, limit: Self.maximumNames)?.entries ?? [] {
+        let place = marks + "/" + mark.name.text
+        guard let id = OutcomeFile.id(mark.name.text) else {
+          addForeign(place)
+          continue
+        }
+        guard let file = status(place),
+          status(path + "/" + QueueDirectory.pendingPath(id.batch)) == nil
+        else { continue }
+        if !isBeingWritten(file, place) { add(.abandonedEntry, place, (.queue, queue)) }
+      }
+    }
+  }
+
+  /// Its writer has it locked as long as it lives.
+  private func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
+    locks.map { !$0.holders(of: status).isEmpty } ?? !isStale(path)
+  }
+
+  /// Hands out the entries of a directory, however many there are, as long as there is time.
+  ///
+  /// - Parameter isOurs: false for what is none of the queue's.
+  private mutating func count(
+    _ path: String, _ isOurs: (FileDescriptor.Entry) -> Bool
+  ) {
+    guard let kind = status(path)?.kind else { return }
+    guard kind == .directory else { return addForeign(path, isInTheWay: true) }
+    attempt("list the directory", path) { inspection in
+      let directory = try FileDescriptor.openBeneath(
+        path, at: inspection.directory, [.readOnly, .directory])
+      var foreign: [String] = []
+      while try directory.nextEntries({ entry in
+        if !isOurs(entry), foreign.count < Self.maximumEntries {
+          foreign.append(path + "/" + entry.name.text)
+        }
+      }) { guard inspection.mayRead(0) else { break } }
+      for path in foreign { inspection.addForeign(path) }
+    }
+  }
+}
+
+extension BatchName {
+  /// When it was sent, by its sender's clock, which never goes back.
+  var date: Date { Date(timeIntervalSince1970: Double(order) / 1e9) }
+}
+
+extension Queue {
+  /// Removes what dead senders and consumers left that nobody needs; nobody's work is disturbed.
+  func sweep() throws {
+    guard let place = try self.place.directory.open() else { return }
+    try self.place.sweep(at: place)
+    try self.place.sweepForgotten(at: place)
+    try self.place.sweepMarks(at: place)
+  }
+}
+
+extension QueueDirectory {
+  /// What was forgotten of batches whose receipts are gone.
+  fileprivate func sweepForgotten(at place: borrowing FileDescriptor) throws(Errno) {
+    for entry in try SharedContainer.entries(Self.sent, at: place.rawValue) ?? [] {
+      let path = Self.sent + "/" + entry.name.text
+      guard path.hasSuffix(Self.forgottenSuffix) else { continue }
+      guard try !exists(String(path.dropLast(Self.forgottenSuffix.count)), at: place) else {
+        continue
+      }
+      try discard(path, at: place)
+    }
+  }
+
+  /// The marks of entries that wait no more.
+  fileprivate func sweepMarks(at place: borrowing FileDescriptor) throws(Errno) {
+    for key in try SharedContainer.entries(Self.keys, at: place.rawValue) ?? [] {
+      let marks = Self.keys + "/" + key.name.text
+      for mark in try SharedContainer.entries(marks, at: place.rawValue) ?? [] {
+        guard let id = OutcomeFile.id(mark.name.text) else { continue }
+        try sweepMark(marks + "/" + mark.name.text, of: id.batch, at: place)
+      }
+      do throws(Errno) {
+        try removeDirectory(marks, at: place.rawValue)
+      } catch {
+        // Marks of entries that wait are in it.
+        continue
+      }
+    }
+  }
+
+  // The lock first: who has it is about to store the entry, and lets go of it when it is stored.
+  private func sweepMark(
+    _ path: String, of batch: BatchName, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(
+        path, at: place.rawValue, [.readOnly, .nonBlocking])
+      guard try file.tryLock(.exclusive) else { return }
+      guard try !exists(Self.pendingPath(batch), at: place) else { return }
+      try discard(path, at: place)
+    } catch {
+      // Another was quicker, or it is none of ours.
+      return
+    }
+  }
+}

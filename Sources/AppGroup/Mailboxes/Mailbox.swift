@@ -1,0 +1,262 @@
+import Dispatch
+package import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// A queue of one process that ends with it: requests and replies between processes that live. See
+/// `MailboxDirectory` for what lies on the disk. Thread-safe.
+///
+/// Each entry is delivered once at most, those of one sender in their order. A few small entries are
+/// read on the monitor's own thread, for each hop to another one costs more than that; more of them,
+/// large ones, and looks at everything go to a queue.
+package final class Mailbox: Sendable {
+  /// By what others post into it: hex digits and "-".
+  package let address: String
+
+  /// The largest entry.
+  package static let maximumBytes = 16 << 20
+  /// What is read on the monitor's thread, at most.
+  private static let promptEntries = 8
+  private static let promptBytes = 65_536
+  /// More names than this are planted: the rest is looked at when these are gone.
+  private static let maximumNames = 100_000
+
+  private struct State {
+    var watch: Watch?
+    /// Somebody reads, and will look for more news before it stops.
+    var isReading = false
+    var news: WatchNews?
+    /// What was delivered and could not be unlinked: not to be delivered again.
+    var stuck: Set<MailboxEntryName> = []
+  }
+
+  private struct House {
+    var home: MailboxDirectory.Home?
+    var isClosed = false
+  }
+
+  private let place: MailboxDirectory
+  private let deliver: @Sendable (PropertyListValue) -> Void
+  private let state = Mutex(State())
+  private let house = Mutex(House())
+  private let queue = Blocking.queue()
+
+  /// Makes a mailbox; it ends with `close()`, when it is forgotten, or with the process.
+  ///
+  /// - Parameter deliver: called with each entry, one at a time, perhaps on the monitor's thread: it
+  ///   must be short.
+  package init(
+    in container: SharedContainer, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws {
+    // The process number as well: a forked child would count on from its parent's nonces.
+    address = String(ProcessIdentity.current.processID, radix: 16) + "-" + Nonce.next()
+    place = MailboxDirectory(root: container.root, address: address)
+    self.deliver = deliver
+    try reporting("make a mailbox", path: place.path) { try prepare() }
+    let root = container.root
+    let watch = ChangeMonitor.shared.watch(
+      path: place.path, parents: [root.path, root.path + "/" + MailboxDirectory.kind],
+      [.movedTo], prepare: { [weak self] in try self?.prepare() },
+      hear: { [weak self] in self?.hear($0) })
+    state.withLock { $0.watch = watch }
+  }
+
+  deinit { close() }
+
+  /// Ends it: what was not delivered is gone, and who posts is refused. Once is enough.
+  package func close() {
+    let watch = state.withLock { state in
+      defer { state.watch = nil }
+      return state.watch
+    }
+    watch?.cancel()
+    let home = house.withLock { house in
+      // Excludes: the monitor making it again after this.
+      house.isClosed = true
+      defer { house.home = nil }
+      return house.home
+    }
+    guard home != nil else { return }
+    do {
+      try place.remove()
+    } catch {
+      // Whatever is in the way: its lock ends now, and whoever sweeps next tries again.
+      return
+    }
+  }
+
+  /// Makes the directory where it is missing, under the address that others know.
+  private func prepare() throws {
+    try house.withLock { house in
+      guard !house.isClosed else { throw Errno.noSuchFile }
+      if let home = house.home, isThere(home) { return }
+      house.home = try place.make()
+    }
+  }
+
+  private func isThere(_ home: MailboxDirectory.Home) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(place.path).isSameFile(as: home.status)
+    } catch {
+      return false
+    }
+  }
+
+  // MARK: Reading
+
+  private func hear(_ news: WatchNews) {
+    let mustRead = state.withLock { state in
+      // Excludes: two readers at once, of whom the second could overtake the first.
+      guard !state.isReading else {
+        state.news =
+          state.news.map { old in
+            var both = old
+            both.merge(news)
+            return both
+          } ?? news
+        return false
+      }
+      state.isReading = true
+      return true
+    }
+    guard mustRead else { return }
+    if let names = promptNames(news) {
+      for name in names { take(name) }
+      guard !isDone() else { return }
+    } else {
+      state.withLock { $0.news = news }
+    }
+    queue.async { [weak self] in self?.readOn() }
+  }
+
+  private func readOn() {
+    while !isDone() {
+      guard let news = state.withLock({ $0.news.take() }) else { continue }
+      if news.isEverything || !news.own.isEmpty {
+        lookAtEverything()
+      } else {
+        for name in news.names.keys.compactMap({ MailboxEntryName($0) }).sorted() { take(name) }
+      }
+    }
+  }
+
+  /// Whether there is no more news; then nobody reads from now on.
+  private func isDone() -> Bool {
+    state.withLock { state in
+      state.isReading = state.news != nil
+      return !state.isReading
+    }
+  }
+
+  private func promptNames(_ news: WatchNews) -> [MailboxEntryName]? {
+    guard !news.isEverything, news.own.isEmpty, news.names.count <= Self.promptEntries else {
+      return nil
+    }
+    let names = news.names.keys.compactMap { MailboxEntryName($0) }
+    guard names.reduce(0, { $0 + $1.bytes }) <= Self.promptBytes else { return nil }
+    return names.count > 1 ? names.sorted() : names
+  }
+
+  // A listing is no snapshot while others post: an entry may be in it without one of the same sender
+  // that came before. The next listing has that one. What comes later has its own event.
+  private func lookAtEverything() {
+    do {
+      guard let home = house.withLock(\.home) else { return }
+      let first = try entries(home)
+      guard !first.isEmpty else { return }
+      var last: [String: UInt64] = [:]
+      for name in first { last[name.sender] = max(last[name.sender] ?? 0, name.stamp) }
+      let both = try Set(first).union(entries(home))
+      for name in both.sorted() where name.stamp <= last[name.sender] ?? 0 { take(name) }
+    } catch {
+      // For want of descriptors, perhaps: it may pass.
+      Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+        [weak self] in self?.hear(.everything)
+      }
+    }
+  }
+
+  private func entries(_ home: MailboxDirectory.Home) throws(Errno) -> [MailboxEntryName] {
+    let open = try FileDescriptor.open(
+      ".", at: home.directory.rawValue, [.readOnly, .directory])
+    var names: [MailboxEntryName] = []
+    var staged: [FileName] = []
+    var more = true
+    while more, names.count < Self.maximumNames, staged.count < Self.maximumNames {
+      more = try open.nextEntries { entry in
+        if let name = MailboxEntryName(entry.name) { names.append(name) }
+        if entry.name.hasPrefix(MailboxDirectory.stagedPrefix) { staged.append(entry.name) }
+      }
+    }
+    try sweep(staged, at: home.directory.rawValue)
+    if more { state.withLock { $0.news = .everything } }
+    return names
+  }
+
+  private func sweep(_ staged: [FileName], at directory: Int32) throws(Errno) {
+    let stale = realTime().seconds - ContainerInspection.staleAge
+    for name in staged {
+      do throws(Errno) {
+        guard try fileStatus(name.text, at: directory).modifiedSeconds <= stale else { continue }
+        try removeFile(name, at: directory)
+      } catch {
+        // It has its own name by now.
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+  }
+
+  // MARK: One entry
+
+  private func take(_ name: MailboxEntryName) {
+    guard let home = house.withLock(\.home), !state.withLock({ $0.stuck.contains(name) }) else {
+      return
+    }
+    let text = name.text
+    let directory = home.directory.rawValue
+    do throws(Errno) {
+      guard let bytes = try read(text, home) else {
+        return try removeFile(text, at: directory)
+      }
+      if let value = parse(bytes) {
+        // Before the unlinking, which nobody needs to wait for: if this process dies in between, so
+        // does the mailbox, and whoever was told.
+        deliver(value)
+        try removeFile(text, at: directory)
+      } else {
+        try Quarantine.take(FileName(text), at: directory, root: place.root)
+      }
+    } catch {
+      // Read already; or all of the mailbox is gone.
+      guard error != .noSuchFile else { return }
+      state.withLock { _ = $0.stuck.insert(name) }
+    }
+  }
+
+  /// - Returns: nil for what is none of ours.
+  private func read(_ name: String, _ home: MailboxDirectory.Home) throws(Errno) -> [UInt8]? {
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(
+        name, at: home.directory.rawValue, [.readOnly, .nonBlocking])
+      let status = try file.status()
+      guard status.kind == .regular, place.root.access.trusts(status, in: home.status) else {
+        return nil
+      }
+      return try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: Self.maximumBytes)
+    } catch {
+      switch error {
+      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory: return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func parse(_ bytes: [UInt8]) -> PropertyListValue? {
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: bytes)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import SystemCalls
+
+extension SharedContainer {
+  /// Calls a closure whenever a name may have come under which somebody can be present.
+  ///
+  /// - Parameter signal: called on the monitor's thread, so it must be short.
+  package func observePresenceNames(_ signal: @escaping @Sendable () -> Void) throws
+    -> NameObservation
+  {
+    let kind = NameKind.presence.rawValue
+    let path = root.path + "/" + kind
+    return try reporting("watch the names of presences", path: path) {
+      let prepare: @Sendable () throws -> Void = { [root] in
+        try root.makeDirectoryIfMissing(kind, at: root.handle().descriptor.rawValue)
+      }
+      try prepare()
+      return NameObservation(
+        ChangeMonitor.shared.watch(
+          path: path, parents: [root.path], prepare: prepare, signal: signal))
+    }
+  }
+}
+
+/// An observer of names, until it is cancelled or forgotten.
+package final class NameObservation: Sendable {
+  private let watch: Watch
+
+  init(_ watch: Watch) { self.watch = watch }
+
+  package func cancel() { watch.cancel() }
+}

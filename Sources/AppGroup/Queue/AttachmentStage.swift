@@ -1,0 +1,194 @@
+package import SystemCalls
+
+extension Queue.Sender {
+  /// Begins an attachment: the entry that names it is sent when it is whole.
+  ///
+  /// - Parameter id: up to 128 letters, digits, dots and hyphens, that name no other attachment.
+  /// - Throws: `AppGroupError`, for what the file system refuses; `unsupportedValue` for any other id.
+  /// - Complexity: two system calls, and those that find the queue's directory.
+  package func stage(_ id: String) throws -> AttachmentStage {
+    guard AttachmentPlace.isID(id) else {
+      throw AppGroupError(
+        .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
+        reason: "\"\(id)\" cannot be its name")
+    }
+    return try reporting("begin an attachment of \"\(queue.name)\"", path: queue.path) {
+      try AttachmentStage(id, queue, sender: EncodedName(name).component)
+    }
+  }
+}
+
+/// An attachment that is being made: locked by this process until it is closed. Not thread-safe but for
+/// what is said.
+package final class AttachmentStage: Sendable {
+  /// Its name.
+  package let id: String
+  private let queue: Queue
+  private let sender: String
+  private let directory: SharedDescriptor
+
+  fileprivate init(_ id: String, _ queue: Queue, sender: String) throws {
+    self.id = id
+    self.queue = queue
+    self.sender = sender
+    let path = AttachmentPlace.path(id)
+    for _ in 0..<interruptionLimit {
+      let place = try queue.place.openOrMake()
+      do throws(Errno) {
+        try queue.place.makeParts(at: place)
+        try queue.place.root.makeDirectoryIfMissing(AttachmentPlace.directory, at: place.rawValue)
+        try queue.place.root.makeDirectoryIfMissing(path, at: place.rawValue)
+        let opened = try FileDescriptor.openBeneath(
+          path, at: place.rawValue, [.readOnly, .directory])
+        // A sweeper that has the lock now removes the directory, or has just removed it.
+        guard try opened.tryLock(.exclusive), try opened.status().links > 0 else { continue }
+        directory = SharedDescriptor(opened)
+        return
+      } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  // MARK: Content
+
+  /// Copies a file into it: shared with the source where the file system can do that, else inside the
+  /// kernel, else through memory; holes stay holes.
+  ///
+  /// - Parameters:
+  ///   - source: a regular file.
+  ///   - status: of the source, when it was opened: so much is copied.
+  ///   - check: called between pieces of 8 MiB; what it throws ends the copy.
+  ///   - copied: called after each piece.
+  /// - Returns: the checksum (XXH64), computed meanwhile by another thread; nil where no bytes passed:
+  ///   for content that is shared, and for a file with holes.
+  /// - Throws: what `check` throws; `AppGroupError` for what the file system refuses, `leaseLost` when
+  ///   somebody took this transfer over. Nothing is left then but the directory, for `discard()`.
+  package func copy(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
+    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
+  ) throws -> UInt64? {
+    try reporting("copy a file into \"\(queue.name)\"", path: path) {
+      let name = "\(AttachmentPlace.copyingPrefix)\(status.size)-\(sender)"
+      do {
+        let file = try queue.place.root.createFile(name, at: directory.descriptor.rawValue)
+        let checksum = try Self.copy(source, status, to: file, check: check, copied: copied)
+        if durability == .durable { try file.synchronize() }
+        try rename(
+          name, at: directory.descriptor.rawValue, to: AttachmentPlace.content,
+          at: directory.descriptor.rawValue, .keep)
+        if durability == .durable { try synchronize() }
+        return checksum
+      } catch let error as Errno where error == .noSuchFile {
+        throw lost()
+      }
+    }
+  }
+
+  private static func copy(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor,
+    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
+  ) throws -> UInt64? {
+    guard status.size > 0 else { return XXH64().value }
+    let isDense = status.allocatedBytes >= status.size
+    // Begun with the first piece that is copied: content that is shared is not read.
+    var checksum: OverlappedChecksum?
+    defer { checksum?.abandon() }
+    let descriptor = source.rawValue
+    var failure: Errno?
+    try withoutActuallyEscaping(check) { check in
+      var copy = ContentCopy(
+        check: {
+          if let failure { throw failure }
+          try check()
+        },
+        copied: { offset in
+          do throws(Errno) {
+            if isDense, checksum == nil {
+              checksum = OverlappedChecksum(of: try .reopened(descriptor))
+            }
+            checksum?.advance(to: offset)
+          } catch {
+            failure = error
+          }
+          copied(offset)
+        })
+      _ = try copy.copy(source, status, to: target)
+    }
+    if let failure { throw failure }
+    return try checksum?.finish(at: min(status.size, try target.status().size))
+  }
+
+  /// Hands a file over: its name is gone, and its content is the attachment's.
+  ///
+  /// - Returns: false when it lies on another file system, and nothing has changed.
+  /// - Throws: `AppGroupError`, for what the file system refuses; `leaseLost` as `copy`, or for a source
+  ///   that is not there any more.
+  package func move(from source: String, durability: Durability) throws -> Bool {
+    try reporting("move a file into \"\(queue.name)\"", path: path) {
+      do throws(Errno) {
+        try rename(
+          source, at: Directory.current, to: AttachmentPlace.content,
+          at: directory.descriptor.rawValue, .keep)
+      } catch {
+        if error == .crossesDevices { return false }
+        guard error == .noSuchFile else { throw error }
+        throw lost()
+      }
+      let content = try FileDescriptor.openBeneath(
+        AttachmentPlace.content, at: directory.descriptor.rawValue, [.readOnly, .nonBlocking])
+      let access = queue.place.root.access
+      if access == .group {
+        try content.setOwner(nil, group: directory.descriptor.status().group)
+        try content.setPermissions(access.fileMode)
+      }
+      if durability == .durable {
+        try content.synchronize()
+        try synchronize()
+        try FileDescriptor.open(
+          String(source[..<(source.lastIndex(of: "/") ?? source.startIndex)]) + "/",
+          [.readOnly, .directory]
+        ).synchronize()
+      }
+      return true
+    }
+  }
+
+  /// Removes it, whatever is in it.
+  package func discard() throws {
+    try reporting("remove an attachment of \"\(queue.name)\"", path: path) {
+      let place = try queue.place.openOrMake()
+      try queue.place.removeAttachmentDirectory(AttachmentPlace.path(id), at: place)
+    }
+  }
+
+  private var path: String { queue.path + "/" + AttachmentPlace.path(id) }
+
+  // The entry that names it is stored durably afterwards, and with it the directories above.
+  private func synchronize() throws(Errno) {
+    try directory.descriptor.synchronize()
+    do {
+      let place = try queue.place.openOrMake()
+      try queue.place.synchronize(AttachmentPlace.directory, at: place)
+    } catch let error as Errno {
+      throw error
+    } catch {
+      throw .staleHandle
+    }
+  }
+
+  private func lost() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "send a file to \"\(queue.name)\"", path: path,
+      reason: "another process has taken this transfer over, because this one was stopped, or the "
+        + "file is gone")
+  }
+}
+
+extension FileDescriptor {
+  /// Opens the same file once more, with a place in it of its own.
+  fileprivate static func reopened(_ descriptor: Int32) throws(Errno) -> FileDescriptor {
+    try open("/proc/self/fd/\(descriptor)", .readOnly)
+  }
+}

@@ -1,0 +1,115 @@
+import SystemCalls
+
+/// What has become of the entries of one batch, wherever it is by now.
+///
+/// It is opened by name, first in `pending/`, then with the consumer: it only ever moves that way. A
+/// consumer that is replaced meanwhile gives its directory another name, and is looked for again.
+extension QueueDirectory {
+  /// - Parameters:
+  ///   - indices: of which entries.
+  ///   - readsContent: false where it is known that none of them was withdrawn lately: then the file
+  ///     need not be read as long as it is there.
+  /// - Returns: what is known of each.
+  func statuses(
+    of batch: BatchName, _ indices: Set<Int>, readsContent: Bool = true,
+    at place: borrowing FileDescriptor
+  ) throws -> [Int: QueueEntryStatus] {
+    for _ in 0..<interruptionLimit {
+      let pending = Self.pendingPath(batch)
+      if let waiting = try look(pending, batch, indices, .stored, readsContent, at: place) {
+        return waiting
+      }
+      guard let consumer = try consumer(at: place) else {
+        return try ends(of: batch, indices, at: place)
+      }
+      let path = "\(Self.taken)/\(consumer)/\(batch.text)"
+      if var taken = try look(path, batch, indices, .taken, readsContent, at: place) {
+        let done = try settled(path, at: place).intersection(indices)
+        let settled = done.filter { taken[$0] == .taken }
+        taken.merge(try ends(of: batch, settled, at: place)) { $1 }
+        return taken
+      }
+      // Gone from there, unless its consumer was replaced just then.
+      if try self.consumer(at: place) == consumer {
+        return try ends(of: batch, indices, at: place)
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  /// - Returns: nil when there is no such file.
+  private func look(
+    _ path: String, _ batch: BatchName, _ indices: Set<Int>, _ status: QueueEntryStatus,
+    _ readsContent: Bool, at place: borrowing FileDescriptor
+  ) throws -> [Int: QueueEntryStatus]? {
+    var statuses = Dictionary(uniqueKeysWithValues: indices.map { ($0, status) })
+    do {
+      guard readsContent else { return try exists(path, at: place) ? statuses : nil }
+      guard let bytes = try read(path, at: place) else { return nil }
+      let content = try Batch(bytes: bytes, count: batch.count)
+      for index in indices where content.entries[index].payload == nil {
+        statuses[index] = content.entries[index].withdrawal
+      }
+      return statuses
+    } catch is Batch.Unreadable {
+      // Its consumer will find it so.
+      return statuses
+    }
+  }
+
+  /// How entries have ended that are neither waiting nor taken.
+  private func ends(
+    of batch: BatchName, _ indices: Set<Int>, at place: borrowing FileDescriptor
+  ) throws -> [Int: QueueEntryStatus] {
+    var ends: [Int: QueueEntryStatus] = [:]
+    for index in indices {
+      let id = QueueEntryID(batch: batch, index: index)
+      do {
+        let bytes = try read(Self.outcomePath(id), at: place)
+        ends[index] = bytes.map { OutcomeFile.status($0) } ?? .processed
+      } catch let error as Batch.Unreadable {
+        ends[index] = .failed(reason: "the note of its end is damaged: \(error.reason)")
+      }
+    }
+    return ends
+  }
+
+  /// Which entries of a taken batch are settled.
+  func settled(_ path: String, at place: borrowing FileDescriptor) throws -> Set<Int> {
+    try numbers(path + Self.doneSuffix, at: place)
+  }
+
+  /// The numbers of entries in a file that has one in each line.
+  func numbers(_ path: String, at place: borrowing FileDescriptor) throws -> Set<Int> {
+    do {
+      guard let bytes = try read(path, at: place) else { return [] }
+      let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+      return Set(lines.compactMap { Int($0) })
+    } catch is Batch.Unreadable {
+      // Somebody planted it: then it says nothing, and everything is delivered or told again.
+      return []
+    }
+  }
+
+  /// Adds an entry's number to such a file, and makes it where it is missing.
+  func append(
+    _ index: Int, to path: String, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    let line = Array("\(index)\n".utf8)
+    for _ in 0..<interruptionLimit {
+      do throws(Errno) {
+        return try FileDescriptor.openBeneath(path, at: place.rawValue, [.writeOnly, .append])
+          .writeAll(line)
+      } catch {
+        guard error == .noSuchFile else { throw error }
+      }
+      do throws(Errno) {
+        return try root.createFile(path, at: place.rawValue).writeAll(line)
+      } catch {
+        // Another thread of its sender was quicker.
+        guard error == .alreadyExists else { throw error }
+      }
+    }
+    throw .deviceBusy
+  }
+}

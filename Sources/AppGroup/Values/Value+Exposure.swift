@@ -1,0 +1,89 @@
+package import PropertyLists
+import SystemCalls
+
+/// A file or directory by which others than this user may change a value.
+package struct Exposure: Sendable, Hashable {
+  /// The file or directory.
+  package let path: String
+  /// Whose it is.
+  package let owner: UInt32
+  /// Its permission bits.
+  package let permissions: UInt32
+
+  init?(_ status: FileStatus, path: String) {
+    guard status.owner != Program.effectiveUser || status.permissions & 0o022 != 0 else {
+      return nil
+    }
+    self.path = path
+    owner = status.owner
+    permissions = status.permissions
+  }
+}
+
+extension Exposure: CustomStringConvertible {
+  /// "PATH belongs to user 0 and has mode 664".
+  package var description: String {
+    "\(path) belongs to user \(owner) and has mode \(String(permissions, radix: 8))"
+  }
+}
+
+/// A value that was read by somebody who will do what it says.
+package enum PrivateContent: Sendable {
+  /// It was never written, or was removed.
+  case absent
+  case content(PropertyListValue)
+  /// Others may have written it: it was not looked into.
+  case exposed(Exposure)
+}
+
+extension Value {
+  /// The value, if nobody but this user can have written it.
+  ///
+  /// The file that is judged is the one that is read; judged with it is every directory from the
+  /// container down to it. An access control list by which others may write shows in the group's bits
+  /// (acl(5)), so it is covered.
+  ///
+  /// - Throws: as `read`, but for another user's file, which is `exposed`.
+  package func privateContent(limits: PropertyListLimits = .standard) throws -> PrivateContent {
+    try reporting("read the value", path: path) {
+      guard let place = try directory.open() else { return .absent }
+      let handle = try container.root.handle()
+      let kind = directory.kind.rawValue
+      let above = [
+        (try handle.descriptor.status(), container.root.path),
+        (
+          try fileStatus(kind, at: handle.descriptor.rawValue),
+          container.root.path + "/" + kind
+        ),
+        (try place.status(), directory.path),
+      ]
+      for (status, path) in above {
+        if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
+      }
+      return try privateContent(at: place, limits)
+    }
+  }
+
+  private func privateContent(
+    at place: borrowing FileDescriptor, _ limits: PropertyListLimits
+  ) throws -> PrivateContent {
+    let bytes: [UInt8]
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(
+        fileName, at: place.rawValue, [.readOnly, .nonBlocking])
+      let status = try file.status()
+      if status.kind != .regular { throw .invalidArgument }
+      if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
+      bytes = try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return .absent
+    }
+    do throws(PropertyListError) {
+      return .content(try PropertyListValue(bytes: bytes, limits: limits))
+    } catch {
+      throw AppGroupError.damaged(path, error)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+public import AppGroup
+
+/// How a guaranteed message is to be sent.
+public struct PeerMessageOptions: Sendable, Hashable {
+  /// What it survives from the moment it is stored; `.standard` outlives processes, `.durable` the
+  /// loss of power, too.
+  public var durability: Durability
+  /// After how long it is not to be delivered any more; nil for never.
+  public var expiry: Duration?
+  /// A newer message with the same key from the same sender takes the place of one that waits.
+  public var key: String?
+  /// Whether it is to start a peer that registered to be started for urgent work.
+  public var isUrgent: Bool
+  /// Whether the sender wants to find it again, with its end, also after its own restart: then it is
+  /// listed by `transfers()`, and takes up space, until it is forgotten. Without, its
+  /// id still tells how it ended: `status(ofTransfer:)`.
+  public var keepsReceipt: Bool
+
+  /// Makes options.
+  public init(
+    durability: Durability = .standard, expiry: Duration? = nil, key: String? = nil,
+    isUrgent: Bool = false, keepsReceipt: Bool = false
+  ) {
+    self.durability = durability
+    self.expiry = expiry
+    self.key = key
+    self.isUrgent = isUrgent
+    self.keepsReceipt = keepsReceipt
+  }
+}

@@ -1,0 +1,118 @@
+import AppGroup
+
+/// Under which names of the container a peer's things are found: the one place that knows.
+///
+/// ```
+/// presence  peer/<peer>                 who is reached under the name
+/// queue     peer/<peer>/messages        guaranteed messages to it
+/// queue     peer/<peer>/files           files to it
+/// value     @peer/context/<from>/<to>   what one peer wants another to know
+/// value     @peer/seen/<from>/<to>      which of these the other was handed last
+/// value     @peer/launch/<peer>         how it is started
+/// value     @peer/launching/<peer>      how often it was, and the start under way
+/// value     @peer/pairing/<peer>        its companions
+/// ```
+///
+/// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name, and
+/// none shares one with another thing of the container.
+package enum PeerNames {
+  /// How many bytes a peer's name may have once encoded as the names of values are.
+  package static let maximumBytes = 100
+
+  package static func presence(_ peer: String) -> String { presencePrefix + encoded(peer) }
+
+  package static func messages(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + messagesSuffix
+  }
+
+  package static func files(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + filesSuffix
+  }
+
+  package static func context(from sender: String, to receiver: String) -> String {
+    "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
+  }
+
+  package static func seen(from sender: String, to receiver: String) -> String {
+    "@peer/seen/" + encoded(sender) + "/" + encoded(receiver)
+  }
+
+  package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
+
+  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
+
+  package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
+
+  // MARK: And back
+
+  /// Whose presence it is; nil for what is no peer's.
+  package static func peer(ofPresence name: String) -> String? {
+    decoded(name, presencePrefix, "")
+  }
+
+  /// To whom a queue leads; nil for what is no peer's.
+  package static func peer(ofQueue name: String) -> String? {
+    decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
+  }
+
+  /// Whose launch a value registers; nil for any other value.
+  package static func peer(ofLaunch identifier: String) -> String? {
+    decoded(identifier, launchPrefix, "")
+  }
+
+  static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
+  }
+
+  /// Refuses what cannot be a peer's name.
+  package static func check(_ peer: String) throws(PeerError) {
+    let bytes = EncodedName(peer).component.utf8.count
+    guard !peer.isEmpty, bytes <= maximumBytes else {
+      throw PeerError(
+        .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
+        reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
+        remedy: "take one of 1 to \(maximumBytes) bytes")
+    }
+  }
+
+  private static let presencePrefix = "peer/"
+  private static let launchPrefix = "@peer/launch/"
+  private static let messagesSuffix = "/messages"
+  private static let filesSuffix = "/files"
+
+  private static func encoded(_ peer: String) -> String {
+    var text = ""
+    for scalar in peer.unicodeScalars {
+      switch scalar {
+      case "/": text += "%2F"
+      case "%": text += "%25"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+
+  private static func decoded(_ name: String, _ prefix: String, _ suffix: String) -> String? {
+    // By bytes: a combining mark at the beginning of a name would swallow the slash before it.
+    let bytes = Array(name.utf8)
+    guard bytes.count > prefix.utf8.count + suffix.utf8.count, bytes.starts(with: prefix.utf8),
+      bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    let inner = bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
+    guard !inner.contains(UInt8(ascii: "/")) else { return nil }
+    var peer: [UInt8] = []
+    var rest = inner
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        peer.append(byte)
+        continue
+      }
+      switch (rest.popFirst(), rest.popFirst()) {
+      case (UInt8(ascii: "2"), UInt8(ascii: "F")): peer.append(UInt8(ascii: "/"))
+      case (UInt8(ascii: "2"), UInt8(ascii: "5")): peer.append(UInt8(ascii: "%"))
+      default: return nil
+      }
+    }
+    return String(validating: peer, as: UTF8.self)
+  }
+}

@@ -1,0 +1,75 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+
+// What arrives, handed to the delegate; everything here is on the session's queue.
+extension SessionLink {
+  /// - Returns: false when it is to be left for later.
+  func deliver(_ message: PeerMessage) -> Bool {
+    guard isExpected(from: message.sender) else { return false }
+    let session = session
+    return end(
+      message.end,
+      Payload.objects(message.value).map { userInfo in
+        session.offer { $0.session(session, didReceiveUserInfo: userInfo) }
+      }, "session(_:didReceiveUserInfo:)")
+  }
+
+  /// - Returns: false when it is to be left for later.
+  func deliver(_ file: PeerFile) -> Bool {
+    guard isExpected(from: file.sender) else { return false }
+    let session = session
+    let inbox = Inbox(place)
+    do {
+      let url = try inbox.put(file)
+      defer { inbox.remove(file) }
+      let received = WCSessionFile(url, file.metadata)
+      return end(
+        file.end, session.offer { $0.session(session, didReceive: received) },
+        "session(_:didReceive:)")
+    } catch {
+      Diagnostics.report(error)
+      return end({ _ in try file.fail("\(error)") }, nil, "")
+    }
+  }
+
+  /// - Parameter offer: nil for what no session would send.
+  private func end(
+    _ entry: (_ failure: String?) throws -> Void, _ offer: WCSession.Offer?, _ method: String
+  ) -> Bool {
+    do {
+      switch offer {
+      case .handled: try entry(nil)
+      case .declined: try entry("the delegate does not implement \(method)")
+      case nil: try entry("a session takes dictionaries only")
+      case .noDelegate: return false
+      }
+    } catch {
+      // Replaced while this process was stopped, mostly: then the other one gets it again.
+      Diagnostics.report(error)
+    }
+    return true
+  }
+
+  func deliver(_ context: Result<PropertyListValue, PeerError>) {
+    let session = session
+    switch context {
+    case .success(let value):
+      guard let objects = Payload.objects(value) else { return }
+      session.tell { $0.session(session, didReceiveApplicationContext: objects) }
+    case .failure(let error): Diagnostics.report(error)
+    }
+  }
+}
+
+extension PeerMessage {
+  fileprivate func end(_ failure: String?) throws {
+    if let failure { try fail(failure) } else { try acknowledge() }
+  }
+}
+
+extension PeerFile {
+  fileprivate func end(_ failure: String?) throws {
+    if let failure { try fail(failure) } else { try acknowledge() }
+  }
+}

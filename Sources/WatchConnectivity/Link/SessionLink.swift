@@ -1,0 +1,197 @@
+import AppGroup
+import Dispatch
+import Foundation
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+
+/// One activation of a session: with one counterpart, until the phone has another active watch.
+final class SessionLink: Sendable {
+  let session: WCSession
+  let place: SessionPlace
+  /// With whom; nil on a phone without an active watch.
+  let counterpart: String?
+  /// What was sent and has not ended.
+  let userInfoTransfers = Outstanding<WCSessionUserInfoTransfer>()
+  let fileTransfers = Outstanding<WCSessionFileTransfer>()
+  private let receptions: Mutex<Receptions?> = Mutex(nil)
+  private let watching = Mutex(Watching())
+
+  private struct Receptions {
+    let messages: Reception<PeerReceiver>
+    let files: Reception<PeerFileReceiver>
+  }
+
+  /// What the delegate was told of last, and what watches for changes of it.
+  private struct Watching {
+    var known = CounterpartState()
+    var observations: [Observation] = []
+    var hasEnded = false
+  }
+
+  private init(_ session: WCSession, _ place: SessionPlace, _ counterpart: String?) {
+    self.session = session
+    self.place = place
+    self.counterpart = counterpart
+  }
+
+  /// Becomes the receiver of what is sent to this side, without handing anything over yet.
+  static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
+    let counterpart = try await Blocking.run {
+      if place.role == .phone { try WatchDirectory.sweep(place) }
+      try Inbox(place).clear()
+      return place.role == .watch ? SessionPlace.phone : try place.phonePairing.state().activeName
+    }
+    let link = SessionLink(session, place, counterpart)
+    let failure: @Sendable (any Error) -> Void = { [weak link] error in
+      guard let link else { return }
+      session.queue.async { session.lose(link, error) }
+    }
+    let messages = try await Reception(
+      { try await place.peer.receiveMessages() }, on: session.queue,
+      deliver: { [weak link] in link?.deliver($0) ?? false }, failure: failure)
+    let files: Reception<PeerFileReceiver>
+    do {
+      files = try await Reception(
+        { try await place.peer.receiveFiles() }, on: session.queue,
+        deliver: { [weak link] in link?.deliver($0) ?? false }, failure: failure)
+    } catch {
+      messages.end()
+      throw error
+    }
+    link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
+    try await Blocking.run { try link.loadOutstanding() }
+    return link
+  }
+
+  // MARK: From the session's queue
+
+  /// Begins to hand over what is there and what comes.
+  func start() {
+    place.peer.requests.handle(on: session.queue) { [session] in session.receive($0) }
+    session.receiveEarlyRequests()
+    watching.withLock { $0.known = CounterpartState(self) }
+    do {
+      try observe()
+    } catch {
+      Diagnostics.report(WCError(error, of: .activation))
+    }
+    userInfoTransfers.start(self)
+    fileTransfers.start(self)
+    receptions.withLock { $0 }.map {
+      $0.messages.start()
+      $0.files.start()
+    }
+  }
+
+  /// Hands over everything that was received, and stops receiving.
+  func drain() async {
+    guard let receptions = receptions.withLock({ $0 }) else { return }
+    await receptions.messages.drain()
+    await receptions.files.drain()
+  }
+
+  /// Hands over again what could not be for want of a delegate.
+  func receiveAgain() {
+    receptions.withLock { $0 }.map {
+      $0.messages.restart()
+      $0.files.restart()
+    }
+  }
+
+  /// Ends it; what was not handed over waits for the next.
+  func end() {
+    let observations = watching.withLock { watching in
+      watching.hasEnded = true
+      defer { watching.observations = [] }
+      return watching.observations
+    }
+    for observation in observations { observation.cancel() }
+    userInfoTransfers.end()
+    fileTransfers.end()
+    receptions.withLock { $0 }.map {
+      $0.messages.end()
+      $0.files.end()
+    }
+  }
+
+  /// Whether something was received and not handed over yet.
+  func hasContentPending() throws -> Bool {
+    guard let receptions = receptions.withLock({ $0 }) else { return false }
+    return try receptions.messages.isPending() || receptions.files.isPending()
+  }
+
+  /// Whether what comes from a peer is for the session now. On the phone only the watches that are
+  /// paired and not active have to wait: a shell that sends under any other name takes part.
+  func isExpected(from sender: String) -> Bool {
+    guard place.role == .phone, sender != counterpart else { return true }
+    do {
+      return try !place.phonePairing.state().companions.contains { $0.name == sender }
+    } catch {
+      Diagnostics.report(error)
+      return false
+    }
+  }
+
+  // MARK: What changes at the counterpart
+
+  private func observe() throws {
+    var observations: [Observation] = []
+    let queue = session.queue
+    if let counterpart {
+      observations.append(
+        try place.peer.observeReachability(of: counterpart, on: queue) { [weak self] _ in
+          self?.compare()
+        })
+      observations.append(
+        try place.peer.observeContext(from: counterpart, on: queue) { [weak self] in
+          self?.deliver($0)
+        })
+    }
+    for pairing in [place.phonePairing, place.watchPairing].compactMap(\.self) {
+      observations.append(
+        try pairing.observe(on: queue) { [weak self] _ in self?.comparePairing() })
+    }
+    let hasEnded = watching.withLock { watching in
+      if !watching.hasEnded { watching.observations = observations }
+      return watching.hasEnded
+    }
+    if hasEnded { for observation in observations { observation.cancel() } }
+    // What changed before the observers were there.
+    comparePairing()
+  }
+
+  private func comparePairing() {
+    guard place.role == .phone else { return compare() }
+    let active: String?
+    do {
+      active = try place.phonePairing.state().activeName
+    } catch {
+      return Diagnostics.report(error)
+    }
+    guard session.link === self, active != counterpart else { return compare() }
+    if counterpart != nil, active != nil {
+      session.change(from: self)
+    } else {
+      session.exchange(self)
+    }
+  }
+
+  /// Tells the delegate of what is another than what it was told last.
+  func compare() {
+    guard session.link === self else { return }
+    let now = CounterpartState(self)
+    let before = watching.withLock { watching in
+      defer { watching.known = now }
+      return watching.known
+    }
+    let session = session
+    if now.watch != before.watch { session.tell { $0.sessionWatchStateDidChange(session) } }
+    if now.isCompanionAppInstalled != before.isCompanionAppInstalled {
+      session.tell { $0.sessionCompanionAppInstalledDidChange(session) }
+    }
+    if now.isReachable != before.isReachable {
+      session.tell { $0.sessionReachabilityDidChange(session) }
+    }
+  }
+}

@@ -1,0 +1,162 @@
+public import AppGroup
+import Dispatch
+public import Foundation
+import PeerConnectivity
+import Synchronization
+
+/// The session between a phone process and a watch process; source-compatible with Apple's.
+///
+/// Set a delegate, then `activate()`, on both sides. The delegate's methods and all reply and error
+/// handlers are called on one serial background queue, one at a time, never inside another call of
+/// this class. Every member exists on both sides, whatever `#if os(iOS)` says on Linux.
+///
+/// It holds no mechanism of its own: a `PeerSession` named "phone", or as the watch is named, carries
+/// everything, so what is sent is seen by `wormhole peer …`, too. What waits outlives both processes.
+///
+/// Key-value observing does not exist on Linux: the delegate is told of every change.
+public final class WCSession: NSObject, Sendable {
+  /// Which of the two a process is.
+  public enum Role: String, Sendable {
+    /// What is an iPhone's app with Apple.
+    case phone
+    /// What is a watch's app with Apple.
+    case watch
+  }
+
+  /// Where everything that the app is told happens.
+  let queue = DispatchQueue(label: "WatchConnectivity.session")
+  let state: Mutex<State>
+  private let place: Mutex<Place>
+
+  private enum Place {
+    case environment
+    case known(Result<SessionPlace, WCError>)
+  }
+
+  override convenience init() { self.init(.environment) }
+
+  private init(_ place: Place) {
+    self.place = Mutex(place)
+    state = Mutex(State())
+  }
+
+  /// A session beside the default one, for tests of both sides in one process.
+  package convenience init(
+    role: Role, container: SharedContainer, watchName: String? = nil, replyTimeout: Duration? = nil
+  ) throws {
+    self.init(
+      .known(
+        .success(
+          try SessionPlace(
+            role: role, container: container, watchName: watchName ?? SessionPlace.standardWatch,
+            replyTimeout: replyTimeout ?? SessionPlace.standardReplyTimeout))))
+  }
+
+  // MARK: Where it is
+
+  private static let shared = WCSession()
+
+  /// The one session of this process.
+  public static var `default`: WCSession { shared }
+
+  /// Says where the session is and which side this process is; once, before it is used. Without
+  /// this the environment says it: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
+  /// `WORMHOLE_CONTAINER`, and where wanted `WATCHCONNECTIVITY_WATCH` and
+  /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
+  ///
+  /// - Parameters:
+  ///   - role: which side.
+  ///   - container: what both sides share.
+  ///   - watchName: on the watch: which one it is. One that is not named "watch" must be paired
+  ///     first: `wormhole peer pair NAME`.
+  ///   - replyTimeout: how long a message waits for its reply; 5 minutes by default.
+  public static func configure(
+    role: Role, container: SharedContainer, watchName: String = "watch",
+    replyTimeout: Duration = .seconds(300)
+  ) {
+    let place = Result {
+      try SessionPlace(
+        role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
+    }.mapError { WCError($0, of: .activation) }
+    shared.place.withLock {
+      guard case .environment = $0 else {
+        preconditionFailure("WCSession.configure must be called once, before the session is used")
+      }
+      $0 = .known(place)
+    }
+  }
+
+  /// Whether a session can be used here: it is known where it is, and its container can be opened.
+  ///
+  /// What is in the way if not is told to the delegate by `activate()`.
+  public static func isSupported() -> Bool { shared.knownPlace != nil }
+
+  /// Where the session is; the environment is read once.
+  func placed() throws(WCError) -> SessionPlace {
+    let result: Result<SessionPlace, WCError> = place.withLock { place in
+      if case .known(let result) = place { return result }
+      let result = Result {
+        try SessionPlace(environment: ProcessInfo.processInfo.environment)
+      }.mapError { WCError($0, of: .activation) }
+      place = .known(result)
+      return result
+    }
+    return try result.get()
+  }
+
+  var knownPlace: SessionPlace? {
+    do {
+      return try placed()
+    } catch {
+      // Properties have no way to say so; `activate()` tells the delegate.
+      return nil
+    }
+  }
+
+  // MARK: Delegate and state
+
+  /// Who is told what arrives; held weakly, as with Apple's.
+  ///
+  /// What arrives while there is none waits until there is one.
+  public var delegate: (any WCSessionDelegate)? {
+    get { state.withLock { $0.delegate }.object }
+    set {
+      let reference = DelegateReference(newValue)
+      state.withLock { $0.delegate = reference }
+      guard newValue != nil else { return }
+      queue.async { self.link?.receiveAgain() }
+    }
+  }
+
+  /// How far the session is.
+  public var activationState: WCSessionActivationState { state.withLock { $0.activation } }
+
+  /// What the current activation works with; nil while there is none.
+  var link: SessionLink? { state.withLock { $0.link } }
+}
+
+extension WCSession {
+  /// What changes in a session.
+  struct State {
+    var delegate = DelegateReference(nil)
+    var activation = WCSessionActivationState.notActivated
+    /// `activate()` was called and has not completed.
+    var isActivating = false
+    /// `activate()` was called on an inactive session: it counts as soon as it can.
+    var activatesAgain = false
+    var link: SessionLink?
+    /// Set by the default implementation of a delegate's method, which is how a missing one shows.
+    var hasDeclined = false
+    var calls = CallTable()
+    /// Came between the activation and its delegate's hearing of it.
+    var earlyRequests: [PeerRequest] = []
+  }
+
+  /// A delegate is any object, which Swift cannot know to be safe on our queue.
+  // It is only ever called on the session's serial queue, as its documentation says: code written
+  // for Apple's framework relies on that, and is not Sendable. The reference itself is never changed.
+  struct DelegateReference: @unchecked Sendable {
+    private(set) weak var object: (any WCSessionDelegate)?
+    init(_ object: (any WCSessionDelegate)?) { self.object = object }
+  }
+}

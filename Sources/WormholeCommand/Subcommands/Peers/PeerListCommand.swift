@@ -1,0 +1,107 @@
+import AppGroup
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+
+struct PeerListCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "list",
+    abstract: "Show the peers, and whether they can be asked.",
+    discussion: """
+      A peer is listed that is or was here, or for which something waits or is registered. With \
+      --watch a line is printed for each peer now and whenever it comes, goes or dies; the command \
+      says 'listening' on standard error once it cannot miss anything any more.
+
+      The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
+      """,
+    options: [
+      .flag("watch", help: "Go on, and print what changes."), .count, .timeout,
+      .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
+    ],
+    problem: { arguments in
+      !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
+        ? "--count and --timeout are for --watch" : nil
+    })
+
+  static let commandPath = ["peer", "list"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let session = try arguments.openSession(environment)
+    guard arguments.has("watch") else {
+      let peers = try session.peers()
+      if arguments.has("json") {
+        for peer in peers { try environment.print(line: JSONWriter.string(peer.propertyList)) }
+      } else {
+        let rows = peers.map { [$0.name, $0.reachability.word, $0.reachability.reason] }
+        let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.columns)
+        try environment.print(Array(table.rendered.utf8))
+      }
+      return .done
+    }
+    return try watch(session, arguments, environment)
+  }
+
+  private func watch(
+    _ session: PeerSession, _ arguments: ParsedArguments, _ environment: CommandEnvironment
+  ) throws -> ExitStatus {
+    let deadline = arguments.deadline()
+    let interruption = try Interruption()
+    let inbox = Inbox<Peer>()
+    let changes = try session.peerChanges()
+    let reading = Task {
+      var known: [String: PeerReachability] = [:]
+      for await peers in changes {
+        for peer in peers where known[peer.name] != peer.reachability { inbox.put(peer) }
+        known = Dictionary(peers.map { ($0.name, $0.reachability) }) { $1 }
+      }
+    }
+    defer { reading.cancel() }
+    environment.tellListening()
+    return try Taking(count: arguments.count("count"), interruption: interruption).each {
+      inbox.next(until: deadline)
+    } handle: { peer in
+      let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
+      try environment.print(
+        line: arguments.has("json")
+          ? JSONWriter.string(peer.propertyList)
+          : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
+            .withoutControlCharacters)
+      return true
+    }
+  }
+}
+
+extension PeerReachability {
+  /// For machines; the values are never changed.
+  var word: String {
+    switch self {
+    case .reachable: "reachable"
+    case .suspended: "suspended"
+    case .launchable: "launchable"
+    case .gone: "gone"
+    case .neverSeen: "neverSeen"
+    }
+  }
+}
+
+extension Peer {
+  /// Keys are only ever added; one whose value is unknown is left out.
+  var propertyList: PropertyListValue {
+    var member: PresenceMember?
+    var end: Date?
+    switch reachability {
+    case .reachable(let present), .suspended(let present): member = present
+    case .gone(let last, let ended): (member, end) = (last, ended)
+    case .launchable, .neverSeen: break
+    }
+    return .object([
+      "name": .string(name),
+      "state": .string(reachability.word),
+      "reason": .string(reachability.reason),
+      "process": member.map { .integer(Int64($0.processID)) },
+      "program": member.map { .string($0.program) },
+      "since": member.map { .date($0.since.wholeSeconds) },
+      "ended": end.map { .date($0.wholeSeconds) },
+    ])
+  }
+}

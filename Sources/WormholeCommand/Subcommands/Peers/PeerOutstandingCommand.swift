@@ -1,0 +1,90 @@
+import AppGroup
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+
+struct PeerOutstandingCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "outstanding",
+    abstract: "Print what a peer has sent and nobody was told the end of, a line each.",
+    discussion: """
+      A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
+      ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, in the order of sending. The status \
+      is 'stored', 'taken', 'processed', 'cancelled', 'expired', 'superseded' or 'failed' with a \
+      "reason". What has ended is told once and then forgotten, as a shell does with its jobs.
+      """,
+    positionals: [.ownName],
+    options: [
+      .flag("keep", help: "Do not forget what has ended.")
+    ])
+
+  static let commandPath = ["peer", "outstanding"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let session = try PeerSession(
+      arguments.container.open(), name: arguments.requiredText("name"))
+    let forgets = !arguments.has("keep")
+    for transfer in try session.transfers() {
+      let status = try transfer.status()
+      try environment.print(
+        line: status.line(
+          transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
+      if forgets, status.hasEnded { try transfer.forget() }
+    }
+    for transfer in try session.fileTransfers() {
+      let status = try transfer.status()
+      try environment.print(
+        line: status.line(
+          transfer.id, to: transfer.peer,
+          [
+            "kind": "file", "file": .string(transfer.source.path), "metadata": transfer.metadata,
+          ]))
+      if forgets, status.hasEnded { try transfer.forget() }
+    }
+    return .done
+  }
+}
+
+extension QueueEntryStatus {
+  /// Keys are only ever added; those without a value are left out.
+  fileprivate func line(
+    _ id: String, to peer: String, _ content: [String: PropertyListValue?]
+  ) throws -> String {
+    let common: [String: PropertyListValue?] = [
+      "id": .string(id), "peer": .string(peer), "status": .string(word),
+      "reason": reason.map { .string($0) },
+    ]
+    return try JSONWriter.string(.object(common.merging(content) { common, _ in common }))
+  }
+}
+
+struct PeerCancelCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "cancel",
+    abstract: "Take back a message or file that nobody has received yet.",
+    discussion: """
+      The exit status is 0 when it is cancelled: it is not delivered then. It is 1 when it was \
+      delivered, or has ended otherwise, or when there is no such transfer.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "id", help: "What 'peer send' or 'peer transfer' printed.", kind: .identifier)
+    ])
+
+  static let commandPath = ["peer", "cancel"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let id = arguments.requiredText("id")
+    let session = try PeerSession(arguments.container.open(), name: PeerSession.standardName)
+    guard let transfer = try session.transfer(id: id) else {
+      throw CommandError(
+        verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
+    }
+    if try transfer.cancel() { return .done }
+    let status = try transfer.status()
+    throw CommandError(
+      verb: "cancel", object: id.quoted,
+      reason: status == .taken ? "its receiver has it already" : "it has ended: \(status.word)",
+      status: .no)
+  }
+}

@@ -1,0 +1,112 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+
+extension OptionDescription {
+  static let pairOf = value(
+    "of", "peer", .identifier, standard: "phone", help: "Whose companion it is.")
+}
+
+extension PositionalDescription {
+  static let watch = PositionalDescription(
+    name: "watch", help: "The name of the companion's peer.", kind: .identifier)
+}
+
+extension ParsedArguments {
+  fileprivate func openPairing() throws -> PeerPairing {
+    PeerPairing(
+      try container.open(), of: text("of") ?? "phone", defaultCompanion: "watch")
+  }
+
+  fileprivate func notPaired(_ verb: String) -> CommandError {
+    CommandError(
+      verb: verb, object: requiredText("watch").quoted,
+      reason: "it is not paired with \((text("of") ?? "phone").quoted)", status: .no)
+  }
+}
+
+struct PeerPairCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "pair",
+    abstract: "Pair a watch with a phone, or change what is known of it.",
+    discussion: """
+      What WCSession shows as isPaired, isWatchAppInstalled and isComplicationEnabled. As long as \
+      nobody has paired anything, a phone has one watch, 'watch', with both. Without a name what is \
+      paired is printed: {"active": ..., "companions": [{"app": ..., "complication": ..., "name": \
+      ...}]}.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "watch", help: "The name of the companion's peer.", kind: .identifier,
+        isOptional: true)
+    ],
+    options: [
+      .pairOf, .flag("without-app", help: "Its app is not installed."),
+      .flag("without-complication", help: "Its complication is not on display."),
+    ])
+
+  static let commandPath = ["peer", "pair"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let pairing = try arguments.openPairing()
+    guard let watch = arguments.text("watch") else {
+      try environment.print(line: JSONWriter.string(pairing.state().propertyList))
+      return .done
+    }
+    try pairing.pair(
+      PeerPairing.Companion(
+        name: watch, isAppInstalled: !arguments.has("without-app"),
+        isComplicationEnabled: !arguments.has("without-complication")))
+    return .done
+  }
+}
+
+struct PeerUnpairCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "unpair",
+    abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
+    positionals: [.watch],
+    options: [.pairOf])
+
+  static let commandPath = ["peer", "unpair"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard try arguments.openPairing().unpair(arguments.requiredText("watch")) else {
+      throw arguments.notPaired("unpair")
+    }
+    return .done
+  }
+}
+
+struct PeerSwitchCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "switch",
+    abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
+    positionals: [.watch],
+    options: [.pairOf])
+
+  static let commandPath = ["peer", "switch"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard try arguments.openPairing().activate(arguments.requiredText("watch")) else {
+      throw arguments.notPaired("switch to")
+    }
+    return .done
+  }
+}
+
+extension PeerPairing.State {
+  /// Keys are only ever added.
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "active": activeName.map { .string($0) },
+      "companions": .array(
+        companions.map {
+          [
+            "name": .string($0.name), "app": .boolean($0.isAppInstalled),
+            "complication": .boolean($0.isComplicationEnabled),
+          ]
+        }),
+    ])
+  }
+}

@@ -1,0 +1,55 @@
+import AppGroup
+import PeerConnectivity
+
+struct PeerReceiveCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "receive",
+    abstract: "Print the messages for a peer, a line each, or give each to a command.",
+    discussion: """
+      A message is processed when its line is written, or when the command, which gets it on \
+      standard input, ends with status 0. With status 65 the command refuses the message for good: \
+      its sender learns that it failed. With any other failure the receiving ends, with exit status \
+      1, and the message is delivered again to whoever receives next. So it is when this process is \
+      killed in the middle.
+
+      The command finds in its environment WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
+      WORMHOLE_PEER, and WORMHOLE_REDELIVERY: 1 for a message that was delivered before, and \
+      perhaps handled, else 0. With --envelope a line is {"id": ..., "message": ..., \
+      "redelivery": ..., "sender": ..., "sent": ...}.
+
+      One process receives for a name at a time: another is waited for up to 10 seconds, and one \
+      that is stopped is replaced. The command says 'listening' on standard error once it receives. \
+      SIGINT, SIGTERM and SIGHUP are passed on to the command, and end the receiving after it.
+      """,
+    positionals: [.ownName],
+    options: [
+      .count, .timeout,
+      .flag("envelope", help: "Print each message with its sender, its id and when it was sent."),
+      OutputFormat.option,
+    ],
+    tail: TailDescription(
+      name: "command",
+      help: "Run for each message, which it gets on standard input, instead of printing it.",
+      isOptional: true))
+
+  static let commandPath = ["peer", "receive"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let deadline = arguments.deadline()
+    let session = try PeerSession(
+      arguments.container.open(), name: arguments.requiredText("name"))
+    let interruption = try Interruption()
+    let found = try interruption.wait {
+      try session.receiveMessages(until: min(deadline, .now + .seconds(10)))
+    }
+    guard let receiver = found else { return .no }
+    defer { receiver.end() }
+    environment.tellListening()
+    let output = PeerMessageOutput(arguments, interruption, environment)
+    return try Taking(count: arguments.count("count"), interruption: interruption).each {
+      try receiver.next(until: deadline)
+    } handle: { message in
+      try output.put(message)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import AppGroup
+import PeerConnectivity
+
+struct PeerSendCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "send",
+    abstract: "Hand over a message that is delivered whenever the peer receives.",
+    discussion: """
+      The command returns when the message is stored, and prints its id, for 'peer cancel'. It is \
+      delivered until it is processed, in the order of sending. How it ended is kept until 'peer \
+      outstanding' has told it, unless --no-receipt says that nobody will ask.
+      """,
+    positionals: [
+      .peer,
+      PositionalDescription(
+        name: "value",
+        help: "The message, as JSON; without it, or with '-', it is read from standard input.",
+        isOptional: true),
+    ],
+    options: [
+      .from, .durableTransfer, .expires,
+      .value(
+        "key", "key", .identifier,
+        help: "It takes the place of one with this key that this sender sent and that waits."),
+      .flag("urgent", help: "Start a peer that is registered to be started for urgent work."),
+      .noReceipt, .wait, .timeout,
+    ],
+    problem: ParsedArguments.waitProblem)
+
+  static let commandPath = ["peer", "send"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let deadline = arguments.deadline()
+    let message = try environment.value(arguments.text("value"), "the message")
+    let waits = arguments.text("wait") != nil
+    let transfer = try arguments.openSession(environment).enqueue(
+      message, to: arguments.requiredText("peer"),
+      options: PeerMessageOptions(
+        durability: arguments.has("durable") ? .durable : .standard,
+        expiry: arguments.seconds("expires"), key: arguments.text("key"),
+        isUrgent: arguments.has("urgent"),
+        keepsReceipt: waits || !arguments.has("no-receipt")))
+    try environment.print(line: transfer.id)
+    guard waits else { return .done }
+    let status = try transfer.end(until: deadline)
+    // Its end is told now.
+    if status.hasEnded { try transfer.forget() }
+    return status.exitStatus(of: "the message \(transfer.id)", environment)
+  }
+}

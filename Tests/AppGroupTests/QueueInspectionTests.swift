@@ -1,0 +1,87 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A look at a container's queues")
+struct QueueInspectionTests {
+  let scene: QueueScene
+  var container: SharedContainer { scene.queue.container }
+
+  init() throws { scene = try QueueScene() }
+
+  @Test("tells how much waits, for whom, and what senders have not forgotten")
+  func report() throws {
+    #expect(try container.report().queues.isEmpty)
+    let sender = try scene.queue.sender("a")
+    try sender.send(0, keepsReceipt: true)
+    try scene.sendTogether([1, 2, 3], from: "a")
+    try sender.cancel(sender.send(4))
+    let first = try #require(try container.report().queues.first)
+    #expect(first.name == "q" && first.path == scene.place)
+    #expect(first.waiting == 4 && first.taken == 0 && first.consumer == nil)
+    #expect(first.waitingBytes > 0 && first.oldest != nil)
+    #expect(first.outcomes == 1 && first.receipts == 1)
+    let consumer = try scene.queue.consume()
+    let entry = try #require(try consumer.next(until: .now))
+    let second = try #require(try container.report().queues.first)
+    #expect(second.waiting == 3 && second.taken == 1)
+    #expect(second.consumer?.processID == ProcessIdentity.current.processID)
+    try entry.acknowledge()
+    #expect(try scene.drain(consumer).count == 3)
+    consumer.end()
+    let last = try #require(try container.report().queues.first)
+    #expect(last.waiting == 0 && last.oldest == nil && last.consumer == nil)
+    let report = try container.report()
+    #expect(report.leftovers.isEmpty && report.failures.isEmpty && report.foreignEntries.isEmpty)
+  }
+
+  @Test("finds what dead senders left and sweeps it, and leaves alone what is being written")
+  func sweep() throws {
+    let sender = try scene.queue.sender("a")
+    let marked = try sender.send(0, key: "k")
+    let place = try scene.queue.place.openOrMake()
+    func plant(_ path: String) throws -> String {
+      try FileDescriptor.open(scene.place + "/" + path, [.writeOnly, .create]).close()
+      return scene.place + "/" + path
+    }
+    let marks = QueueDirectory.marksPath("a", "k")
+    let gone = BatchName(order: 1, sender: "a", count: 2, bytes: 3).text
+    try makeDirectory(scene.place + "/sent")
+    let planted = try [
+      plant("staged/dead"), plant("sent/\(gone).forgotten"), plant("\(marks)/\(gone).0"),
+    ]
+    let written = try scene.queue.place.root.createFile("staged/living", at: place.rawValue)
+    #expect(try written.tryLock(.exclusive))
+    let report = try container.report()
+    #expect(Set(report.leftovers.map(\.path)) == Set(planted))
+    #expect(report.leftovers.allSatisfy { $0.kind == .abandonedEntry })
+    let swept = try container.sweep()
+    #expect(swept.failures.isEmpty && Set(swept.removed) == Set(planted))
+    #expect(try container.report().leftovers.isEmpty, "\(scene.directory.listing)")
+    #expect(try scene.names("staged") == ["living"])
+    #expect(try scene.queue.place.exists("\(marks)/\(marked.batch.text).0", at: place))
+    #expect(try scene.drain() == [.init("a", 0)])
+  }
+
+  @Test("bears anything in them, and says what is none of theirs")
+  func hostile() throws {
+    try scene.queue.sender("a").send(0)
+    for part in ["pending/x", "outcomes/y", "staged/z"] {
+      _ = try FileDescriptor.open(scene.place + "/" + part, [.writeOnly, .create])
+    }
+    try makeDirectory(scene.place + "/pending/00000000000000ff-a-1-2.plist")
+    try makeDirectory(scene.place + "/keys")
+    try FileDescriptor.open(scene.place + "/keys/k", [.writeOnly, .create]).close()
+    try makeDirectory(scene.place + "/sent")
+    try makeDirectory(scene.place + "/sent/x.plist.forgotten")
+    let report = try container.report()
+    #expect(
+      Set(report.foreignEntries.map(\.path)).isSuperset(
+        of: ["pending/x", "outcomes/y", "keys/k"].map { scene.place + "/" + $0 }))
+    _ = try container.sweep()
+    #expect(try container.report().queues.count == 1)
+  }
+}

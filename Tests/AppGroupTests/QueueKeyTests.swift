@@ -1,0 +1,113 @@
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("An entry with a key")
+struct QueueKeyTests {
+  let scene: QueueScene
+  var queue: Queue { scene.queue }
+
+  init() throws { scene = try QueueScene() }
+
+  @Test("takes the place of those that wait, of its sender and key, and no others")
+  func superseding() async throws {
+    let sender = try queue.sender("a")
+    let first = try await sender.send(0, key: "k", keepsReceipt: true)
+    try await sender.send(1)
+    try await sender.send(2, key: "l")
+    try await queue.sender("a/k").send(3, key: "")
+    // Another process's, or after a restart.
+    let second = try await queue.sender("a").send(4, key: "k")
+    let last = try await sender.send(5, key: "k")
+    #expect(try sender.status(of: first) == .superseded)
+    #expect(try sender.receipts().map(\.payload) == [0])
+    #expect(try sender.receipts().map(\.status) == [.superseded])
+    #expect(try sender.outcomes().map(\.id) == [first, second])
+    #expect(try sender.status(of: last) == .stored)
+    #expect(
+      try scene.drain() == [.init("a", 1), .init("a", 2), .init("a/k", 3), .init("a", 5)])
+    #expect(try scene.names("keys").isEmpty, "\(scene.directory.listing)")
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("leaves one alone that a consumer has, and the others of a file that it is in")
+  func taken() throws {
+    let sender = try queue.sender("a")
+    try scene.sendTogether([0], from: "a", key: "k")
+    let together = try scene.sendTogether([1, 2], from: "a", key: "k")
+    try scene.sendTogether([3, 4], from: "a")
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: .now))
+    #expect(entry.key == "k")
+    try sender.send(5, key: "k")
+    #expect(try sender.status(of: entry.id) == .taken)
+    #expect(try together.map(sender.status) == [.superseded, .superseded])
+    #expect(try scene.drain(consumer).map(\.number) == [3, 4, 5])
+    try entry.acknowledge()
+    #expect(try scene.names("keys").isEmpty, "\(scene.directory.listing)")
+    consumer.end()
+    let key = try scene.sendTogether([6, 7], from: "a", key: "k")
+    #expect(try sender.cancel(key[1]))
+    try sender.send(8, key: "k")
+    #expect(try key.map(sender.status) == [.superseded, .cancelled])
+    #expect(try scene.drain().map(\.number) == [8])
+  }
+
+  @Test("is the only one that waits, however many send at once")
+  func together() throws {
+    let sender = try queue.sender("a")
+    let group = DispatchGroup()
+    for number in 0..<20 {
+      Blocking.queue().async(group: group) {
+        do { try sender.send(PropertyListValue(number), key: "k") } catch { Issue.record(error) }
+      }
+    }
+    group.wait()
+    #expect(try scene.drain().count == 1)
+    #expect(try sender.outcomes().map(\.status) == .init(repeating: .superseded, count: 19))
+    #expect(try scene.names("keys").isEmpty, "\(scene.directory.listing)")
+  }
+
+  #if DEBUG
+    @Test(
+      "or the one before is delivered, when its sender is killed before any of its steps",
+      arguments: 0..<2)
+    func killed(share: Int) throws {
+      var step = share
+      var results: Set<[Int]> = []
+      while true {
+        let scene = try QueueScene()
+        try scene.sendTogether([0], from: "a", key: "k")
+        try scene.sendTogether([1, 2], from: "a")
+        let sender = try scene.participant()
+        try sender.tell("die \(step) queue-key q a k 3")
+        let wasKilled: Bool
+        do {
+          #expect(try sender.answer() == "done")
+          wasKilled = false
+        } catch is Participant.Failure {
+          wasKilled = true
+        }
+        // Neither of both waits any more when the next one came.
+        if step % 4 == share {
+          try scene.queue.sender("a").send(4, key: "k")
+          #expect(try scene.drain().map(\.number) == [1, 2, 4], "\(step)")
+        } else {
+          let delivered = try scene.drain().map(\.number)
+          results.insert(delivered)
+          #expect(!Set(delivered).isDisjoint(with: [0, 3]), "\(step)")
+          #expect(delivered == delivered.sorted() && Set(delivered).isSuperset(of: [1, 2]))
+        }
+        #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+        guard wasKilled else { break }
+        step += 2
+      }
+      #expect(results.isSuperset(of: [[0, 1, 2], [1, 2, 3]]), "\(results)")
+    }
+  #endif
+}

@@ -1,0 +1,157 @@
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A receipt")
+struct QueueReceiptTests {
+  let scene: QueueScene
+  var queue: Queue { scene.queue }
+
+  init() throws { scene = try QueueScene() }
+
+  @Test("tells a sender that was restarted what it sent, in order, and how it ended")
+  func restart() throws {
+    let ids = try ["a", "a", "b", "a"].enumerated().map { number, name in
+      try queue.sender(name).send(
+        PropertyListValue(number), durability: number == 0 ? .durable : .standard,
+        keepsReceipt: number != 1)
+    }
+    let sender = try queue.sender("a")
+    #expect(try sender.receipts().map(\.payload) == [0, 3])
+    #expect(try sender.receipts().map(\.status) == [.stored, .stored])
+    let consumer = try queue.consume()
+    try #require(try consumer.next(until: .now)).fail("no paper")
+    let others = try (1...3).map { _ in try #require(try consumer.next(until: .now)) }
+    #expect(
+      try sender.receipts() == [
+        .init(id: ids[0], payload: 0, key: nil, status: .failed(reason: "no paper")),
+        .init(id: ids[3], payload: 3, key: nil, status: .taken),
+      ])
+    for other in others { try other.acknowledge() }
+    #expect(try sender.receipts().map(\.status) == [.failed(reason: "no paper"), .processed])
+    for id in ids { try sender.forget(id) }
+    #expect(try sender.receipts().isEmpty && sender.outcomes().isEmpty)
+    #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("is kept for each entry of a file that wants one, until the last of them is forgotten")
+  func together() throws {
+    let ids = try scene.sendTogether([0, 1, 2, 3], from: "a", keeping: [1, 3])
+    let sender = try queue.sender("a")
+    #expect(try sender.cancel(ids[3]))
+    let consumer = try queue.consume()
+    try #require(try consumer.next(until: .now)).acknowledge()
+    try #require(try consumer.next(until: .now)).acknowledge()
+    #expect(
+      try sender.receipts() == [
+        .init(id: ids[1], payload: 1, key: nil, status: .processed),
+        .init(id: ids[3], payload: 3, key: nil, status: .cancelled),
+      ])
+    #expect(try scene.drain(consumer) == [.init("a", 2)])
+    try sender.forget(ids[0])
+    try sender.forget(ids[1])
+    #expect(try sender.receipts().map(\.id) == [ids[3]])
+    try sender.forget(ids[3])
+    #expect(try sender.receipts().isEmpty)
+    #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("says what is forgotten before its end, and of another sender, is not its own")
+  func early() throws {
+    let sender = try queue.sender("a")
+    let id = try sender.send(0, keepsReceipt: true)
+    try queue.sender("a").forget(id)
+    #expect(try sender.receipts().isEmpty)
+    #expect(try sender.status(of: id) == .stored)
+    try queue.sender("a2").send(1, keepsReceipt: true)
+    #expect(try sender.receipts().isEmpty)
+    #expect(try scene.drain().map(\.number) == [0, 1])
+  }
+
+  @Test("keeps the order of its sender when all else is gone and the clock was set back")
+  func clockSetBack() throws {
+    let time = Mutex<UInt64>(2_000)
+    let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
+    let queue = Queue(container: self.queue.container, name: "q", clock: clock)
+    try queue.sender("a").send(0, keepsReceipt: true)
+    #expect(try scene.drain() == [.init("a", 0)])
+    time.withLock { $0 = 1_000 }
+    try queue.sender("a").send(1, keepsReceipt: true)
+    #expect(try queue.sender("a").receipts().map(\.payload) == [0, 1])
+  }
+
+  @Test("leaves out what cannot be read, and bears what was planted")
+  func damaged() throws {
+    let sender = try queue.sender("a")
+    let ids = try (0..<2).map { try sender.send(PropertyListValue($0), keepsReceipt: true) }
+    let together = try scene.sendTogether([2, 3], from: "a", keeping: [2, 3])
+    let sent = scene.place + "/sent/"
+    try removeFile(sent + ids[0].batch.text)
+    try FileDescriptor.open(sent + ids[0].batch.text, [.writeOnly, .create]).writeAll([1, 2])
+    try makeDirectory(sent + together[0].batch.text + ".forgotten")
+    try FileDescriptor.open(sent + "x", [.writeOnly, .create]).close()
+    #expect(try sender.receipts().map(\.payload) == [1, 2, 3])
+    try sender.forget(ids[0])
+    #expect(try scene.names("sent").count == 4)
+    #expect(try scene.drain().count == 4, "what is stored is another name of the file")
+  }
+
+  #if DEBUG
+    @Test("is there if the entry is and its sender was told; killed before any step, none alone")
+    func killed() throws {
+      var step = 0
+      while true {
+        let scene = try QueueScene()
+        let sender = try scene.participant()
+        try sender.tell("die \(step) queue-keep q a 7")
+        let wasKilled: Bool
+        do {
+          #expect(try sender.answer() == "done")
+          wasKilled = false
+        } catch is Participant.Failure {
+          wasKilled = true
+        }
+        let receipts = try scene.queue.sender("a").receipts()
+        let delivered = try scene.drain().map(\.number)
+        #expect(receipts.allSatisfy { $0.payload == 7 && $0.status == .stored })
+        #expect(receipts.count <= delivered.count && delivered.count <= 1, "\(step)")
+        #expect(wasKilled || receipts.count == 1)
+        #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+        guard wasKilled else { break }
+        step += 1
+      }
+      #expect(step > 8)
+    }
+
+    @Test(
+      "or the whole send fails, whichever call the kernel refuses",
+      arguments: [
+        Errno.noSpace, .notPermitted,
+      ])
+    func failing(error: Errno) throws {
+      var step = 0
+      while true {
+        let scene = try QueueScene()
+        let sender = try scene.queue.sender("a")
+        let plan = Faults.Plan { [step] call, index in
+          index == step && (error == .noSpace || call == .linkat) ? .fail(error) : .proceed
+        }
+        var id: QueueEntryID?
+        do {
+          id = try Faults.$plan.withValue(plan) { try sender.send(7, keepsReceipt: true) }
+        } catch is AppGroupError {
+          // Then it is not stored at all.
+        }
+        #expect(try sender.receipts().map(\.id) == (id.map { [$0] } ?? []), "call \(step)")
+        #expect(try scene.drain().count == (id == nil ? 0 : 1), "call \(step)")
+        #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
+        guard plan.calls > step else { break }
+        step += 1
+      }
+    }
+  #endif
+}

@@ -1,0 +1,74 @@
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("The command lines of peers mean what their help says") struct PeerGrammarTests {
+  private let line = Invocations()
+
+  @Test("An option that may be repeated keeps each value, in order; others keep the last")
+  func repeating() throws {
+    let parsed = try line.arguments(
+      "peer", "launch", "set", "watch", "--env", "A=1", "--env=B=x=y", "--budget", "3",
+      "--budget", "4", "--", "watchd", "--env", "C=2")
+    #expect(parsed.commandPath == ["peer", "launch", "set"])
+    #expect(parsed.texts("env") == ["A=1", "B=x=y"])
+    #expect(parsed.count("budget") == 4)
+    #expect(parsed.tail == ["watchd", "--env", "C=2"])
+  }
+
+  @Test("A variable is NAME=value")
+  func assignments() {
+    for text in ["A", "=1", ""] {
+      #expect(
+        line.refusal("peer", "launch", "set", "w", "--env", text, "--", "x")?
+          .contains("expected NAME=value") == true, "\(text)")
+    }
+    #expect(line.refusal("peer", "launch", "set", "w", "--env", "A=", "--", "x") == nil)
+  }
+
+  @Test("Occasions are a list, each known, and 'never' is alone")
+  func occasions() throws {
+    let set = { line.refusal("peer", "launch", "set", "w", "--on", $0, "--", "x") }
+    for good in ["request", "request,queued", "urgent,request,queued", "never"] {
+      #expect(set(good) == nil, "\(good)")
+    }
+    #expect(set("request,queud")?.contains("did you mean 'queued'?") == true)
+    for bad in ["", "request,", "request, queued"] {
+      #expect(set(bad)?.contains("please provide one of 'request'") == true, "\(bad)")
+    }
+    #expect(set("never,request")?.contains("'never' goes with no other occasion") == true)
+  }
+
+  @Test("What means nothing without another option is refused, not ignored")
+  func conditions() {
+    let refused: [([String], String)] = [
+      (["send", "w", "1", "--timeout", "1"], "--timeout is for --wait"),
+      (["transfer", "w", "f", "--timeout", "1"], "--timeout is for --wait"),
+      (["list", "--count", "1"], "are for --watch"),
+      (["list", "--timeout", "1"], "are for --watch"),
+      (["receive-files", "w"], "missing expected option '--into <directory>'"),
+      (["context", "w", "1", "--remove"], "exclude each other"),
+      (["serve", "w"], "missing expected argument '-- <command> ...'"),
+      (["launch", "set", "w"], "missing expected argument '-- <program> ...'"),
+      (["request", ""], "must not be empty"),
+      (["send", "w", "1", "--wait", "taken"], "please provide one of 'processed'"),
+      (["recieve", "w"], "did you mean 'receive'?"),
+    ]
+    for (words, reason) in refused {
+      let found = Self.refusal(["peer"] + words)
+      #expect(found?.contains(reason) == true, "\(words): \(found ?? "accepted")")
+    }
+    #expect(Self.refusal(["peer", "send", "w", "1", "--wait", "processed"]) == nil)
+    #expect(Self.refusal(["peer", "list", "--watch", "--count", "1"]) == nil)
+    #expect(Self.refusal(["peer", "pair"]) == nil)
+  }
+
+  private static func refusal(_ words: [String]) -> String? {
+    do {
+      _ = try Invocations().parse(words)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+import SystemCalls
+
+/// What a participant does about starting peers.
+///
+/// ```
+/// launch PEER [SECONDS] [OCCASION]   starts it for a request, and waits until it is active
+/// begin PEER [OCCASION]              starts it for queued work, and does not wait
+/// ```
+///
+/// Started itself as a peer's program, with the words "launched PEER MANNER" after its container, it
+/// counts itself in the value "launched", and ends when its container is gone or the value "end" is
+/// there. Manners:
+///
+/// ```
+/// active      becomes active at once
+/// patient     becomes active when the value "go" is there
+/// passing     becomes active for a moment, and goes on without being so
+/// idle        never becomes active
+/// receiving   becomes active, and notes the messages it receives in "launched.log"
+/// ```
+enum LaunchVerbs {
+  static let all: Set<String> = ["launch", "begin"]
+
+  private static let occasions: [String: PeerLaunch.Occasions] = [
+    "request": .request, "queued": .queuedWork, "urgent": .urgentWork,
+  ]
+
+  static func perform(
+    _ verb: String, _ peer: String, _ arguments: [String], _ container: SharedContainer
+  ) throws -> String {
+    let occasion = arguments.last.flatMap { occasions[$0] }
+    do {
+      switch verb {
+      case "launch":
+        let seconds = arguments.first.flatMap { Double($0) } ?? 20
+        let isLaunched = try Launcher.launch(
+          peer, for: occasion ?? .request, in: container, until: .now + .seconds(seconds))
+        return "\(isLaunched)"
+      default:
+        return "\(try Launcher.begin(peer, for: occasion ?? .queuedWork, in: container))"
+      }
+    } catch let error as PeerError {
+      return "error \(error.code.rawValue) \(error)"
+    }
+  }
+
+  /// Is a peer's program until its test is over.
+  static func beLaunched(
+    _ peer: String, _ manner: String, _ container: SharedContainer
+  ) throws {
+    try container.value("launched").update { $0 = .integer(($0?.int64Value ?? 0) + 1) }
+    print("started as \(manner)")
+    let presence = container.presence(PeerNames.presence(peer))
+    while try manner == "patient" && container.value("go").read() == nil && lasts(container) {
+      pauseThread(.milliseconds(5))
+    }
+    let registration = try manner == "idle" ? nil : presence.enterExclusively()
+    if manner == "passing" { registration?.leave() }
+    if manner == "receiving" {
+      _ = try PeerMessageVerbs.perform(
+        "message-handle", PeerSession(container, name: peer),
+        [CommandLine.arguments[1] + "/launched.log"])
+    }
+    while try lasts(container) { pauseThread(.milliseconds(20)) }
+    withExtendedLifetime(registration) {}
+  }
+
+  private static func lasts(_ container: SharedContainer) throws -> Bool {
+    do {
+      return try container.value("end").version() == nil
+        && fileStatus(CommandLine.arguments[1]).kind == .directory
+    } catch {
+      // The container is gone, or just going.
+      return false
+    }
+  }
+}

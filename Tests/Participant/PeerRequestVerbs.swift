@@ -1,0 +1,146 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// What a participant does about requests, as the peer of a name.
+///
+/// ```
+/// peer-activate NAME [SECONDS]         becomes active, waiting so long
+/// peer-crowd PREFIX COUNT              so many peers become active, PREFIX0 … ; they echo
+/// peer-handle NAME MANNER              handles requests: echo, fail, hold, forget, refuse, or
+///                                      slow (a task that waits until it is cancelled)
+/// peer-release NAME                    replies to all that are held; answers how many it could
+/// peer-held NAME                       "VALUE:cancelled" or "VALUE:waiting" of each, in their order
+/// peer-request NAME PEER NUMBER [SECONDS]  asks; answers the reply
+/// peer-burst NAME PEER COUNT SECONDS   asks so often without waiting; answers "COUNT CODE…"
+/// peer-begin NAME PEER NUMBER SECONDS  asks and goes on
+/// peer-is-active NAME                  "true" or "false"
+/// peer-invalidate NAME                 ends
+/// ```
+enum PeerRequestVerbs {
+  private struct Kept {
+    var sessions: [String: PeerSession] = [:]
+    var held: [String: [PeerRequest]] = [:]
+  }
+
+  private static let kept = Mutex(Kept())
+  private static let queue = DispatchQueue(label: "requests")
+
+  static func perform(
+    _ verb: String, _ name: String, _ rest: [String], _ container: SharedContainer
+  ) throws -> String {
+    do {
+      return try act(verb, name, rest, container)
+    } catch let error as PeerError {
+      return "error \(error.code.rawValue) \(error)"
+    }
+  }
+
+  private static func act(
+    _ verb: String, _ name: String, _ rest: [String], _ container: SharedContainer
+  ) throws -> String {
+    if verb == "peer-crowd" { return try crowd(name, Int(rest[0]) ?? 0, container) }
+    let session = try session(name, container)
+    switch verb {
+    case "peer-activate":
+      try session.activate(until: .now + .seconds(rest.first.flatMap { Double($0) } ?? 10))
+    case "peer-handle": handle(session, rest[0])
+    case "peer-release":
+      let held = kept.withLock { $0.held.removeValue(forKey: name) } ?? []
+      return "\(try held.filter { try $0.reply($0.value) }.count)"
+    case "peer-held":
+      return kept.withLock { $0.held[name] ?? [] }.map {
+        "\($0.value.intValue ?? -1):\($0.isCancelled ? "cancelled" : "waiting")"
+      }.joined(separator: " ")
+    case "peer-request":
+      let reply = try session.request(
+        PropertyListValue(Int(rest[1]) ?? 0), to: rest[0],
+        timeout: .seconds(rest.dropFirst(2).first.flatMap { Double($0) } ?? 10))
+      return "\(reply.intValue ?? -1)"
+    case "peer-burst": return burst(session, rest[0], Int(rest[1]) ?? 0, Double(rest[2]) ?? 10)
+    case "peer-begin":
+      session.request(
+        PropertyListValue(Int(rest[1]) ?? 0), to: rest[0], timeout: .seconds(Double(rest[2]) ?? 10)
+      ) { _ in }
+    case "peer-is-active": return "\(session.isActive)"
+    case "peer-invalidate": session.invalidate()
+    default: return "error usage"
+    }
+    return "done"
+  }
+
+  private static func session(_ name: String, _ container: SharedContainer) throws -> PeerSession {
+    try kept.withLock { kept in
+      if let session = kept.sessions[name] { return session }
+      let session = try PeerSession(container, name: name)
+      kept.sessions[name] = session
+      return session
+    }
+  }
+
+  private static func crowd(
+    _ prefix: String, _ count: Int, _ container: SharedContainer
+  ) throws -> String {
+    for number in 0..<count {
+      let session = try session("\(prefix)\(number)", container)
+      handle(session, "echo")
+      try session.activate()
+    }
+    return "done"
+  }
+
+  private static func handle(_ session: PeerSession, _ manner: String) {
+    let name = session.name
+    switch manner {
+    case "refuse": session.requests.refuseAll()
+    case "slow":
+      session.requests.handle { _ in
+        try await Task.sleep(for: .seconds(600))
+        return 0
+      }
+    case "fail":
+      session.requests.handle { _ in throw Refusal() }
+    default:
+      session.requests.handle(on: queue) { request in
+        do {
+          switch manner {
+          case "echo": try request.reply(request.value)
+          case "hold": kept.withLock { $0.held[name, default: []].append(request) }
+          default: return
+          }
+        } catch {
+          print("error \(error)")
+        }
+      }
+    }
+  }
+
+  private struct Refusal: Error, CustomStringConvertible { let description = "on purpose" }
+
+  /// How often each end came, by its code; "reply" for replies.
+  private static func burst(
+    _ session: PeerSession, _ peer: String, _ count: Int, _ seconds: Double
+  ) -> String {
+    let ends = Mutex<[String: Int]>([:])
+    let group = DispatchGroup()
+    for number in 0..<count {
+      group.enter()
+      session.request(PropertyListValue(number), to: peer, timeout: .seconds(seconds)) { result in
+        let end =
+          switch result {
+          case .success(let value): value.intValue == number ? "reply" : "another's"
+          case .failure(let error): error.code.rawValue
+          }
+        ends.withLock { $0[end, default: 0] += 1 }
+        group.leave()
+      }
+    }
+    group.wait()
+    return ends.withLock { ends in
+      ends.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: " ")
+    }
+  }
+}

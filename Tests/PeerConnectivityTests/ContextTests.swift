@@ -1,0 +1,122 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A context")
+struct ContextTests {
+  let scene: MessageScene
+  var phone: PeerSession { scene.phone }
+  var watch: PeerSession { scene.watch }
+
+  init() throws { scene = try MessageScene() }
+
+  @Test("is the latest that one peer set for another, for both to read, in each direction its own")
+  func latest() async throws {
+    #expect(try phone.context(for: "watch") == nil && watch.context(from: "phone") == nil)
+    try await phone.setContext(["seat": 1], for: "watch")
+    try await phone.setContext(["seat": 2], for: "watch")
+    try await phone.setContext(3, for: "other")
+    #expect(try phone.context(for: "watch") == ["seat": 2])
+    #expect(try watch.context(from: "phone") == ["seat": 2])
+    #expect(try watch.context(for: "phone") == nil && phone.context(from: "watch") == nil)
+    #expect(try watch.context(from: "phone", as: [String: Int].self) == ["seat": 2])
+    let error = #expect(throws: PeerError.self) {
+      try watch.context(from: "phone", as: [Int].self)
+    }
+    #expect(error?.code == .unexpectedValue)
+    try await phone.setContext(encoding: [1, 2], for: "watch")
+    #expect(try watch.context(from: "phone", as: [Int].self) == [1, 2])
+    try phone.removeContext(for: "watch")
+    #expect(try watch.context(from: "phone") == nil)
+  }
+
+  @Test("is handed over once, the last after a burst, none after a newer one, also over restarts")
+  func observing() throws {
+    try phone.setContext(0, for: "watch")
+    try phone.setContext(1, for: "watch")
+    var heard = try observed { heard in
+      try eventually("what was there") { heard() == [1] }
+      for number in 2...100 { try phone.setContext(PropertyListValue(number), for: "watch") }
+      try eventually("the last") { heard().last == 100 }
+    }
+    #expect(heard == heard.sorted() && Set(heard).count == heard.count, "\(heard)")
+    // Under this name it was seen; what comes meanwhile is seen by the next.
+    heard = try observed { heard in
+      try phone.setContext(101, for: "watch")
+      try eventually("only the new one") { heard() == [101] }
+      try phone.removeContext(for: "watch")
+      try phone.setContext(101, for: "watch")
+      try eventually("the same set anew is another") { heard() == [101, 101] }
+    }
+    try phone.setContext(102, for: "watch")
+    heard = try observed { heard in try eventually("the one between") { heard() == [102] } }
+  }
+
+  /// What an observer of its own hears while a body runs.
+  private func observed(_ body: (@escaping () -> [Int]) throws -> Void) throws -> [Int] {
+    let watch = try PeerSession(scene.container, name: "watch")
+    let heard = Mutex<[Int]>([])
+    let queue = DispatchQueue(label: "context")
+    let observation = try watch.observeContext(from: "phone", on: queue) { context in
+      do {
+        let number = try context.get().intValue ?? -1
+        heard.withLock { $0.append(number) }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    try body { heard.withLock { $0 } }
+    queue.sync { observation.cancel() }
+    return heard.withLock { $0 }
+  }
+
+  @Test("is not handed over again to the successor of a process that was killed")
+  func killed() throws {
+    let log = scene.log("heard")
+    for number in 0..<3 {
+      let watch = try scene.participant()
+      #expect(try watch.ask("context-observe watch phone \(log)") == "done")
+      try phone.setContext(PropertyListValue(number), for: "watch")
+      let seen = scene.container.value(PeerNames.seen(from: "phone", to: "watch"))
+      let version = try scene.container.value(PeerNames.context(from: "phone", to: "watch"))
+        .version()?.text
+      try eventually("it is handed over") { try seen.read()?.stringValue == version }
+      try watch.end()
+    }
+    #expect(try scene.lines(log) == ["0", "1", "2"])
+  }
+
+  @Test("that is damaged is told as an error, and the next one comes all the same")
+  func damaged() throws {
+    try phone.setContext(1, for: "watch")
+    let heard = Mutex<[String]>([])
+    let observation = try watch.observeContext(
+      from: "phone", on: DispatchQueue(label: "context")
+    ) { context in
+      let line =
+        switch context {
+        case .success(let value): "\(value.intValue ?? -1)"
+        case .failure(let error): "\(error.code)"
+        }
+      heard.withLock { $0.append(line) }
+    }
+    try eventually("the first") { heard.withLock { $0 } == ["1"] }
+    let path = scene.container.value(PeerNames.context(from: "phone", to: "watch")).path
+    try FileDescriptor.open(path, [.writeOnly]).writeAll(Array("no".utf8))
+    try eventually("the damage") { heard.withLock { $0.last } == "damaged" }
+    let error = #expect(throws: PeerError.self) { try watch.context(from: "phone") }
+    #expect(error?.code == .damaged)
+    // So must not be what is damaged in the memory of it.
+    let seen = scene.container.value(PeerNames.seen(from: "phone", to: "watch")).path
+    try FileDescriptor.open(seen, [.writeOnly, .truncate]).writeAll(Array("no".utf8))
+    try phone.setContext(2, for: "watch")
+    try eventually("the next") { heard.withLock { $0.last } == "2" }
+    observation.cancel()
+  }
+}

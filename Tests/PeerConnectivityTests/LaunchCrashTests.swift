@@ -1,0 +1,109 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+/// A few places of each call by default; every one with LAUNCH_EVERY_STEP set.
+@Suite("Starting a peer, whatever happens to who starts it,")
+struct LaunchCrashTests {
+  private static let isThorough = Program.environment("LAUNCH_EVERY_STEP") != nil
+
+  /// Places among so many calls: all, or some by chance.
+  private func places(_ command: String) throws -> [Int] {
+    let scene = try LaunchScene()
+    try scene.register("active")
+    let calls = try #require(Int(try scene.participant().ask("calls \(command)")))
+    #expect(calls > 50)
+    guard !Self.isThorough else { return Array(0..<calls) }
+    var generator = TestSeed.next("LAUNCH_SEED").generator
+    return (0..<12).map { _ in Int.random(in: 0..<calls, using: &generator) }
+  }
+
+  @Test("starts it once when who starts it is killed before any of its system calls")
+  func killed() throws {
+    for step in try places("begin p request") {
+      let scene = try LaunchScene()
+      try scene.register("active")
+      let victim = try scene.participant()
+      try victim.tell("die \(step) begin p request")
+      _ = try victim.wait()
+      #expect(try scene.launch(), "killed before call \(step): \(scene.directory.listing)")
+      #expect(try scene.started() == 1, "killed before call \(step): \(scene.directory.listing)")
+      #expect(try scene.active().count == 1)
+    }
+  }
+
+  @Test("starts it once when who starts it is stopped before any of its calls, and goes on later")
+  func stopped() throws {
+    for step in try places("begin p request") {
+      let scene = try LaunchScene()
+      try scene.register("active")
+      let victim = try scene.participant()
+      try victim.tell("stop \(step) begin p request")
+      if try victim.hasAnswer() { _ = try victim.answer() }
+      #expect(try scene.launch(), "stopped before call \(step): \(scene.directory.listing)")
+      try victim.send(.continue)
+      #expect(try victim.ask("begin p request") != "")
+      #expect(try scene.started() == 1, "stopped before call \(step): \(scene.directory.listing)")
+      #expect(try scene.active().count == 1)
+    }
+  }
+
+  @Test("waits for the one that a launcher left which died before it could note it")
+  func unknownProcess() throws {
+    let scene = try LaunchScene()
+    try scene.register("patient")
+    #expect(try Launcher.begin("p", for: .request, in: scene.container))
+    try eventually("it counts itself") { try scene.started() == 1 }
+    // What a launcher leaves that dies after the start.
+    let book = LaunchBook("p", scene.container)
+    let start = try #require(try book.read().start)
+    let dead = ProcessIdentity(
+      processID: 1, startTicks: .max, namespace: ProcessIdentity.current.namespace)
+    _ = try book.change {
+      $0.note(start.nonce) {
+        $0.process = nil
+        $0.launcher = dead
+      }
+    }
+    let error = try #require(throws: PeerError.self) { try scene.launch(within: 0.3) }
+    #expect(error.code == .timedOut && error.holder?.processID == start.process?.processID)
+    #expect(try book.read().start == LaunchState.Start(
+      nonce: start.nonce, launcher: dead, uptime: start.uptime, process: start.process))
+    try scene.container.value("go").replace(with: true)
+    #expect(try scene.launch())
+    #expect(try scene.started() == 1)
+  }
+
+  @Test("is not kept from it by a state that is damaged, hostile or of a machine started anew")
+  func damaged() throws {
+    let scene = try LaunchScene()
+    let value = scene.container.value(PeerNames.launching("p"))
+    try scene.register("active", budget: 100)
+    let dates: [Double] = [0, -1e300, 1e300, .nan, .infinity]
+    for date in dates {
+      try value.replace(with: [
+        "day": .date(.init(timeIntervalSince1970: date)), "starts": 3, "dayUptime": -1,
+        "start": [
+          "nonce": "../../../x", "launcher": ["pid": 1, "started": 1, "namespace": 1],
+          "uptime": 1, "process": ["pid": -1, "started": "x", "namespace": 0],
+        ],
+      ])
+      #expect(try scene.launch())
+      try scene.killActive()
+    }
+    for bytes in [[], Array("garbage".utf8)] {
+      let file = try FileDescriptor.open(value.path, [.writeOnly, .truncate])
+      try file.writeAll(bytes)
+      try file.close()
+      #expect(try scene.launch())
+      try scene.killActive()
+    }
+    #expect(try scene.started() == dates.count + 2)
+    #expect(try scene.container.report().leftovers.isEmpty)
+  }
+}

@@ -1,0 +1,234 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("Starting a peer")
+struct LaunchTests {
+  let scene: LaunchScene
+
+  init() throws { scene = try LaunchScene() }
+
+  private func refusal(
+    _ code: PeerError.Code = .notLaunched, within seconds: Double = 20
+  ) throws -> PeerError {
+    let error = try #require(throws: PeerError.self) { try scene.launch(within: seconds) }
+    #expect(error.code == code, "\(error)")
+    return error
+  }
+
+  @Test("starts one process when twenty others ask at the same moment, and all find it active")
+  func exactlyOnce() throws {
+    try scene.register("active")
+    let askers = try (0..<20).map { _ in try scene.participant() }
+    for asker in askers { _ = try asker.ask("read x") }
+    for (index, asker) in askers.enumerated() {
+      try asker.tell(index % 4 == 3 ? "begin p request" : "launch p")
+    }
+    for asker in askers { #expect(try asker.answer() == "true") }
+    try eventually("it is active") { try scene.active().count == 1 }
+    #expect(try scene.started() == 1)
+    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == nil)
+  }
+
+  @Test("starts one process when twenty threads ask at the same moment")
+  func threads() async throws {
+    try scene.register("patient")
+    let scene = scene
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<20 { group.addTask { try await Blocking.run { try scene.launch() } } }
+      try await Blocking.run {
+        try eventually("it is started") { try scene.started() == 1 }
+        try scene.container.value("go").replace(with: true)
+      }
+      for try await isActive in group { #expect(isActive) }
+    }
+    #expect(try scene.started() == 1)
+  }
+
+  @Test("is not needed where it is active, and is possible again when it was killed")
+  func again() throws {
+    try scene.register("active")
+    for round in 1...3 {
+      #expect(try scene.launch())
+      #expect(try scene.launch())
+      #expect(try scene.started() == round)
+      try scene.killActive()
+    }
+  }
+
+  @Test("starts another when the one that was started is not active any more, but runs on")
+  func passing() throws {
+    try scene.register("passing")
+    #expect(try scene.launch())
+    #expect(try scene.launch())
+    #expect(try scene.started() == 2)
+  }
+
+  @Test("does nothing for an occasion that is not registered, and nothing without registration")
+  func policies() throws {
+    #expect(try !scene.launch())
+    try scene.register("active", for: [])
+    for occasion in [PeerLaunch.Occasions.request, .queuedWork, .urgentWork] {
+      #expect(try !scene.launch(for: occasion))
+      #expect(try !Launcher.isLaunchable("p", for: occasion, in: scene.container))
+    }
+    try scene.register("active", for: .urgentWork)
+    #expect(try !scene.launch(for: .request))
+    #expect(try !scene.launch(for: .queuedWork))
+    #expect(try Launcher.isLaunchable("p", for: .urgentWork, in: scene.container))
+    #expect(try scene.launch(for: .urgentWork))
+    try scene.killActive()
+    // Urgent work is queued work, too.
+    try scene.register("active", for: .queuedWork)
+    #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
+    #expect(try scene.launch(for: .urgentWork))
+    #expect(try scene.started() == 2)
+    try PeerSession.removeLaunch(of: "p", in: scene.container)
+    #expect(try PeerSession.launch(of: "p", in: scene.container) == nil)
+    try scene.killActive()
+    #expect(try !scene.launch(for: .urgentWork))
+  }
+
+  @Test("says why a program cannot be run, and does not count it")
+  func unusableProgram() throws {
+    let path = scene.directory.path
+    try scene.register(program: path + "/none", budget: 5)
+    #expect(try refusal().reason.contains("none cannot be found"))
+    #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
+    try scene.register(program: path, budget: 5)
+    #expect(try refusal().reason.contains("is not a file"))
+    try FileDescriptor.open(path + "/text", [.writeOnly, .create], mode: 0o600).close()
+    try scene.register(program: path + "/text", budget: 5)
+    #expect(try refusal().reason.contains("is not executable (mode 600)"))
+    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 5)
+    // No shell is asked to run what the kernel does not take for a program.
+    let file = try FileDescriptor.open(path + "/odd", [.writeOnly, .create], mode: 0o700)
+    try file.writeAll(Array("exit 0\n".utf8))
+    try file.close()
+    try scene.register(program: path + "/odd", budget: 5)
+    #expect(try refusal().reason.contains("cannot be run"))
+  }
+
+  @Test("says that a program ended before it was active, how, and what it printed")
+  func endsAtOnce() throws {
+    try scene.register(
+      program: "/bin/sh", ["-c", "echo so it begins; echo no library >&2; exit 3"])
+    let error = try refusal()
+    #expect(error.reason.contains("ended before it was active"), "\(error)")
+    #expect(error.reason.contains("exited with status 3"), "\(error)")
+    #expect(error.reason.contains("printed last: no library"), "\(error)")
+    let output = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    #expect(error.remedy?.contains(output) == true)
+    #expect(try ItemText.read(output) == "so it begins\nno library\n")
+    // Each call tries anew.
+    try scene.register(program: "/bin/sh", ["-c", "kill -9 $$"])
+    #expect(try refusal().reason.contains("was killed by signal 9"))
+    let second = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    #expect(second != output)
+    #expect(try ItemText.read(output) == nil)
+  }
+
+  @Test("ends at its deadline when a program does not become active, naming it, and starts no other")
+  func neverActive() throws {
+    try scene.register("idle")
+    let error = try refusal(.timedOut, within: 0.3)
+    let process = try #require(error.holder?.processID)
+    #expect(ProcessStatus.of(process) != nil)
+    try eventually("it counts itself") { try scene.started() == 1 }
+    #expect(try refusal(.timedOut, within: 0.3).holder?.processID == process)
+    #expect(try scene.started() == 1)
+    // Already past: only if it is active now.
+    #expect(try refusal(.timedOut, within: -1).holder?.processID == process)
+  }
+
+  @Test("gives the program its arguments and environment, a session of its own, and nothing to read")
+  func surroundings() throws {
+    let script = """
+      printf '%s|' "$@"; printf '%s|%s|' "$LAUNCH_TEST" "$PWD"; cat; \
+      cut -d' ' -f1,6 /proc/$$/stat; ls /proc/$$/fd | tr '\\n' ' '
+      """
+    try PeerSession.setLaunch(
+      PeerLaunch(
+        program: "/bin/sh", arguments: ["-c", script, "sh", "a b", "", "$HOME"],
+        environment: ["LAUNCH_TEST": "x=y"]),
+      of: "p", in: scene.container)
+    _ = try refusal()
+    let output = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    let lines = try #require(try ItemText.read(output)).split(separator: "\n")
+    #expect(lines[0].hasPrefix("a b||$HOME|x=y|/|"), "\(lines)")
+    let numbers = lines[0].split(separator: "|").last?.split(separator: " ") ?? []
+    #expect(numbers.count == 2 && numbers[0] == numbers[1], "leader of a session: \(lines)")
+    #expect(lines[1].split(separator: " ").allSatisfy { ["0", "1", "2"].contains($0) }, "\(lines)")
+  }
+
+  @Test("leaves no zombie, whether somebody waits or not")
+  func noZombies() throws {
+    try scene.register(program: "/bin/false", for: [.request, .queuedWork])
+    _ = try refusal()
+    #expect(try Launcher.begin("p", for: .queuedWork, in: scene.container))
+    let start = try #require(try LaunchBook("p", scene.container).read().start)
+    let process = try #require(start.process)
+    try eventually("it is reaped") {
+      ProcessStatus.of(process.processID)?.startTicks != process.startTicks
+    }
+    try eventually("its end is noted") {
+      try LaunchBook("p", scene.container).read().start?.ending == "exited with status 1"
+    }
+  }
+
+  @Test("goes on when who began it ends right after")
+  func beginAndEnd() throws {
+    try scene.register("patient", for: .queuedWork)
+    let asker = try scene.participant()
+    #expect(try asker.ask("begin p") == "true")
+    try asker.end()
+    try scene.container.value("go").replace(with: true)
+    try eventually("it is active") { try scene.active().count == 1 }
+    #expect(try scene.started() == 1)
+  }
+
+  @Test("starts another instead of one that is stopped before it is active")
+  func stoppedProgram() throws {
+    try scene.register("patient")
+    #expect(try Launcher.begin("p", for: .request, in: scene.container))
+    try eventually("it counts itself") { try scene.started() == 1 }
+    let first = try #require(try LaunchBook("p", scene.container).read().start?.process)
+    try Program.send(.stop, to: first.processID)
+    defer {
+      // It ends with its container.
+      do { try Program.send(.continue, to: first.processID) } catch { Issue.record("\(error)") }
+    }
+    try scene.container.value("go").replace(with: true)
+    #expect(try scene.launch())
+    #expect(try scene.started() == 2)
+    #expect(try scene.active() != [first.processID])
+  }
+
+  @Test("refuses names and registrations that cannot be")
+  func unsuitable() throws {
+    let unsuitable = [
+      PeerLaunch(program: "sh"), PeerLaunch(program: ""), PeerLaunch(program: "/bin/s\0h"),
+      PeerLaunch(program: "/bin/sh", arguments: ["a\0b"]),
+      PeerLaunch(program: "/bin/sh", environment: ["": "x"]),
+      PeerLaunch(program: "/bin/sh", environment: ["a=b": "x"]),
+      PeerLaunch(program: "/bin/sh", budgetPerDay: -1),
+    ]
+    for launch in unsuitable {
+      #expect(throws: PeerError.self, "\(launch)") {
+        try PeerSession.setLaunch(launch, of: "p", in: scene.container)
+      }
+    }
+    #expect(throws: PeerError.self) {
+      try PeerSession.setLaunch(PeerLaunch(program: "/bin/sh"), of: "", in: scene.container)
+    }
+    let whole = PeerLaunch(
+      program: "/bin/ä", arguments: ["", "b"], environment: ["A": "", "ü": "="],
+      occasions: [.request, .urgentWork], budgetPerDay: 0)
+    try PeerSession.setLaunch(whole, of: "p/q", in: scene.container)
+    #expect(try PeerSession.launch(of: "p/q", in: scene.container) == whole)
+  }
+}

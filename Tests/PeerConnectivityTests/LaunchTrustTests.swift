@@ -1,0 +1,88 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A registration of a program")
+struct LaunchTrustTests {
+  let scene: LaunchScene
+
+  init() throws { scene = try LaunchScene() }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(scene.directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
+  }
+
+  private func expectRefusal(_ words: String) throws {
+    let error = try #require(throws: PeerError.self) { try scene.launch() }
+    #expect(error.code == .notLaunched && error.reason.contains(words), "\(error)")
+    #expect(throws: PeerError.self) {
+      try Launcher.begin("p", for: .request, in: scene.container)
+    }
+    #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
+    #expect(try scene.started() == 0)
+  }
+
+  @Test(
+    "is not followed when others may write it, or any directory above it",
+    arguments: [
+      ("values/*launch%2Fp/value.plist", "664"), ("values/*launch%2Fp/value.plist", "602"),
+      ("values/*launch%2Fp", "770"), ("values", "777"),
+    ])
+  func writable(path: String, mode: String) throws {
+    try scene.register("active")
+    try shell("chmod \(mode) \(path)")
+    try expectRefusal("and has mode \(mode)")
+    try shell("chmod go-w \(path)")
+    #expect(try scene.launch())
+  }
+
+  @Test(
+    "is not followed when another user owns it, or a directory above it",
+    .enabled(if: Program.effectiveUser == 0, "only root gives files away"),
+    arguments: ["values/*launch%2Fp/value.plist", "values/*launch%2Fp", "values"])
+  func anothers(path: String) throws {
+    try scene.register("active")
+    try shell("chown 65534 \(path)")
+    try expectRefusal("belongs to user 65534 and has mode")
+  }
+
+  @Test("is refused in a container that a group shares")
+  func shared() throws {
+    try shell("chmod 2770 .")
+    let container = try SharedContainer(url: scene.container.url, access: .group)
+    let error = try #require(throws: PeerError.self) {
+      try PeerSession.setLaunch(PeerLaunch(program: "/bin/sh"), of: "p", in: container)
+    }
+    #expect(error.code == .notLaunched && error.reason.contains("2770"), "\(error)")
+    #expect(try PeerSession.launch(of: "p", in: container) == nil)
+  }
+
+  @Test("that is damaged, hostile or none says so, and starts nothing")
+  func damaged() throws {
+    let value = scene.container.value(PeerNames.launch("p"))
+    let contents: [PropertyListValue] = [
+      "text", [:], ["program": "relative"], ["program": "/bin/sh", "arguments": [1]],
+      ["program": "/bin/sh", "environment": ["a": 1]],
+      ["program": "/bin/sh", "budgetPerDay": "many"],
+    ]
+    for content in contents {
+      try value.replace(with: content)
+      let error = try #require(throws: PeerError.self) { try scene.launch() }
+      #expect(error.code == .damaged, "\(error)")
+      #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
+      #expect(throws: PeerError.self) { try PeerSession.launch(of: "p", in: scene.container) }
+    }
+    try FileDescriptor.open(value.path, [.writeOnly, .truncate]).close()
+    let error = try #require(throws: PeerError.self) { try scene.launch() }
+    #expect(error.code == .damaged, "\(error)")
+    // A link could lead to a file that passes.
+    try shell("cd values/*launch%2Fp && mv value.plist other && ln -s other value.plist")
+    #expect(throws: PeerError.self) { try scene.launch() }
+  }
+}

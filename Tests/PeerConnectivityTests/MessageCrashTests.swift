@@ -1,0 +1,98 @@
+import AppGroup
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("Guaranteed messages, whatever happens to their processes,")
+struct MessageCrashTests {
+  let scene: MessageScene
+
+  init() throws { scene = try MessageScene() }
+
+  @Test("outlive the sender that was killed, who finds them again, and the receiver, and both")
+  func killed() throws {
+    let sender = try scene.participant()
+    #expect(try sender.ask("message-send phone watch 0 3 \(scene.log("sent"))") == "done")
+    try sender.end()
+    let first = try scene.participant()
+    #expect(try first.ask("message-receive watch") == "done")
+    #expect(try first.ask("message-next watch") == "phone 0")
+    #expect(try first.ask("message-acknowledge watch") == "done")
+    #expect(try first.ask("message-next watch") == "phone 1")
+    try first.end()
+    let second = try scene.participant()
+    #expect(try second.ask("message-receive watch") == "done")
+    #expect(try second.ask("message-next watch") == "phone 1 again")
+    try second.end()
+    try scene.phone.enqueue(3, to: "watch")
+    #expect(try scene.drain() == ["phone 1 again", "phone 2", "phone 3"])
+  }
+
+  @Test("are neither lost nor reordered, and repeated only where marked, while all are killed")
+  func flow() throws {
+    let seed = TestSeed.next("MESSAGE_SEED")
+    var random = seed.generator
+    let (sent, heard) = (scene.log("sent"), scene.log("heard"))
+    var receiver = try Self.receiver(scene, heard)
+    for _ in 0..<8 {
+      // One number may have been stored without its sender knowing; so the next begins after it.
+      let next = (try scene.lines(sent).last.flatMap { Int($0) } ?? -1) + 2
+      let sender = try scene.participant()
+      try sender.tell("message-send phone watch \(next) 1000 \(sent)")
+      let few = Int.random(in: 1...12, using: &random)
+      try eventually("it sends") { try (Int(scene.lines(sent).last ?? "") ?? 0) >= next + few }
+      if Bool.random(using: &random) {
+        try receiver.end()
+        receiver = try Self.receiver(scene, heard)
+      }
+      try sender.end()
+    }
+    try receiver.end()
+    let all = try scene.lines(heard) + scene.drain()
+    var known: [Int] = []
+    for line in all {
+      let words = line.split(separator: " ")
+      let number = try #require(Int(words[1]))
+      if known.contains(number) {
+        #expect(words.last == "again", "\(line) came twice unmarked; \(seed)")
+      } else {
+        known.append(number)
+      }
+    }
+    #expect(known == known.sorted(), "reordered; \(seed)")
+    let stored = try scene.lines(sent).compactMap { Int($0) }
+    #expect(Set(stored).subtracting(known).isEmpty, "lost; \(seed)")
+    // At most the one that each killed sender could not note.
+    #expect(known.count <= stored.count + 8)
+  }
+
+  private static func receiver(_ scene: MessageScene, _ log: String) throws -> Participant {
+    let receiver = try scene.participant()
+    #expect(try receiver.ask("message-handle watch \(log)") == "done")
+    return receiver
+  }
+
+  @Test("are taken back or delivered, never both, while another process receives")
+  func cancelling() throws {
+    let log = scene.log("heard")
+    let receiver = try Self.receiver(scene, log)
+    var cancelled: Set<Int> = []
+    var transfers: [PeerTransfer] = []
+    for number in 0..<60 {
+      let transfer = try scene.phone.enqueue(PropertyListValue(number), to: "watch")
+      transfers.append(transfer)
+      if try transfer.cancel() { cancelled.insert(number) }
+    }
+    for (number, transfer) in transfers.enumerated() {
+      let end = try transfer.end(until: .now + .seconds(30))
+      #expect(end == (cancelled.contains(number) ? .cancelled : .processed), "\(number)")
+    }
+    let heard = try scene.lines(log)
+    #expect(heard == (0..<60).filter { !cancelled.contains($0) }.map { "phone \($0)" })
+    try receiver.end()
+  }
+}

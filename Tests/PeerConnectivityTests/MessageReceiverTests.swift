@@ -1,0 +1,154 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A receiver of messages")
+struct MessageReceiverTests {
+  let scene: MessageScene
+  var phone: PeerSession { scene.phone }
+  var watch: PeerSession { scene.watch }
+
+  init() throws { scene = try MessageScene() }
+
+  @Test("hands messages over one at a time and in order, and acknowledges what was handled")
+  func handling() async throws {
+    struct NoPaper: Error, CustomStringConvertible { let description = "no paper" }
+    let early = try await phone.enqueue(0, to: "watch")
+    let heard = Mutex<[Int]>([])
+    let running = Atomic(0)
+    let receiver = try await watch.receiveMessages()
+    receiver.handle(on: DispatchQueue(label: "messages", attributes: .concurrent)) { message in
+      #expect(running.add(1, ordering: .relaxed).newValue == 1)
+      defer { running.subtract(1, ordering: .relaxed) }
+      heard.withLock { $0.append(message.value.intValue ?? -1) }
+      if message.value == 7 { throw NoPaper() }
+    }
+    #expect(try await early.end() == .processed)
+    var transfers: [PeerTransfer] = []
+    for number in 1..<50 {
+      transfers.append(try await phone.enqueue(PropertyListValue(number), to: "watch"))
+    }
+    #expect(try await transfers[48].end() == .processed)
+    #expect(heard.withLock { $0 } == Array(0..<50))
+    #expect(try transfers[6].status() == .failed(reason: "no paper"))
+    try eventually("it is idle") { try receiver.isIdle() }
+  }
+
+  @Test("is not idle while something waits or is handled")
+  func idle() throws {
+    let receiver = try watch.receiveMessages()
+    #expect(try receiver.isIdle())
+    try phone.enqueue(1, to: "watch")
+    #expect(try !receiver.isIdle())
+    let message = try #require(try receiver.next(until: .now))
+    #expect(try !receiver.isIdle())
+    try message.acknowledge()
+    #expect(try receiver.isIdle())
+  }
+
+  @Test("that is ended wakes who waits at once: a thread, and a task", arguments: [false, true])
+  func ending(isTask: Bool) async throws {
+    let receiver = try await watch.receiveMessages()
+    let waiter = Task {
+      let limit = ContinuousClock.now + .seconds(30)
+      guard isTask else { return try await Blocking.run { try receiver.next(until: limit)?.id } }
+      return try await receiver.next(until: limit)?.id
+    }
+    // Before or during its wait: it must not matter.
+    await Task.yield()
+    receiver.end()
+    await #expect { try await waiter.value } throws: { ($0 as? PeerError)?.code == .notActive }
+    receiver.end()
+    let error = #expect(throws: PeerError.self) { try receiver.isIdle() }
+    #expect(error?.code == .notActive)
+  }
+
+  @Test("ends when it is forgotten, with or without a handler, and the next has what it left")
+  func forgetting() throws {
+    try phone.enqueue(1, to: "watch")
+    var first: PeerReceiver? = try watch.receiveMessages()
+    let taken = try #require(try first?.next(until: .now))
+    let busy = #expect(throws: PeerError.self) { try watch.receiveMessages(until: .now) }
+    #expect(busy?.code == .replaced && busy?.holder?.processID != nil)
+    first = nil
+    var second: PeerReceiver? = try watch.receiveMessages(until: .now)
+    let error = #expect(throws: PeerError.self) { try taken.acknowledge() }
+    #expect(error?.code == .replaced)
+    let again = try #require(try second?.next(until: .now))
+    #expect(again.isRedelivery && again.value == 1)
+    second?.handle(on: DispatchQueue(label: "forgotten")) { _ in Issue.record("none is left") }
+    second = nil
+    // A look that was enqueued may still hold it for a moment.
+    try eventually("another can receive") {
+      do {
+        _ = try watch.receiveMessages(until: .now)
+        return true
+      } catch let error as PeerError where error.code == .replaced {
+        return false
+      }
+    }
+  }
+
+  @Test("that is ended while a handler runs lets it finish, and settles its message")
+  func endingInHandler() throws {
+    let sent = try phone.enqueue(1, to: "watch")
+    try phone.enqueue(2, to: "watch")
+    let gate = DispatchSemaphore(value: 0)
+    let isRunning = DispatchSemaphore(value: 0)
+    let receiver = try watch.receiveMessages()
+    receiver.handle(
+      on: DispatchQueue(label: "messages"), failure: { Issue.record("it failed: \($0)") },
+      { message in
+        #expect(message.value == 1)
+        isRunning.signal()
+        gate.wait()
+      })
+    isRunning.wait()
+    receiver.end()
+    gate.signal()
+    #expect(try sent.end(until: .now + .seconds(30)) == .processed)
+    #expect(try scene.drain() == ["phone 2"])
+  }
+
+  @Test("that was replaced while its process was stopped learns it, and what it does does no harm")
+  func replaced() throws {
+    for number in 0..<3 { try phone.enqueue(PropertyListValue(number), to: "watch") }
+    let late = try scene.participant()
+    #expect(try late.ask("message-receive watch") == "done")
+    #expect(try late.ask("message-next watch") == "phone 0")
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let receiver = try watch.receiveMessages()
+    #expect(try scene.drain(receiver) == ["phone 0 again", "phone 1", "phone 2"])
+    try late.send(.continue)
+    #expect(try late.ask("message-acknowledge watch").hasPrefix("error replaced"))
+    #expect(try late.ask("message-next watch").hasPrefix("error replaced"))
+    try phone.enqueue(3, to: "watch")
+    #expect(try scene.drain(receiver) == ["phone 3"])
+  }
+
+  @Test("tells its handler's owner at once that it was replaced, though nothing comes any more")
+  func replacedWhileIdle() throws {
+    let log = scene.log("late")
+    let late = try scene.participant()
+    #expect(try late.ask("message-handle watch \(log)") == "done")
+    try phone.enqueue(0, to: "watch")
+    try eventually("it is handled") { try scene.lines(log) == ["phone 0"] }
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let receiver = try watch.receiveMessages()
+    try late.send(.continue)
+    try eventually("it learns it") { try scene.lines(log).last == "ended replaced" }
+    try phone.enqueue(1, to: "watch")
+    let left = try scene.drain(receiver)
+    // Stopped before it could acknowledge, perhaps.
+    #expect(left.suffix(1) == ["phone 1"] && left.dropLast().allSatisfy { $0 == "phone 0 again" })
+    #expect(try scene.lines(log).count == 2)
+  }
+}

@@ -1,0 +1,68 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+/// A phone and a watch in a container of their own; the test is one of them, or none.
+struct MessageScene {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let phone: PeerSession
+  let watch: PeerSession
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    phone = try PeerSession(container, name: "phone")
+    watch = try PeerSession(container, name: "watch")
+  }
+
+  func participant() throws -> Participant { try Participant(directory.path) }
+
+  /// A message as it was delivered: "phone 3", or "phone 3 again".
+  static func describe(_ message: PeerMessage) -> String {
+    let again = message.isRedelivery ? " again" : ""
+    return "\(message.sender) \(message.value.intValue.map(String.init) ?? "?")\(again)"
+  }
+
+  /// Receives and acknowledges all that waits for the watch.
+  func drain() throws -> [String] {
+    let receiver = try watch.receiveMessages()
+    defer { receiver.end() }
+    return try drain(receiver)
+  }
+
+  func drain(_ receiver: PeerReceiver) throws -> [String] {
+    var all: [String] = []
+    while let message = try receiver.next(until: .now) {
+      all.append(Self.describe(message))
+      try message.acknowledge()
+    }
+    return all
+  }
+
+  /// Where a participant notes something.
+  func log(_ name: String) -> String { directory.path + "/" + name + ".log" }
+
+  /// The lines that a participant has noted.
+  func lines(_ log: String) throws -> [String] {
+    do throws(Errno) {
+      let bytes = try FileDescriptor.open(log, .readOnly).readToEnd(
+        expectedBytes: 0, maximumBytes: 1 << 20)
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
+  }
+
+  /// The only file in a part of the watch's queue.
+  func onlyFile(in part: String) throws -> String {
+    let place = container.queue(PeerNames.messages("watch")).path + "/" + part
+    let names = try FileDescriptor.open(place, [.readOnly, .directory]).entries().map(\.name.text)
+    return place + "/" + (try #require(names.count == 1 ? names.first : nil, "\(names)"))
+  }
+}

@@ -1,0 +1,89 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A pairing")
+struct PairingTests {
+  let directory: TemporaryDirectory
+  let pairing: PeerPairing
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    pairing = PeerPairing(
+      try directory.container(), of: "phone", defaultCompanion: "watch")
+  }
+
+  @Test("is one companion of the default name, paired, installed and active, before anybody pairs")
+  func fresh() throws {
+    let state = try pairing.state()
+    #expect(state.companions == [.init(name: "watch")] && state.active?.name == "watch")
+    #expect(try pairing.activate("watch") && !pairing.activate("other"))
+    #expect(try pairing.container.value(PeerNames.pairing("phone")).read() == nil)
+  }
+
+  @Test("keeps the order of pairing, and always has an active one as long as there is any")
+  func changing() throws {
+    try pairing.pair(.init(name: "second", isAppInstalled: false))
+    try pairing.pair(.init(name: "third"))
+    #expect(try pairing.state().active?.name == "watch")
+    try pairing.pair(.init(name: "second", isComplicationEnabled: false))
+    #expect(try pairing.state().companions.map(\.name) == ["watch", "second", "third"])
+    let second = PeerPairing.Companion(name: "second", isComplicationEnabled: false)
+    #expect(try pairing.state().companions[1] == second)
+    #expect(try pairing.activate("second"))
+    #expect(try pairing.unpair("second"))
+    #expect(try pairing.state().activeName == "third")
+    #expect(try !pairing.unpair("second"))
+    #expect(try pairing.unpair("watch") && pairing.unpair("third"))
+    #expect(try pairing.state() == .init(companions: [], activeName: nil))
+    try pairing.pair(.init(name: "fourth"))
+    #expect(try pairing.state().activeName == "fourth")
+    #expect(throws: PeerError.self) { try pairing.pair(.init(name: "")) }
+  }
+
+  @Test("loses no change of those made at the same moment")
+  func concurrent() throws {
+    DispatchQueue.concurrentPerform(iterations: 12) { number in
+      do {
+        try pairing.pair(.init(name: "watch-\(number)"))
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try pairing.state().companions.count == 13)
+  }
+
+  @Test("tells its observers of changes only, and of the last of them")
+  func observing() throws {
+    let heard = Mutex<[String]>([])
+    let observation = try pairing.observe(on: DispatchQueue(label: "pairing")) { result in
+      let line =
+        switch result {
+        case .success(let state): "\(state.companions.map(\.name)) \(state.activeName ?? "none")"
+        case .failure(let error): "\(error.code)"
+        }
+      heard.withLock { $0.append(line) }
+    }
+    // What is written anew without a change is none.
+    let value = pairing.container.value(PeerNames.pairing("phone"))
+    try value.replace(with: pairing.state().propertyList)
+    try pairing.pair(.init(name: "second"))
+    try eventually("the second") { heard.withLock { $0.last } == #"["watch", "second"] watch"# }
+    try value.replace(with: pairing.state().propertyList)
+    try pairing.activate("second")
+    try eventually("the switch") { heard.withLock { $0.last } == #"["watch", "second"] second"# }
+    try value.replace(with: "nonsense")
+    try eventually("the nonsense") { heard.withLock { $0.last } == "damaged" }
+    #expect(throws: PeerError.self) { try pairing.state() }
+    #expect(throws: PeerError.self) { try pairing.pair(.init(name: "third")) }
+    try value.remove()
+    try eventually("the default") { heard.withLock { $0.last } == #"["watch"] watch"# }
+    #expect(heard.withLock { $0.count } == 4, "\(heard.withLock { $0 })")
+    observation.cancel()
+  }
+}

@@ -1,0 +1,62 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import TestSupport
+import Testing
+
+/// A container with a session of the test's own, and another process.
+struct RequestScene {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let session: PeerSession
+
+  init(_ name: String = "phone") throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    session = try PeerSession(container, name: name)
+  }
+
+  /// Another process, active under a name with a manner of handling.
+  func peer(_ name: String = "watch", _ manner: String? = "echo") throws -> Participant {
+    let participant = try Participant(directory.path)
+    if let manner { #expect(try participant.ask("peer-handle \(name) \(manner)") == "done") }
+    #expect(try participant.ask("peer-activate \(name)") == "done")
+    return participant
+  }
+
+  /// What another process holds of requests, once it holds so many.
+  func held(_ participant: Participant, _ name: String = "watch", count: Int) throws -> [String] {
+    var held: [String] = []
+    try eventually("\(count) requests have arrived") {
+      held = try participant.ask("peer-held \(name)").split(separator: " ").map(String.init)
+      return held.count >= count
+    }
+    return held
+  }
+}
+
+/// Runs a call, and gives what it threw as an error between peers.
+func peerError(_ body: () throws -> Void) throws -> PeerError {
+  try #require(throws: PeerError.self) { try body() }
+}
+
+/// The ends of calls, in the order in which they came.
+final class CallEnds: Sendable {
+  typealias End = Result<PropertyListValue, PeerError>
+
+  private let ends = Mutex<[(Int, End)]>([])
+
+  func add(_ number: Int, _ end: End) { ends.withLock { $0.append((number, end)) } }
+
+  var all: [(number: Int, end: End)] { ends.withLock { $0 } }
+
+  var codes: [PeerError.Code?] {
+    all.map { if case .failure(let error) = $0.end { error.code } else { nil } }
+  }
+
+  func wait(for count: Int) throws {
+    try eventually("\(count) calls have ended") { all.count >= count }
+  }
+}

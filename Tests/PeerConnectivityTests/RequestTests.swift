@@ -1,0 +1,184 @@
+import AppGroup
+import Dispatch
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite struct RequestTests {
+  @Test("Another process answers a thread")
+  func answers() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    #expect(try scene.session.request(7, to: "watch") == 7)
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("Another process answers a task")
+  func answersTask() async throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let session = scene.session
+    let value: PropertyListValue = ["a": [1, "é", true], "b": .data(Data([0, 255]))]
+    #expect(try await session.request(value, to: "watch") == value)
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("What a handler throws reaches the sender, with its reason")
+  func failure() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "fail")
+    let error = try peerError { _ = try scene.session.request(1, to: "watch") }
+    #expect(error.code == .failed && error.reason == "on purpose" && error.peer == "watch")
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("A handler that lets the request go tells its sender so")
+  func forgotten() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "forget")
+    #expect(try peerError { _ = try scene.session.request(1, to: "watch") }.code == .notAnswered)
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("A peer that refuses all says so, also of what waits for a handler")
+  func refused() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", nil)
+    let ends = CallEnds()
+    scene.session.request(1, to: "watch") { ends.add(1, $0) }
+    #expect(try watch.ask("peer-handle watch refuse") == "done")
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.notHandled])
+    #expect(try peerError { _ = try scene.session.request(2, to: "watch") }.code == .notHandled)
+  }
+
+  @Test("Requests wait for a handler, and keep their order")
+  func waiting() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", nil)
+    let ends = CallEnds()
+    for number in 0..<20 {
+      scene.session.request(PropertyListValue(number), to: "watch") { ends.add(number, $0) }
+    }
+    #expect(try watch.ask("peer-handle watch hold") == "done")
+    let held = try scene.held(watch, count: 20)
+    #expect(held == (0..<20).map { "\($0):waiting" })
+    #expect(try watch.ask("peer-release watch") == "20")
+    try ends.wait(for: 20)
+    #expect(ends.codes.allSatisfy { $0 == nil })
+  }
+
+  @Test("Each of thousands of calls ends with its own answer, in order")
+  func many() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let ends = CallEnds()
+    let count = 3_000
+    for number in 0..<count {
+      scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(60)) {
+        ends.add(number, $0)
+      }
+    }
+    try ends.wait(for: count)
+    #expect(ends.all.map(\.number) == Array(0..<count))
+    for (number, end) in ends.all { #expect(try end.get().intValue == number) }
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("A send ends when a handler has it, or with its refusal")
+  func sending() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "hold")
+    try scene.session.send(5, to: "watch")
+    #expect(try scene.held(watch, count: 1).first?.hasPrefix("5:") == true)
+    #expect(try watch.ask("peer-handle watch refuse") == "done")
+    #expect(try peerError { try scene.session.send(6, to: "watch") }.code == .notHandled)
+  }
+
+  @Test("Both ends in one process, and a session may ask itself")
+  func oneProcess() async throws {
+    let scene = try RequestScene()
+    let other = try PeerSession(scene.container, name: "watch")
+    other.requests.handle { ["from": .string($0.sender), "value": $0.value] }
+    try await other.activate()
+    let session = scene.session
+    #expect(try await session.request(3, to: "watch")["from"] == "phone")
+    #expect(try await other.request(4, to: "watch")["value"] == 4)
+  }
+
+  @Test("Typed requests: other types on either side are told apart")
+  func typed() async throws {
+    struct Question: Codable, Sendable { var text: String }
+    struct Answer: Codable, Sendable, Equatable { var length: Int }
+    let scene = try RequestScene()
+    let other = try PeerSession(scene.container, name: "watch")
+    other.requests.handle(Question.self) { question, _ in Answer(length: question.text.utf8.count) }
+    try await other.activate()
+    let session = scene.session
+    let answer = try await session.request(
+      Question(text: "abc"), to: "watch", expecting: Answer.self)
+    #expect(answer == Answer(length: 3))
+    let wrongAnswer = await #expect(throws: PeerError.self) {
+      _ = try await session.request(Question(text: "abc"), to: "watch", expecting: String.self)
+    }
+    #expect(wrongAnswer?.code == .unexpectedValue)
+    let wrongQuestion = await #expect(throws: PeerError.self) {
+      _ = try await session.request(5, to: "watch", expecting: Answer.self)
+    }
+    #expect(wrongQuestion?.code == .unexpectedValue)
+    let wrongSend = await #expect(throws: PeerError.self) {
+      try await session.send(5, to: "watch")
+    }
+    #expect(wrongSend?.code == .unexpectedValue)
+  }
+
+  @Test("A value that no peer would accept is refused, also as an answer")
+  func unsupported() throws {
+    let scene = try RequestScene()
+    let other = try PeerSession(scene.container, name: "watch")
+    try other.activate()
+    var deep: PropertyListValue = 1
+    for _ in 0..<600 { deep = [deep] }
+    #expect(try peerError { _ = try scene.session.request(deep, to: "watch") }.code == .tooLarge)
+    let answer = deep
+    let thrown = Mutex<PeerError.Code?>(nil)
+    other.requests.handle(on: DispatchQueue(label: "test")) { request in
+      do {
+        try request.reply(answer)
+      } catch {
+        thrown.withLock { $0 = (error as? PeerError)?.code }
+      }
+    }
+    let error = try peerError { _ = try scene.session.request(1, to: "watch") }
+    #expect(error.code == .failed && error.reason.contains("could not be delivered"))
+    #expect(thrown.withLock { $0 } == .tooLarge)
+  }
+
+  @Test(
+    "A name that cannot be a peer's is refused", arguments: ["", String(repeating: "/", count: 34)])
+  func names(_ name: String) throws {
+    let scene = try RequestScene()
+    let error = try peerError { _ = try PeerSession(scene.container, name: name) }
+    #expect(error.code == .unsupportedValue)
+    #expect(try peerError { _ = try scene.session.request(1, to: name) }.code == .unsupportedValue)
+  }
+
+  @Test("Names with slashes, percent signs and combining marks are peers of their own")
+  func strangeNames() throws {
+    let scene = try RequestScene()
+    let names = ["a/messages", "a%2Fmessages", "\u{301}", "../x", "a/b/c"]
+    let sessions = try names.map { name in
+      let session = try PeerSession(scene.container, name: name)
+      session.requests.handle { [name] _ in .string(name) }
+      try session.activate()
+      return session
+    }
+    for name in names { #expect(try scene.session.request(1, to: name).stringValue == name) }
+    #expect(Set(try scene.session.peers().map(\.name)) == Set(names))
+    withExtendedLifetime(sessions) {}
+  }
+}
