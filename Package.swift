@@ -109,6 +109,7 @@ let package = Package(
       dependencies: [
         "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
         "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "CinemaTutorial",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", swiftSettings: settings),
@@ -161,7 +162,12 @@ let package = Package(
         "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
         "TestSupport", "participant",
       ],
-      swiftSettings: settings),
+      exclude: ["Tutorial"], swiftSettings: settings),
+    // Code written for Apple's framework, in the language mode that most of it is written in.
+    .target(
+      name: "CinemaTutorial", dependencies: ["WatchConnectivity"],
+      path: "Tests/WatchConnectivityTests/Tutorial",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     .testTarget(
       name: "CommunicatorTests",
       dependencies: [

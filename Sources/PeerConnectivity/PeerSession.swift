@@ -16,6 +16,8 @@ public final class PeerSession: Sendable {
   public let name: String
   /// By whom it sends messages.
   let outbox = MessageOutbox()
+  /// What copies the files that it sends.
+  let outgoingFiles: OutgoingFiles
 
   let core: PeerCore
 
@@ -30,6 +32,7 @@ public final class PeerSession: Sendable {
     self.container = container
     self.name = name
     core = PeerCore(container, name: name)
+    outgoingFiles = OutgoingFiles(container, name)
   }
 
   deinit { core.invalidate() }

@@ -48,8 +48,10 @@ enum Layers {
     "participant": [
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
-      "FoundationEssentials",
+      "FoundationEssentials", "CinemaTutorial",
     ],
+    // Code as users of WatchConnectivity write it.
+    "CinemaTutorial": ["WatchConnectivity", "Foundation"],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

@@ -11,8 +11,7 @@ import SystemCalls
 /// ```
 ///
 /// Started itself as a peer's program, with the words "launched PEER MANNER" after its container, it
-/// counts itself in the value "launched", and ends when its container is gone or the value "end" is
-/// there. Manners:
+/// adds itself to the value "launched", and ends when it is killed or its container is gone. Manners:
 ///
 /// ```
 /// active      becomes active at once
@@ -51,10 +50,14 @@ enum LaunchVerbs {
   static func beLaunched(
     _ peer: String, _ manner: String, _ container: SharedContainer
   ) throws {
-    try container.value("launched").update { $0 = .integer(($0?.int64Value ?? 0) + 1) }
+    let own = ProcessIdentity.current
+    let entry: PropertyListValue = [
+      "pid": .integer(Int64(own.processID)), "started": PropertyListValue(own.startTicks),
+    ]
+    try container.value("launched").update { $0 = .array(($0?.arrayValue ?? []) + [entry]) }
     print("started as \(manner)")
     let presence = container.presence(PeerNames.presence(peer))
-    while try manner == "patient" && container.value("go").read() == nil && lasts(container) {
+    while try manner == "patient" && container.value("go").read() == nil && lasts() {
       pauseThread(.milliseconds(5))
     }
     let registration = try manner == "idle" ? nil : presence.enterExclusively()
@@ -64,16 +67,15 @@ enum LaunchVerbs {
         "message-handle", PeerSession(container, name: peer),
         [CommandLine.arguments[1] + "/launched.log"])
     }
-    while try lasts(container) { pauseThread(.milliseconds(20)) }
+    while lasts() { pauseThread(.milliseconds(20)) }
     withExtendedLifetime(registration) {}
   }
 
-  private static func lasts(_ container: SharedContainer) throws -> Bool {
-    do {
-      return try container.value("end").version() == nil
-        && fileStatus(CommandLine.arguments[1]).kind == .directory
+  private static func lasts() -> Bool {
+    do throws(Errno) {
+      return try fileStatus(CommandLine.arguments[1]).kind == .directory
     } catch {
-      // The container is gone, or just going.
+      // Gone.
       return false
     }
   }

@@ -23,8 +23,8 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs` and
-/// `PeerMessageVerbs` have more.
+/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
+/// `PeerMessageVerbs` and `SessionVerbs` have more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -32,6 +32,7 @@ struct Participant {
   let container: SharedContainer
 
   static func main() throws {
+    if CommandLine.arguments.last == "session-serve" { SessionVerbs.serve() }
     let place = CommandLine.arguments[1]
     let container =
       place.hasPrefix("group:")
@@ -63,6 +64,9 @@ struct Participant {
     if let verb = words.first, CoordinationVerbs.all.contains(verb) {
       return try CoordinationVerbs.perform(words)
     }
+    if let verb = words.first, verb.hasPrefix("session-") {
+      return try SessionVerbs.perform(verb.dropFirst(8), container, Array(words.dropFirst()))
+    }
     guard let verb = words.first, let key = words.dropFirst().first else { return "error usage" }
     let rest = words.dropFirst(2)
     let number = rest.first.flatMap { Int64($0) } ?? 1
@@ -91,6 +95,8 @@ struct Participant {
       return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case _ where verb.hasPrefix("peer-"):
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
+    case _ where verb.hasPrefix("file-"):
+      return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)

@@ -1,12 +1,14 @@
 import AppGroup
 import FoundationEssentials
-import PeerConnectivity
 import PropertyLists
 import SystemCalls
 import TestSupport
 
-/// A container with a peer "p" that others start.
-struct LaunchScene {
+@testable import PeerConnectivity
+
+/// A container with a peer "p" that others start; what was started ends with the scene, before its
+/// directory: a presence would be made again in it.
+final class LaunchScene: Sendable {
   let directory: TemporaryDirectory
   let container: SharedContainer
   let presence: Presence
@@ -15,6 +17,24 @@ struct LaunchScene {
     directory = try TemporaryDirectory()
     container = try directory.container()
     presence = container.presence(PeerNames.presence("p"))
+  }
+
+  deinit {
+    do {
+      let book = LaunchBook("p", container)
+      let last = try book.read().start?.process
+      for process in try programs() + [last].compactMap({ $0 }) where process.status != nil {
+        try Program.send(.kill, to: process.processID)
+        try eventually("a program has ended") { process.status?.isDead ?? true }
+      }
+      // Of its own child this process notes the end.
+      try eventually("its end is noted") {
+        guard let start = try book.read().start else { return true }
+        return start.launcher != .current || start.process == nil || start.ending != nil
+      }
+    } catch {
+      print("cannot end what was started in \(directory.path): \(error)")
+    }
   }
 
   func participant() throws -> Participant { try Participant(directory.path) }
@@ -39,7 +59,17 @@ struct LaunchScene {
   }
 
   /// How many programs were started, as they say themselves.
-  func started() throws -> Int { try container.value("launched").read()?.intValue ?? 0 }
+  func started() throws -> Int { try programs().count }
+
+  private func programs() throws -> [ProcessIdentity] {
+    (try container.value("launched").read()?.arrayValue ?? []).compactMap { item in
+      guard let id = item["pid"]?.intValue, let ticks = item["started"]?.uint64Value else {
+        return nil
+      }
+      return ProcessIdentity(
+        processID: Int32(id), startTicks: ticks, namespace: ProcessIdentity.current.namespace)
+    }
+  }
 
   /// Who is active.
   func active() throws -> [Int32] { try presence.members().map(\.processID) }
@@ -56,5 +86,11 @@ struct LaunchScene {
     try eventually("nobody is active") { try active().isEmpty }
   }
 
-  var registrationPath: String { container.value(PeerNames.launch("p")).path }
+  func makePrivate() {
+    do {
+      try FileDescriptor.open(directory.path, [.readOnly, .directory]).setPermissions(0o700)
+    } catch {
+      print("cannot change \(directory.path): \(error)")
+    }
+  }
 }

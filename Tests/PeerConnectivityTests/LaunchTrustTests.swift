@@ -55,6 +55,7 @@ struct LaunchTrustTests {
   @Test("is refused in a container that a group shares")
   func shared() throws {
     try shell("chmod 2770 .")
+    defer { scene.makePrivate() }
     let container = try SharedContainer(url: scene.container.url, access: .group)
     let error = try #require(throws: PeerError.self) {
       try PeerSession.setLaunch(PeerLaunch(program: "/bin/sh"), of: "p", in: container)

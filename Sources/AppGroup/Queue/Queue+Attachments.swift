@@ -38,20 +38,20 @@ extension Queue {
 
   /// Gives an attachment that is whole another name: who has begun it cannot use it any more.
   ///
-  /// - Returns: false when it is not there, because it was taken.
+  /// - Returns: how many bytes its content has; nil when it is not there, because it was taken.
   /// - Throws: `AppGroupError`, for what the file system refuses.
-  package func renameAttachment(_ id: String, to newID: String) throws -> Bool {
+  package func renameAttachment(_ id: String, to newID: String) throws -> Int64? {
     try withPlaceIfAny { place in
       do throws(Errno) {
+        let path = AttachmentPlace.path(newID)
         try rename(
-          AttachmentPlace.path(id), at: place.rawValue, to: AttachmentPlace.path(newID),
-          at: place.rawValue, .keep)
-        return true
+          AttachmentPlace.path(id), at: place.rawValue, to: path, at: place.rawValue, .keep)
+        return try fileStatus(path + "/" + AttachmentPlace.content, at: place.rawValue).size
       } catch {
         guard error == .noSuchFile else { throw error }
-        return false
+        return nil
       }
-    } ?? false
+    } ?? nil
   }
 
   /// Removes an attachment that is not taken; one that is not there is fine.
@@ -139,6 +139,25 @@ extension Queue {
       }
       return incoming
     } ?? []
+  }
+
+  /// Whether anything waits or is taken.
+  ///
+  /// - Throws: `AppGroupError`, for what the file system refuses.
+  /// - Complexity: two or three listings.
+  package func hasEntries() throws -> Bool {
+    try withPlaceIfAny { place in
+      for _ in 0..<interruptionLimit {
+        if try self.place.batches(QueueDirectory.pending, at: place)?.isEmpty == false {
+          return true
+        }
+        guard let consumer = try self.place.consumer(at: place) else { return false }
+        let taken = QueueDirectory.taken + "/" + consumer
+        // A consumer that is replaced meanwhile gives its directory another name.
+        if let batches = try self.place.batches(taken, at: place) { return !batches.isEmpty }
+      }
+      throw Errno.deviceBusy
+    } ?? false
   }
 
   private func withPlaceIfAny<Result>(

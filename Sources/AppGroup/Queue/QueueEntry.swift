@@ -45,4 +45,9 @@ public final class QueueEntry: Sendable {
   public func fail(_ reason: String) throws {
     try batch.settle(id.index, as: .failed(reason: reason))
   }
+
+  /// Ends the entry as cancelled: its sender has given it up while the consumer was handling it.
+  ///
+  /// - Throws: as `acknowledge()`.
+  package func cancel() throws { try batch.settle(id.index, as: .cancelled) }
 }

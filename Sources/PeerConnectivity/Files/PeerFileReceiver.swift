@@ -1,73 +1,89 @@
+import AppGroup
 public import Dispatch
-public import FoundationEssentials
-public import PropertyLists
+import Synchronization
 
 /// The one who receives the files for a name, until it is forgotten or ended. Thread-safe.
+///
+/// Only one process receives for a name at a time. One that is stopped is replaced by the next that
+/// wants to; when it goes on, the files that it had are not where they were, so it neither claims nor
+/// deletes what the other handles.
 public final class PeerFileReceiver: Sendable {
-  init() {}
+  /// For whom it receives.
+  public let name: String
+  private let consumer: Queue.Consumer
+  private let delivery = Mutex<MessageDelivery<PeerFile>?>(nil)
 
-  /// The next file, and waits for one if there is none; nil when the deadline has passed.
+  init(_ consumer: Queue.Consumer, for name: String) {
+    self.consumer = consumer
+    self.name = name
+  }
+
+  deinit { end() }
+
+  /// The next file, and waits for one if there is none. One caller waits at a time.
+  ///
+  /// A file that does not have the size that was sent is not handed over: it has failed, and its sender
+  /// learns it. One that was claimed by a process that died before it could acknowledge it is
+  /// acknowledged.
+  ///
+  /// - Parameter deadline: until when to wait; already past means "only if there is one now".
+  /// - Returns: nil when the deadline has passed.
+  /// - Throws: `PeerError`: `replaced` when another process receives now, `notActive` once it was
+  ///   ended, also during the wait; or what the container refuses.
+  /// - Complexity: two renames, and some cheap calls; whatever the size of the file.
   public func next(until deadline: ContinuousClock.Instant) throws -> PeerFile? {
-    preconditionFailure("unbuilt")
+    try betweenPeers(action) {
+      while let entry = try consumer.next(until: deadline) {
+        if let file = try PeerFile.open(entry) { return file }
+      }
+      return nil
+    }
   }
 
-  /// The next file; see the form without `async`.
+  /// The next file; see the form without `async`. Cancelling the task ends the wait as `cancelled`.
   public func next(until deadline: ContinuousClock.Instant) async throws -> PeerFile? {
-    preconditionFailure("unbuilt")
+    try await betweenPeers(action) {
+      while let entry = try await consumer.next(until: deadline) {
+        if let file = try await Blocking.run({ try PeerFile.open(entry) }) { return file }
+      }
+      return nil
+    }
   }
 
-  /// Calls a handler with each file from now on, one at a time; when it returns, the file is
-  /// acknowledged and, unless it was claimed or moved away, deleted.
+  /// Calls a handler with each file from now on, one at a time and in order; when it returns, the file
+  /// is acknowledged and, unless it was claimed or moved away, deleted. What it throws fails the file:
+  /// its sender learns it.
+  ///
+  /// - Parameters:
+  ///   - queue: where. Looking for the next file and deleting the last happen there, too.
+  ///   - failure: called once, there, if receiving ends otherwise than by `end()`: `replaced`, or what
+  ///     the container refuses.
+  ///   - handler: gets the file. It may acknowledge or fail it itself, earlier.
+  /// - Precondition: it is called once.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
     _ handler: @escaping @Sendable (PeerFile) throws -> Void
-  ) { preconditionFailure("unbuilt") }
-
-  /// Whether nothing waits and nothing is being handled.
-  public func isIdle() throws -> Bool { preconditionFailure("unbuilt") }
-
-  /// Ends receiving; what was not acknowledged is delivered again to the next. Once is enough.
-  public func end() { preconditionFailure("unbuilt") }
-}
-
-/// A file that came: it is deleted with its acknowledgement, unless it was claimed.
-public final class PeerFile: Sendable {
-  init(
-    id: String, sender: String, name: String, url: URL, size: Int64, metadata: PropertyListValue?,
-    isRedelivery: Bool
   ) {
-    self.id = id
-    self.sender = sender
-    self.name = name
-    self.url = url
-    self.size = size
-    self.metadata = metadata
-    self.isRedelivery = isRedelivery
+    delivery.withLock { delivery in
+      precondition(delivery == nil, "a receiver of files has one handler")
+      delivery = MessageDelivery(
+        consumer, action, on: queue, failure: failure, open: PeerFile.open, handler)
+    }
   }
 
-  /// The transfer's id.
-  public let id: String
-  /// Who sent it.
-  public let sender: String
-  /// The last component of the name that it had at its sender; never a path.
-  public let name: String
-  /// Where it lies until it is acknowledged.
-  public let url: URL
-  /// Its size in bytes.
-  public let size: Int64
-  /// What was sent with it.
-  public let metadata: PropertyListValue?
-  /// Whether it was delivered before, and perhaps handled, by a process that ended.
-  public let isRedelivery: Bool
-
-  /// Makes the file the receiver's own: a rename, or a copy onto another file system.
+  /// Whether nothing waits and nothing is being handled.
   ///
-  /// - Parameter destination: where to; what lies there is replaced in one step.
-  public func claim(to destination: URL) throws { preconditionFailure("unbuilt") }
+  /// - Throws: as `next`.
+  /// - Complexity: two listings, of what waits and of what was taken.
+  public func isIdle() throws -> Bool { try betweenPeers(action) { try consumer.isIdle() } }
 
-  /// Ends it as processed, and deletes what was not claimed.
-  public func acknowledge() throws { preconditionFailure("unbuilt") }
+  /// Ends receiving; what was not acknowledged is delivered again to the next. Once is enough.
+  ///
+  /// Whoever waits in `next` is woken at once. A handler that is running goes on.
+  public func end() {
+    delivery.withLock { $0 }?.end()
+    consumer.end()
+  }
 
-  /// Ends it as failed, deletes it, and its sender learns why.
-  public func fail(_ reason: String) throws { preconditionFailure("unbuilt") }
+  private var action: String { "receive files for \"\(name)\"" }
 }

@@ -2,88 +2,240 @@ public import AppGroup
 public import FoundationEssentials
 public import PropertyLists
 
-/// How a file is to be sent.
-public struct PeerFileOptions: Sendable, Hashable {
-  /// Whether the file itself is handed over: a rename on the same file system, and the source is gone.
-  public var isMoved: Bool
-  /// What the transfer survives.
-  public var durability: Durability
-  /// After how long it is not to be delivered any more; nil for never.
-  public var expiry: Duration?
-
-  /// Makes options.
-  public init(
-    isMoved: Bool = false, durability: Durability = .standard, expiry: Duration? = nil
-  ) {
-    self.isMoved = isMoved
-    self.durability = durability
-    self.expiry = expiry
-  }
-}
-
-/// How much of a file is copied.
-public struct PeerFileProgress: Sendable, Hashable {
-  /// Bytes copied.
-  public let completedBytes: Int64
-  /// Bytes of the whole.
-  public let totalBytes: Int64
-  /// Between 0 and 1; 1 for an empty file that is complete.
-  public var fraction: Double {
-    totalBytes > 0 ? Double(completedBytes) / Double(totalBytes) : 1
-  }
-}
-
-/// A file on its way to a peer. Thread-safe.
+/// A file on its way to a peer: it outlives the processes of both sides. Thread-safe.
 public final class PeerFileTransfer: Sendable {
-  init(id: String, sender: String, peer: String, source: URL, metadata: PropertyListValue?) {
-    self.id = id
-    self.sender = sender
-    self.peer = peer
-    self.source = source
-    self.metadata = metadata
+  private let intention: FileIntention
+  private let entry: QueueEntryID
+  private let files: OutgoingFiles
+  private let process: FileProcess
+
+  /// - Parameter entry: the intention's.
+  init(_ intention: FileIntention, _ entry: QueueEntryID, _ files: OutgoingFiles) {
+    self.intention = intention
+    self.entry = entry
+    self.files = files
+    process = files.process(of: intention)
   }
 
   /// Names it among all transfers of the container; to be kept as text.
-  public let id: String
+  public var id: String { intention.id }
   /// Who sends it.
-  public let sender: String
+  public var sender: String { files.name }
   /// Who is to get it.
-  public let peer: String
+  public var peer: String { intention.peer }
   /// The file that was sent.
-  public let source: URL
+  public var source: URL { URL(filePath: intention.source, directoryHint: .notDirectory) }
   /// What was sent with it.
-  public let metadata: PropertyListValue?
+  public var metadata: PropertyListValue? { intention.metadata }
 
-  /// What has become of it; `stored` while it is copied, too.
-  public func status() throws -> QueueEntryStatus { preconditionFailure("unbuilt") }
+  private func action(_ verb: String) -> String { "\(verb) a file for \"\(peer)\"" }
 
-  /// How much is copied.
-  public var progress: PeerFileProgress { preconditionFailure("unbuilt") }
+  // MARK: What becomes of it
 
-  /// Calls a handler as the copying goes on, a few times a second at most, and at its end.
-  public func observeProgress(_ handler: @escaping @Sendable (PeerFileProgress) -> Void) {
-    preconditionFailure("unbuilt")
+  /// What has become of it; `stored` while it waits to be copied and is copied, too. A failure of copying
+  /// is `failed`, with its reason.
+  ///
+  /// - Throws: `PeerError`, for what the container refuses.
+  /// - Complexity: opens and reads two small files; where another process has copied it, also every receipt
+  ///   of this sender once.
+  public func status() throws -> QueueEntryStatus {
+    try betweenPeers(action("look for"), peer) {
+      let status = try files.sender().status(of: entry)
+      guard status == .processed else { return status == .taken ? .stored : status }
+      guard let stored = try storedEntry() else { return .processed }
+      return try files.sender(to: peer).status(of: stored)
+    }
+  }
+
+  /// The entry that its peer gets; nil if there is none, or it is forgotten.
+  private func storedEntry() throws -> QueueEntryID? {
+    if let known = process.entry { return known }
+    // The last one, should one who was stopped have stored another that has no content any more.
+    let found = try files.sender(to: peer).receipts().last {
+      FileNotice($0.payload)?.id == intention.id
+    }
+    process.entry = found?.id
+    return found?.id
   }
 
   /// Waits until the content is safe in the container: from then on it outlives this process.
-  public func stored() async throws { preconditionFailure("unbuilt") }
+  ///
+  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that expired.
+  public func stored() async throws {
+    let status = try await betweenPeers(action("store"), peer) {
+      try await files.sender().end(of: entry)
+    }
+    try confirmStored(status)
+  }
 
   /// Waits until the content is safe in the container; blocks the calling thread.
+  ///
+  /// - Throws: also `timedOut` when the deadline has passed; the transfer goes on then.
   public func stored(until deadline: ContinuousClock.Instant) throws {
-    preconditionFailure("unbuilt")
+    let status = try betweenPeers(action("store"), peer) {
+      try files.sender().end(of: entry, until: deadline)
+    }
+    try confirmStored(status)
+  }
+
+  private func confirmStored(_ status: QueueEntryStatus) throws(PeerError) {
+    let (code, reason): (PeerError.Code, String)
+    switch status {
+    case .processed: return
+    case .stored, .taken: (code, reason) = (.timedOut, "the time has passed, and it goes on")
+    case .cancelled: (code, reason) = (.cancelled, "it was cancelled")
+    case .failed(let why): (code, reason) = (.failed, why)
+    default: (code, reason) = (.timedOut, "it has expired")
+    }
+    throw PeerError(code, action("store"), peer: peer, reason: reason)
   }
 
   /// Waits until it has ended: processed, cancelled, expired or failed.
+  ///
+  /// - Parameter deadline: until when to wait; without one as long as it takes.
+  /// - Returns: how it ended, or how far it is when the deadline has passed.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws -> QueueEntryStatus {
-    preconditionFailure("unbuilt")
+    try await betweenPeers(action("wait for"), peer) {
+      let first = try await files.sender().end(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try await Blocking.run({ try self.storedEntry() }) else {
+        return .processed
+      }
+      return try await files.sender(to: peer).end(of: stored, until: deadline)
+    }
   }
 
-  /// Ends it, also in the middle of copying, unless the peer has it already.
-  ///
-  /// - Returns: whether it is cancelled.
-  @discardableResult
-  public func cancel() throws -> Bool { preconditionFailure("unbuilt") }
+  /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  public func end(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
+    try betweenPeers(action("wait for"), peer) {
+      let first = try files.sender().end(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try storedEntry() else { return .processed }
+      return try files.sender(to: peer).end(of: stored, until: deadline)
+    }
+  }
 
-  /// Says that its end is known: it is not listed by `fileTransfers()` any more.
-  public func forget() throws { preconditionFailure("unbuilt") }
+  // MARK: Ending it
+
+  /// Ends it, also in the middle of copying, unless the peer has it already: it is cancelled or delivered,
+  /// never both. A file that was to be moved is where it was, unless something else lies there by now.
+  ///
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
+  /// - Throws: `PeerError`: `timedOut` when whoever copies it does not stop within ten seconds; it is
+  ///   given up all the same as soon as that one goes on. Or what the container refuses.
+  /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
+  ///   the piece that is being copied.
+  @discardableResult
+  public func cancel() throws -> Bool {
+    try betweenPeers(action("take back"), peer) {
+      let intentions = try files.sender()
+      if try intentions.cancel(entry) {
+        process.finish(nil, isStored: false)
+        return true
+      }
+      var status = try intentions.status(of: entry)
+      if !status.isEnd { status = try giveUp(intentions) }
+      guard status == .processed else { return status == .cancelled }
+      return try cancelStored()
+    }
+  }
+
+  /// Ends it; see the form without `async`.
+  @discardableResult
+  public func cancel() async throws -> Bool { try await Blocking.run { try self.cancel() } }
+
+  private func giveUp(_ intentions: Queue.Sender) throws -> QueueEntryStatus {
+    process.giveUp()
+    try files.note(id, isGivenUp: true)
+    // Whoever was copying it may have ended.
+    files.begin()
+    let status = try intentions.end(of: entry, until: .now + .seconds(10))
+    guard status.isEnd else {
+      throw PeerError(
+        .timedOut, action("take back"), peer: peer,
+        reason: "the process that copies it does not stop",
+        remedy: "it is given up as soon as that one goes on")
+    }
+    try files.note(id, isGivenUp: false)
+    return status
+  }
+
+  private func cancelStored() throws -> Bool {
+    let sender = try files.sender(to: peer)
+    guard let stored = try storedEntry(), try sender.cancel(stored) else { return false }
+    try removeAttachments(sender.queue)
+    return true
+  }
+
+  // What no entry names any more.
+  private func removeAttachments(_ queue: Queue) throws {
+    for attachment in try queue.waitingAttachments(prefix: intention.attachmentPrefix) {
+      if intention.options.isMoved, attachment.isWhole {
+        // Back to where it was, unless something else lies there.
+        _ = try queue.returnAttachment(attachment.id, to: intention.source)
+      }
+      try queue.removeAttachment(attachment.id)
+    }
+  }
+
+  /// Says that its end is known: it is not listed by `fileTransfers()` any more. No effect on one that has
+  /// not ended.
+  ///
+  /// - Throws: `PeerError`, for what the container refuses.
+  public func forget() throws {
+    guard try status().isEnd else { return }
+    try betweenPeers(action("forget"), peer) {
+      // The intention last: it is what lists the transfer.
+      if let stored = try storedEntry() {
+        let sender = try files.sender(to: peer)
+        try removeAttachments(sender.queue)
+        try sender.forget(stored)
+      }
+      try files.sender().forget(entry)
+    }
+  }
+
+  // MARK: Progress
+
+  /// How much is copied; all of it once it is stored.
+  public var progress: PeerFileProgress {
+    if let progress = process.progress { return progress }
+    do {
+      return try lookedUpProgress()
+    } catch {
+      // The container cannot be read now: nothing is known, and whoever asks for the status learns why.
+      return PeerFileProgress(completedBytes: 0, totalBytes: intention.size)
+    }
+  }
+
+  // Copied by another process, or an earlier one.
+  private func lookedUpProgress() throws -> PeerFileProgress {
+    let total = intention.size
+    if try files.sender().status(of: entry) == .processed {
+      return PeerFileProgress(completedBytes: total, totalBytes: total)
+    }
+    let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
+      $0.id.hasPrefix(intention.attachmentPrefix)
+    }
+    return PeerFileProgress(completedBytes: incoming?.completedBytes ?? 0, totalBytes: total)
+  }
+
+  /// Calls a handler as the copying goes on, a few times a second at most, and at its end; on a queue of
+  /// the transfer's own. Where another process copies, it is told of the end only.
+  public func observeProgress(_ handler: @escaping @Sendable (PeerFileProgress) -> Void) {
+    let process = process
+    guard process.observe(handler) else { return process.tell([handler], progress) }
+    Task { [self] in
+      do {
+        // Whoever it was that copied; this process has told it already then.
+        _ = try await files.sender().end(of: entry)
+        let last = try await Blocking.run { self.progress }
+        if process.progress == nil { process.advance(to: last.completedBytes) }
+        process.finish(nil, isStored: last.fraction == 1)
+      } catch {
+        // The container is gone: there is no end to be told of.
+        return
+      }
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import AppGroup
+import Synchronization
 import SystemCalls
 
 /// One call's way to a peer that is active; see `Launcher` for the rules. Used by one thread.
@@ -27,6 +28,8 @@ final class LaunchAttempt {
   private let book: LaunchBook
   /// The start that this call waits for.
   private var followed: String?
+  /// The program that this call started.
+  private var child: StartedChild?
   /// The place of a start of this call that somebody else has removed.
   private var overtaken: String?
   /// What looks as if it were so, and since when.
@@ -45,19 +48,23 @@ final class LaunchAttempt {
     while true {
       // In this order: what has ended by now was active before, if it ever was.
       let last = try book.read().start
-      let standing: Standing = if let last { try self.standing(of: last) } else { .over }
+      let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
       let status = try presence.status()
       if status.isSomebodyHere { return .active }
       switch (standing, last) {
       case (.underWay(let isSettled), let start?) where !wasActive(status, since: start):
         followed = start.nonce
         return .underWay(start, isSettled: isSettled)
-      case (.over, let start?) where start.nonce == followed:
+      case (.ended, let start?) where start.nonce == followed:
         if wasActive(status, since: start) { return .active }
+        // Its end comes to be seen a moment before how it ended is told.
+        if child?.isUntold(start.nonce) == true { return .underWay(start, isSettled: true) }
         throw ended(start)
       default:
         guard ContinuousClock.now < deadline else { throw tooLate() }
-        try begin(after: last?.nonce, until: deadline)
+        if let start = try begin(after: last?.nonce, until: deadline) {
+          return .underWay(start, isSettled: true)
+        }
       }
     }
   }
@@ -66,14 +73,17 @@ final class LaunchAttempt {
 
   private enum Standing {
     case underWay(isSettled: Bool)
-    case over
+    /// Its program has ended.
+    case ended
+    /// Nothing was started, or nobody can wait for it.
+    case abandoned
   }
 
   private func standing(of start: LaunchState.Start) throws -> Standing {
-    guard start.ending == nil else { return .over }
+    guard start.ending == nil else { return .ended }
     let age = bootTimeNanoseconds().subtractingReportingOverflow(start.uptime)
     // Later than now: of before the machine was started anew.
-    guard !age.overflow else { return .over }
+    guard !age.overflow else { return .abandoned }
     let isOld = age.partialValue > Self.patience
     guard let process = start.process else {
       guard isOld || start.nonce == overtaken || mayBeOver(start.launcher, start.nonce) else {
@@ -81,10 +91,10 @@ final class LaunchAttempt {
       }
       return try resolve(start)
     }
-    guard process.isVisible else { return isOld ? .over : .underWay(isSettled: true) }
-    guard let status = process.status, !status.isDead else { return .over }
+    guard process.isVisible else { return isOld ? .abandoned : .underWay(isSettled: true) }
+    guard let status = process.status, !status.isDead else { return .ended }
     guard status.isStopped else { return .underWay(isSettled: true) }
-    return isCertain(start.nonce) ? .over : .underWay(isSettled: false)
+    return isCertain(start.nonce) ? .abandoned : .underWay(isSettled: false)
   }
 
   private func mayBeOver(_ launcher: ProcessIdentity, _ nonce: String) -> Bool {
@@ -105,11 +115,11 @@ final class LaunchAttempt {
   /// Makes sure that nothing will be started any more, or finds what was.
   private func resolve(_ start: LaunchState.Start) throws -> Standing {
     guard let place = book.place(of: start), try !place.prevent(), let output = try place.output()
-    else { return .over }
+    else { return .abandoned }
     let variable = Self.variable(start.nonce)
     guard let process = try processes(printingTo: output, orWith: variable).first else {
       // A process that has just opened the file may not be visible in /proc at this very moment.
-      return isCertain(start.nonce + " without a process") ? .over : .underWay(isSettled: false)
+      return isCertain(start.nonce + " without a process") ? .ended : .underWay(isSettled: false)
     }
     _ = try book.change { $0.note(start.nonce) { $0.process = $0.process ?? process } }
     return .underWay(isSettled: true)
@@ -130,8 +140,12 @@ final class LaunchAttempt {
     case exhausted(Int)
   }
 
-  /// Starts the program, unless somebody else was faster.
-  private func begin(after nonce: String?, until deadline: ContinuousClock.Instant) throws {
+  /// Starts the program.
+  ///
+  /// - Returns: nil when somebody else was faster.
+  private func begin(
+    after nonce: String?, until deadline: ContinuousClock.Instant
+  ) throws -> LaunchState.Start? {
     if let obstacle = launch.obstacle { throw notLaunched(obstacle, remedy: "register it again") }
     let place = try book.newPlace()
     let start = LaunchState.Start(
@@ -148,8 +162,10 @@ final class LaunchAttempt {
     switch turn {
     case .mine:
       try place.sweepOthers()
-      try run(start, at: place)
-    case .anothers: _ = try place.prevent()
+      return try run(start, at: place)
+    case .anothers:
+      _ = try place.prevent()
+      return nil
     case .exhausted(let count):
       _ = try place.prevent()
       throw notLaunched(
@@ -158,7 +174,9 @@ final class LaunchAttempt {
     }
   }
 
-  private func run(_ start: LaunchState.Start, at place: StartPlace) throws {
+  private func run(
+    _ start: LaunchState.Start, at place: StartPlace
+  ) throws -> LaunchState.Start? {
     let child: ChildProcess
     do throws(Errno) {
       child = try ChildProcess(
@@ -168,7 +186,7 @@ final class LaunchAttempt {
       guard try place.output() != nil || error != .noSuchFile else {
         // This process was stopped meanwhile, and another has taken over.
         overtaken = start.nonce
-        return
+        return nil
       }
       let reason = "its program \(launch.program) cannot be run: \(error)"
       _ = try book.change { $0.note(start.nonce) { $0.ending = reason } }
@@ -179,16 +197,21 @@ final class LaunchAttempt {
     let process = ProcessIdentity(
       processID: id, startTicks: ProcessStatus.of(id)?.startTicks ?? 0,
       namespace: ProcessIdentity.current.namespace)
-    let (book, latch) = (book, latch)
+    let (book, latch, told) = (book, latch, StartedChild(start.nonce))
+    self.child = told
     follow(child) { end in
-      defer { latch.raise() }
       do {
         _ = try book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       } catch {
         // A full disk, perhaps: others see that its process has ended, and are not told how.
       }
+      told.isTold.store(true, ordering: .releasing)
+      latch.raise()
     }
     _ = try book.change { $0.note(start.nonce) { $0.process = process } }
+    var noted = start
+    noted.process = process
+    return noted
   }
 
   private func environment(_ nonce: String) -> [String] {
@@ -229,6 +252,18 @@ final class LaunchAttempt {
       .timedOut, action, peer: peer, reason: reason,
       remedy: "wait longer, or end that process; what it printed is in "
         + (book.place(of: start)?.outputPath ?? "the container"), holder: holder)
+  }
+}
+
+/// A program that one call started, as far as its end has been told.
+private final class StartedChild: Sendable {
+  let nonce: String
+  let isTold = Atomic(false)
+
+  init(_ nonce: String) { self.nonce = nonce }
+
+  func isUntold(_ nonce: String) -> Bool {
+    nonce == self.nonce && !isTold.load(ordering: .acquiring)
   }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// Gives a handler one message after another, on the queue it asked for, and settles each when the
 /// handler returns. No thread and no task waits meanwhile: a look at what waits is enqueued when the
 /// consumer is woken, and after each message.
-final class MessageDelivery: Sendable {
+final class MessageDelivery<Message: DeliveredMessage>: Sendable {
   private struct State {
     /// Makes the looks, one at a time; its work has this object weakly.
     var looks: Delivery<Void>?
@@ -15,7 +15,7 @@ final class MessageDelivery: Sendable {
   }
 
   private struct Handled: Sendable {
-    let message: PeerMessage
+    let message: Message
     /// Why its handler failed; nil if it did not.
     let failure: String?
 
@@ -26,21 +26,25 @@ final class MessageDelivery: Sendable {
   }
 
   /// What is used up now may be there again after this.
-  private static let retry: DispatchTimeInterval = .milliseconds(200)
+  private static var retry: DispatchTimeInterval { .milliseconds(200) }
 
   private let consumer: Queue.Consumer
-  private let name: String
+  private let action: String
+  private let open: @Sendable (QueueEntry) throws -> Message?
   private let failure: @Sendable (PeerError) -> Void
-  private let handler: @Sendable (PeerMessage) throws -> Void
+  private let handler: @Sendable (Message) throws -> Void
   private let state = Mutex(State())
 
+  /// - Parameter open: makes the message of an entry; nil for what it has settled itself.
   init(
-    _ consumer: Queue.Consumer, for name: String, on queue: DispatchQueue,
+    _ consumer: Queue.Consumer, _ action: String, on queue: DispatchQueue,
     failure: @escaping @Sendable (PeerError) -> Void,
-    _ handler: @escaping @Sendable (PeerMessage) throws -> Void
+    open: @escaping @Sendable (QueueEntry) throws -> Message?,
+    _ handler: @escaping @Sendable (Message) throws -> Void
   ) {
     self.consumer = consumer
-    self.name = name
+    self.action = action
+    self.open = open
     self.failure = failure
     self.handler = handler
     let looks = Delivery<Void>(initial: (), on: queue) { [weak self] _ in ((), self?.look()) }
@@ -68,15 +72,17 @@ final class MessageDelivery: Sendable {
         try handled.settle()
         state.withLock { $0.unsettled = nil }
       }
-      guard let entry = try consumer.next(until: .now) else { return nil }
-      let message = PeerMessage(entry, for: name)
-      return { self.handle(message) }
+      while let entry = try consumer.next(until: .now) {
+        guard let message = try open(entry) else { continue }
+        return { self.handle(message) }
+      }
+      return nil
     } catch {
       return { self.stop(error) }
     }
   }
 
-  private func handle(_ message: PeerMessage) {
+  private func handle(_ message: Message) {
     let handled: Handled
     do {
       try handler(message)
@@ -95,7 +101,7 @@ final class MessageDelivery: Sendable {
 
   /// Tries again later if that may help; otherwise receiving has ended.
   private func stop(_ error: any Error) {
-    let error = PeerError(any: error, "receive messages for \"\(name)\"")
+    let error = PeerError(any: error, action)
     if [.noSpace, .tooManyOpenFiles].contains(error.underlying?.code) {
       Blocking.timers.asyncAfter(deadline: .now() + Self.retry) { [weak self] in self?.signal() }
       return
@@ -112,3 +118,12 @@ final class MessageDelivery: Sendable {
 
   private func signal() { state.withLock { $0.looks }?.signal() }
 }
+
+/// What came in a queue, and is acknowledged or failed when it is handled.
+protocol DeliveredMessage: Sendable {
+  func acknowledge() throws
+  func fail(_ reason: String) throws
+}
+
+extension PeerMessage: DeliveredMessage {}
+extension PeerFile: DeliveredMessage {}

@@ -11,7 +11,7 @@ public final class PeerReceiver: Sendable {
   /// For whom it receives.
   public let name: String
   private let consumer: Queue.Consumer
-  private let delivery = Mutex<MessageDelivery?>(nil)
+  private let delivery = Mutex<MessageDelivery<PeerMessage>?>(nil)
 
   init(_ consumer: Queue.Consumer, for name: String) {
     self.consumer = consumer
@@ -55,7 +55,9 @@ public final class PeerReceiver: Sendable {
   ) {
     delivery.withLock { delivery in
       precondition(delivery == nil, "a receiver of messages has one handler")
-      delivery = MessageDelivery(consumer, for: name, on: queue, failure: failure, handler)
+      let name = name
+      delivery = MessageDelivery(
+        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler)
     }
   }
 

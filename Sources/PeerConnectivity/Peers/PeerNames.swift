@@ -6,11 +6,14 @@ import AppGroup
 /// presence  peer/<peer>                 who is reached under the name
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
+/// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
+/// value     @peer/outgoing/<peer>       of which of these the content is whole, and whose are given up
 /// value     @peer/context/<from>/<to>   what one peer wants another to know
 /// value     @peer/seen/<from>/<to>      which of these the other was handed last
 /// value     @peer/launch/<peer>         how it is started
 /// value     @peer/launching/<peer>      how often it was, and the start under way
 /// value     @peer/pairing/<peer>        its companions
+/// value     @peer/complication/<peer>   what WatchConnectivity counts for a watch
 /// ```
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name, and
@@ -29,6 +32,12 @@ package enum PeerNames {
     presencePrefix + encoded(peer) + filesSuffix
   }
 
+  package static func outgoingFiles(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + outgoingSuffix
+  }
+
+  package static func outgoingState(_ peer: String) -> String { "@peer/outgoing/" + encoded(peer) }
+
   package static func context(from sender: String, to receiver: String) -> String {
     "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
   }
@@ -42,6 +51,10 @@ package enum PeerNames {
   package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
 
   package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
+
+  package static func complication(_ peer: String) -> String {
+    "@peer/complication/" + encoded(peer)
+  }
 
   // MARK: And back
 
@@ -79,6 +92,7 @@ package enum PeerNames {
   private static let launchPrefix = "@peer/launch/"
   private static let messagesSuffix = "/messages"
   private static let filesSuffix = "/files"
+  private static let outgoingSuffix = "/outgoing"
 
   private static func encoded(_ peer: String) -> String {
     var text = ""

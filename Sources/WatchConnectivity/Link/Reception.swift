@@ -13,25 +13,27 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
     var receiver: Receiver
     var task: Task<Void, Never>?
     var isHandingOver = false
-    /// How many were left.
-    var left = 0
+    /// Whether some were left for the time when another watch is active.
+    var hasForeign = false
+    /// Whether some were left for the time when there is a delegate.
+    var hasUndelegated = false
     var hasEnded = false
   }
 
   private let state: Mutex<State>
   private let queue: DispatchQueue
   private let open: @Sendable () async throws -> Receiver
-  private let deliver: @Sendable (Receiver.Entry) -> Bool
+  private let deliver: @Sendable (Receiver.Entry) -> HandOver
   private let failure: @Sendable (any Error) -> Void
 
   /// - Parameters:
   ///   - open: becomes the receiver.
   ///   - queue: the session's.
-  ///   - deliver: hands an entry over, on that queue, and ends it; false when it is to be left.
+  ///   - deliver: hands an entry over, on that queue, and ends it, unless it is to be left.
   ///   - failure: called when receiving ends otherwise than by `end()`.
   init(
     _ open: @escaping @Sendable () async throws -> Receiver, on queue: DispatchQueue,
-    deliver: @escaping @Sendable (Receiver.Entry) -> Bool,
+    deliver: @escaping @Sendable (Receiver.Entry) -> HandOver,
     failure: @escaping @Sendable (any Error) -> Void
   ) async throws {
     self.open = open
@@ -59,16 +61,17 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
     }
   }
 
-  /// Begins again with what was left.
+  /// Begins again with what was left for want of a delegate.
   func restart() {
-    guard state.withLock({ $0.left > 0 && !$0.hasEnded }) else { return }
+    guard state.withLock({ $0.hasUndelegated && !$0.hasEnded }) else { return }
     Task {
       await stop().end()
       do {
         let receiver = try await open()
         let hasEnded = state.withLock {
           $0.receiver = receiver
-          $0.left = 0
+          $0.hasForeign = false
+          $0.hasUndelegated = false
           return $0.hasEnded
         }
         if hasEnded { receiver.end() } else { start() }
@@ -90,11 +93,12 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
 
   /// Whether something is there that was not handed over.
   func isPending() throws -> Bool {
-    let (receiver, left, isHandingOver) = state.withLock {
-      ($0.receiver, $0.left, $0.isHandingOver)
+    let (receiver, isPending) = state.withLock { state -> (Receiver, Bool?) in
+      if state.hasUndelegated || state.isHandingOver { return (state.receiver, true) }
+      // What was left for another watch keeps the queue from ever being idle.
+      return (state.receiver, state.hasForeign ? false : nil)
     }
-    // What was left keeps the queue from ever being idle, and is for another watch.
-    return try left > 0 ? isHandingOver : !receiver.isIdle()
+    return try isPending ?? !receiver.isIdle()
   }
 
   private func stop() async -> Receiver {
@@ -119,12 +123,20 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
 
   private func hand(_ entry: Receiver.Entry) async {
     state.withLock { $0.isHandingOver = true }
-    let isDone = await withCheckedContinuation { continuation in
+    let outcome = await withCheckedContinuation { continuation in
       queue.async { continuation.resume(returning: self.deliver(entry)) }
     }
     state.withLock {
       $0.isHandingOver = false
-      if !isDone { $0.left += 1 }
+      if outcome == .leftForAnotherWatch { $0.hasForeign = true }
+      if outcome == .leftForDelegate { $0.hasUndelegated = true }
     }
   }
+}
+
+/// What became of an entry.
+enum HandOver: Sendable {
+  case done
+  case leftForAnotherWatch
+  case leftForDelegate
 }

@@ -4,9 +4,8 @@ import PropertyLists
 
 // What arrives, handed to the delegate; everything here is on the session's queue.
 extension SessionLink {
-  /// - Returns: false when it is to be left for later.
-  func deliver(_ message: PeerMessage) -> Bool {
-    guard isExpected(from: message.sender) else { return false }
+  func deliver(_ message: PeerMessage) -> HandOver {
+    guard isExpected(from: message.sender) else { return .leftForAnotherWatch }
     let session = session
     return end(
       message.end,
@@ -15,9 +14,8 @@ extension SessionLink {
       }, "session(_:didReceiveUserInfo:)")
   }
 
-  /// - Returns: false when it is to be left for later.
-  func deliver(_ file: PeerFile) -> Bool {
-    guard isExpected(from: file.sender) else { return false }
+  func deliver(_ file: PeerFile) -> HandOver {
+    guard isExpected(from: file.sender) else { return .leftForAnotherWatch }
     let session = session
     let inbox = Inbox(place)
     do {
@@ -36,23 +34,24 @@ extension SessionLink {
   /// - Parameter offer: nil for what no session would send.
   private func end(
     _ entry: (_ failure: String?) throws -> Void, _ offer: WCSession.Offer?, _ method: String
-  ) -> Bool {
+  ) -> HandOver {
     do {
       switch offer {
       case .handled: try entry(nil)
       case .declined: try entry("the delegate does not implement \(method)")
       case nil: try entry("a session takes dictionaries only")
-      case .noDelegate: return false
+      case .noDelegate: return .leftForDelegate
       }
     } catch {
       // Replaced while this process was stopped, mostly: then the other one gets it again.
       Diagnostics.report(error)
     }
-    return true
+    return .done
   }
 
   func deliver(_ context: Result<PropertyListValue, PeerError>) {
     let session = session
+    guard isCurrent else { return }
     switch context {
     case .success(let value):
       guard let objects = Payload.objects(value) else { return }

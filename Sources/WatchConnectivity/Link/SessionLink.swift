@@ -39,7 +39,6 @@ final class SessionLink: Sendable {
   static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
     let counterpart = try await Blocking.run {
       if place.role == .phone { try WatchDirectory.sweep(place) }
-      try Inbox(place).clear()
       return place.role == .watch ? SessionPlace.phone : try place.phonePairing.state().activeName
     }
     let link = SessionLink(session, place, counterpart)
@@ -49,18 +48,23 @@ final class SessionLink: Sendable {
     }
     let messages = try await Reception(
       { try await place.peer.receiveMessages() }, on: session.queue,
-      deliver: { [weak link] in link?.deliver($0) ?? false }, failure: failure)
+      deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
     let files: Reception<PeerFileReceiver>
     do {
       files = try await Reception(
         { try await place.peer.receiveFiles() }, on: session.queue,
-        deliver: { [weak link] in link?.deliver($0) ?? false }, failure: failure)
+        deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
     } catch {
       messages.end()
       throw error
     }
     link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
-    try await Blocking.run { try link.loadOutstanding() }
+    do {
+      try await Blocking.run { try link.loadOutstanding() }
+    } catch {
+      link.end()
+      throw error
+    }
     return link
   }
 
@@ -121,9 +125,13 @@ final class SessionLink: Sendable {
     return try receptions.messages.isPending() || receptions.files.isPending()
   }
 
+  /// Whether it is what the session works with: on the session's queue, where that changes.
+  var isCurrent: Bool { session.link === self && !watching.withLock { $0.hasEnded } }
+
   /// Whether what comes from a peer is for the session now. On the phone only the watches that are
   /// paired and not active have to wait: a shell that sends under any other name takes part.
   func isExpected(from sender: String) -> Bool {
+    guard isCurrent else { return false }
     guard place.role == .phone, sender != counterpart else { return true }
     do {
       return try !place.phonePairing.state().companions.contains { $0.name == sender }
@@ -169,7 +177,7 @@ final class SessionLink: Sendable {
     } catch {
       return Diagnostics.report(error)
     }
-    guard session.link === self, active != counterpart else { return compare() }
+    guard isCurrent, active != counterpart else { return compare() }
     if counterpart != nil, active != nil {
       session.change(from: self)
     } else {
@@ -179,7 +187,7 @@ final class SessionLink: Sendable {
 
   /// Tells the delegate of what is another than what it was told last.
   func compare() {
-    guard session.link === self else { return }
+    guard isCurrent else { return }
     let now = CounterpartState(self)
     let before = watching.withLock { watching in
       defer { watching.known = now }

@@ -39,11 +39,15 @@ extension WCSession {
   private func open(_ place: SessionPlace) async {
     do {
       try await place.peer.activate()
+      // No link is current, so no delegate has a file.
+      try await Blocking.run { try Inbox(place).clear() }
       let link = try await SessionLink.open(self, place)
       queue.async { self.begin(link) }
     } catch {
       let error = WCError(error, of: .activation)
       queue.async {
+        // It may have begun: nobody is to find this side reachable then.
+        place.peer.invalidate()
         self.state.withLock { $0.isActivating = false }
         self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
       }

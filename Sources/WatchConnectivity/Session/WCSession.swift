@@ -117,7 +117,7 @@ public final class WCSession: NSObject, Sendable {
 
   /// Who is told what arrives; held weakly, as with Apple's.
   ///
-  /// What arrives while there is none waits until there is one.
+  /// Dictionaries and files that come while there is none wait until there is one.
   public var delegate: (any WCSessionDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {

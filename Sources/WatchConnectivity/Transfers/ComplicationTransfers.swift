@@ -1,5 +1,6 @@
 import AppGroup
 import Foundation
+import PeerConnectivity
 import PropertyLists
 
 /// How many transfers for the complication a watch still gets today, and which is the current one.
@@ -13,7 +14,7 @@ struct ComplicationTransfers: Sendable {
   private let value: Value
 
   init(_ container: SharedContainer, watch: String) {
-    value = container.value("@peer/complication/" + watch)
+    value = container.value(PeerNames.complication(watch))
   }
 
   func remaining() throws -> Int {

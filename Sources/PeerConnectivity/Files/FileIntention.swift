@@ -1,0 +1,134 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// What is stored first of a file's transfer, in its sender's own queue: enough to begin again after
+/// whoever made it has ended.
+struct FileIntention: Sendable {
+  /// Names the transfer; both the intention and what the peer gets carry it.
+  let id: String
+  let peer: String
+  /// Absolute.
+  let source: String
+  let size: Int64
+  /// Which file it was, so that no other is removed when it was moved by copying.
+  let device: UInt64
+  let inode: UInt64
+  let metadata: PropertyListValue?
+  let options: PeerFileOptions
+
+  /// What the attachments of this transfer are called, up to a mark for each attempt: all ids are of one
+  /// length, so none is the beginning of another.
+  var attachmentPrefix: String { id + "-" }
+
+  init(
+    _ source: borrowing SourceFile, to peer: String, metadata: PropertyListValue?, options: PeerFileOptions
+  ) {
+    id = Self.newID()
+    self.peer = peer
+    self.source = source.path
+    size = source.status.size
+    device = source.status.device
+    inode = source.status.inode
+    self.metadata = metadata
+    self.options = options
+  }
+
+  static let idLength = 32
+
+  // Two nonces, so that not even those of all machines together repeat.
+  private static func newID() -> String {
+    (0..<2).map { _ in
+      let text = Nonce.next()
+      return String(repeating: "0", count: idLength / 2 - text.utf8.count) + text
+    }.joined()
+  }
+
+  static func isID(_ text: String) -> Bool {
+    text.utf8.count == idLength
+      && text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
+  /// Reads what was stored; nil for what is no intention.
+  init?(_ value: PropertyListValue) {
+    guard let id = value["transfer"]?.stringValue, Self.isID(id),
+      let peer = value["peer"]?.stringValue, let source = value["source"]?.stringValue,
+      source.hasPrefix("/"), let size = value["size"]?.int64Value, size >= 0
+    else { return nil }
+    self.id = id
+    self.peer = peer
+    self.source = source
+    self.size = size
+    device = value["device"]?.uint64Value ?? 0
+    inode = value["inode"]?.uint64Value ?? 0
+    metadata = value["metadata"]
+    options = PeerFileOptions(
+      isMoved: value["isMoved"]?.boolValue ?? false,
+      durability: value["isDurable"]?.boolValue == true ? .durable : .standard,
+      expiry: value["expiry"]?.doubleValue.map { .seconds(min(max($0, 0), 1e12)) })
+  }
+
+  var value: PropertyListValue {
+    var value: PropertyListValue = [
+      "transfer": .string(id), "peer": .string(peer), "source": .string(source),
+      "size": .integer(size), "device": PropertyListValue(device),
+      "inode": PropertyListValue(inode), "isMoved": .boolean(options.isMoved),
+      "isDurable": .boolean(options.durability == .durable),
+    ]
+    value["metadata"] = metadata
+    value["expiry"] = options.expiry.map { .real($0 / .seconds(1)) }
+    return value
+  }
+}
+
+/// What a peer gets of a file besides its content.
+struct FileNotice: Sendable {
+  let id: String
+  let attachment: String
+  let name: String
+  let size: Int64
+  let metadata: PropertyListValue?
+  /// XXH64 of the content, where it was copied byte by byte.
+  let checksum: UInt64?
+
+  init(_ intention: FileIntention, attachment: String, size: Int64, checksum: UInt64?) {
+    id = intention.id
+    self.attachment = attachment
+    name = Self.lastComponent(intention.source)
+    self.size = size
+    metadata = intention.metadata
+    self.checksum = checksum
+  }
+
+  /// Reads what came; nil for what is no file.
+  init?(_ value: PropertyListValue) {
+    guard let id = value["transfer"]?.stringValue, FileIntention.isID(id),
+      let attachment = value[QueueAttachment.key]?.stringValue,
+      let size = value["size"]?.int64Value, size >= 0
+    else { return nil }
+    self.id = id
+    self.attachment = attachment
+    name = Self.lastComponent(value["name"]?.stringValue ?? "")
+    self.size = size
+    metadata = value["metadata"]
+    checksum = value["checksum"]?.stringValue.flatMap { UInt64($0, radix: 16) }
+  }
+
+  var value: PropertyListValue {
+    var value: PropertyListValue = [
+      "transfer": .string(id), QueueAttachment.key: .string(attachment), "name": .string(name),
+      "size": .integer(size),
+    ]
+    value["metadata"] = metadata
+    value["checksum"] = checksum.map { .string(String($0, radix: 16)) }
+    return value
+  }
+
+  // Whoever sends may write anything here, and whoever receives may append it to a path.
+  private static func lastComponent(_ text: String) -> String {
+    let bytes = text.utf8.split(separator: UInt8(ascii: "/")).last ?? [][...]
+    let name = String(decoding: bytes.filter { $0 != 0 }, as: UTF8.self)
+    return ["", ".", ".."].contains(name) ? "file" : name
+  }
+}

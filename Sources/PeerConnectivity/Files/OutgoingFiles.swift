@@ -1,0 +1,173 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+
+/// Copies the files that are sent under a name, one after another, in the order in which they were sent.
+///
+/// **First the intention, then the content.** `transfer` stores what is meant to be sent in the sender's
+/// own queue `outgoing`, and returns. Whoever of that name consumes this queue, one process at a time,
+/// copies the content into an attachment (`AttachmentPlace`) of the peer's queue `files`, stores the
+/// entry that names it, and only then acknowledges the intention. So what a process that was killed has
+/// begun the next of its name does again; one that is stopped is replaced.
+///
+/// **Not twice.** When the content is whole, and before the entry is stored, the value `outgoing` of this
+/// name says so. An intention that is delivered again, and whose content was whole, was either stored, and
+/// is found in the peer's queue or has left it, or its attachment still waits: then it gets another name,
+/// which whoever began it does not know, and the entry is stored now. See `FileSending`.
+///
+/// **Given up.** `cancel` of an intention that is taken notes its id in the same value; whoever copies looks
+/// there between pieces.
+final class OutgoingFiles: Sendable {
+  let container: SharedContainer
+  let name: String
+
+  private struct State {
+    var isWorking = false
+    /// Something was stored since the worker looked last.
+    var isWanted = false
+    /// What this process sends or has sent, as long as somebody has it.
+    var live: [String: Weak] = [:]
+    var senders: [[UInt8]: Queue.Sender] = [:]
+  }
+
+  private struct Weak { weak let process: FileProcess? }
+
+  private let state = Mutex(State())
+  private static let retry: Duration = .milliseconds(500)
+  private static let attempts = 120
+
+  init(_ container: SharedContainer, _ name: String) {
+    self.container = container
+    self.name = name
+  }
+
+  var queue: Queue { container.queue(PeerNames.outgoingFiles(name)) }
+
+  /// What is known of files on their way, in the container: `whole`, the id of the transfer whose content
+  /// was whole last; `cancelled`, a dictionary of those that are given up.
+  var notes: Value { container.value(PeerNames.outgoingState(name)) }
+
+  /// The sender of intentions, or to a peer.
+  func sender(to peer: String? = nil) throws -> Queue.Sender {
+    if let peer { try PeerNames.check(peer) }
+    // By bytes: two names may be equal as strings. No peer's name is empty.
+    let key = Array((peer ?? "").utf8)
+    return try state.withLock { state in
+      if let sender = state.senders[key] { return sender }
+      let queue = peer.map { container.queue(PeerNames.files($0)) } ?? queue
+      let sender = try queue.sender(name)
+      state.senders[key] = sender
+      return sender
+    }
+  }
+
+  /// What this process knows of a transfer, the same for all who ask.
+  func process(of intention: FileIntention) -> FileProcess {
+    state.withLock { state in
+      if let process = state.live[intention.id]?.process { return process }
+      state.live = state.live.filter { $0.value.process != nil }
+      let process = FileProcess(totalBytes: intention.size)
+      state.live[intention.id] = Weak(process: process)
+      return process
+    }
+  }
+
+  // MARK: Working
+
+  /// Goes on with what waits, on a thread of its own, unless that is under way; also with what an
+  /// earlier process of this name has left.
+  func begin() {
+    let mustStart = state.withLock { state in
+      state.isWanted = true
+      defer { state.isWorking = true }
+      return !state.isWorking
+    }
+    if mustStart { Blocking.queue().async { self.work() } }
+  }
+
+  /// Goes on with what an earlier process of this name has left, if it has left anything.
+  ///
+  /// - Complexity: one listing.
+  func resume() throws {
+    if try queue.hasEntries() { begin() }
+  }
+
+  private func work() {
+    var failures = 0
+    while true {
+      let mustGoOn = state.withLock { state in
+        // Excludes: something that is stored after the last look, and finds a worker that has just ended.
+        defer { state.isWanted = false }
+        state.isWorking = state.isWanted
+        return state.isWanted
+      }
+      guard mustGoOn else { return }
+      do {
+        try sendAll()
+        failures = 0
+      } catch {
+        // Replaced, or no descriptors left: what was not acknowledged is there still. It is tried again for
+        // a while, and when something else is sent or the next session of this name is active.
+        failures += 1
+        guard failures < Self.attempts else { continue }
+        state.withLock { $0.isWanted = true }
+        WakeLatch().block(until: .now + Self.retry)
+      }
+    }
+  }
+
+  /// Sends what waits, one file after another, blocking the calling thread.
+  func sendAll() throws {
+    // Another process of this name may be at it: it sends ours, too, unless it ends or is stopped.
+    let consumer: Queue.Consumer
+    do {
+      consumer = try queue.consume(until: .now + .seconds(60))
+    } catch let error as AppGroupError where error.code == .timedOut {
+      guard try queue.hasEntries() else { return }
+      throw error
+    }
+    defer { consumer.end() }
+    while let entry = try consumer.next(until: .now) { try send(entry) }
+  }
+
+  private func send(_ entry: QueueEntry) throws {
+    guard let intention = FileIntention(entry.payload) else {
+      return try entry.fail("it is no transfer of a file")
+    }
+    let process = process(of: intention)
+    do {
+      let sending = FileSending(intention, self, process, isRedelivery: entry.isRedelivery)
+      process.finish(try sending.run(sent: entry.sent))
+      try entry.acknowledge()
+    } catch is FileSending.GivenUp {
+      try entry.cancel()
+      process.finish(nil, isStored: false)
+      try note(intention.id, isGivenUp: false)
+    } catch let error as AppGroupError
+      where [.leaseLost, .tooManyOpenFiles].contains(error.code)
+    {
+      throw error
+    } catch {
+      try entry.fail(Self.reason(error))
+      process.finish(nil, isStored: false)
+    }
+  }
+
+  // The sentence that its sender gets names the transfer already.
+  private static func reason(_ error: any Error) -> String {
+    guard let error = error as? PeerError else { return "\(error)" }
+    return error.reason + (error.remedy.map { "; \($0)" } ?? "")
+  }
+
+  /// Notes that a transfer is given up, for whichever process copies it, or that this is done.
+  func note(_ id: String, isGivenUp: Bool) throws {
+    try notes.update { notes in
+      var changed = notes ?? [:]
+      var cancelled = changed["cancelled"] ?? [:]
+      cancelled[id] = isGivenUp ? true : nil
+      changed["cancelled"] = cancelled
+      notes = changed
+    }
+  }
+}

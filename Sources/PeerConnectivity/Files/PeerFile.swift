@@ -1,0 +1,176 @@
+import AppGroup
+public import FoundationEssentials
+public import PropertyLists
+import SystemCalls
+
+/// A file that came: it is deleted with its acknowledgement, unless it was claimed.
+///
+/// To keep it, `claim` it; or move it away from `url`, which is the same. It then counts as processed,
+/// also if the process dies before it acknowledges.
+public final class PeerFile: Sendable {
+  private let entry: QueueEntry
+  private let attachment: QueueAttachment
+  private let notice: FileNotice
+
+  private init(_ entry: QueueEntry, _ attachment: QueueAttachment, _ notice: FileNotice) {
+    self.entry = entry
+    self.attachment = attachment
+    self.notice = notice
+  }
+
+  /// - Returns: nil for what is no file any more: it is settled then.
+  static func open(_ entry: QueueEntry) throws -> PeerFile? {
+    guard let notice = FileNotice(entry.payload), let attachment = entry.attachment else {
+      try entry.fail("it is no transfer of a file")
+      return nil
+    }
+    do {
+      switch try attachment.condition() {
+      case .present(notice.size): return PeerFile(entry, attachment, notice)
+      case .present(let bytes):
+        try entry.fail("it is damaged: \(bytes) bytes of \(notice.size) are there")
+      // By a process that died before it could say so.
+      case .claimed: try entry.acknowledge()
+      case .missing: try entry.fail("its content is not there")
+      }
+    } catch let error as AppGroupError where error.code == .notAValue {
+      try entry.fail(error.reason)
+    }
+    return nil
+  }
+
+  /// The transfer's id.
+  public var id: String { notice.id }
+  /// Who sent it.
+  public var sender: String { entry.sender }
+  /// The last component of the name that it had at its sender; never a path.
+  public var name: String { notice.name }
+  /// Where it lies until it is acknowledged; after a redelivery it is another place.
+  public var url: URL { URL(filePath: attachment.path, directoryHint: .notDirectory) }
+  /// Its size in bytes.
+  public var size: Int64 { notice.size }
+  /// What was sent with it.
+  public var metadata: PropertyListValue? { notice.metadata }
+  /// When it was stored, by its sender's clock, which never goes back.
+  public var sent: Date { entry.sent }
+  /// Whether it was delivered before, and perhaps handled, by a process that ended.
+  public var isRedelivery: Bool { entry.isRedelivery }
+
+  private func action(_ verb: String) -> String { "\(verb) a file from \"\(sender)\"" }
+
+  /// Whether its content can be verified: its sender has computed a checksum, because it copied the bytes.
+  /// It has not for a file that was moved, that shares its content with the source, or that has holes: no
+  /// bytes passed.
+  public var hasChecksum: Bool { notice.checksum != nil }
+
+  /// Reads the content, and compares it with the checksum that its sender computed. Its size was
+  /// compared before it was delivered.
+  ///
+  /// Not done for every file, for it takes about half as long as the copying. Blocks its thread.
+  ///
+  /// - Returns: false if there is no checksum.
+  /// - Throws: `PeerError`: `damaged`; `fileAccess` when it was claimed; `replaced`; or what the
+  ///   container refuses.
+  @discardableResult
+  public func verify() throws -> Bool {
+    guard let checksum = notice.checksum else { return false }
+    try betweenPeers(action("verify"), sender) {
+      try verify(AttachmentChecksum.value(of: content(action("verify"))), checksum)
+    }
+    return true
+  }
+
+  private func verify(_ found: UInt64, _ checksum: UInt64) throws(PeerError) {
+    guard found != checksum else { return }
+    throw PeerError(
+      .damaged, action("verify"), peer: sender,
+      reason: "its content is not what was sent: its checksum is \(String(found, radix: 16)), not "
+        + String(checksum, radix: 16), remedy: "ask for it again")
+  }
+
+  private func content(_ action: String) throws -> FileDescriptor {
+    guard let file = try attachment.open() else {
+      throw PeerError(
+        .fileAccess, action, peer: sender, reason: "it was claimed, or moved away, already")
+    }
+    return file
+  }
+
+  // MARK: Claiming
+
+  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is verified
+  /// and on the disk before it gets its name.
+  ///
+  /// A receiver that was replaced while it was stopped claims nothing. Only on another file system it may
+  /// have claimed a copy, if it was stopped just then.
+  ///
+  /// - Parameter destination: where to; what lies there is replaced in one step.
+  /// - Throws: `PeerError`: `fileAccess` when that cannot be done, or the file was claimed before;
+  ///   `replaced`; `damaged`. What lies at the destination is intact then.
+  public func claim(to destination: URL) throws {
+    try betweenPeers(claiming, sender) {
+      let path = try SourceFile.path(of: destination, to: sender)
+      do {
+        if try attachment.claim(to: path) { return }
+        try copy(to: path)
+      } catch let error as Errno {
+        throw PeerError(
+          .fileAccess, claiming, peer: sender, reason: "it cannot become \(path): \(error)",
+          remedy: error == .noSuchFile ? "make the directory first, and claim once" : nil)
+      }
+    }
+  }
+
+  private var claiming: String { action("claim") }
+
+  private func copy(to path: String) throws {
+    let source = try content(claiming)
+    let parent = path[...(path.lastIndex(of: "/") ?? path.startIndex)]
+    let staged = parent + ".claimed-" + Nonce.next()
+    let target = try FileDescriptor.open(
+      staged, [.readWrite, .create, .exclusive, .noFollow])
+    do {
+      var copy = ContentCopy(check: {})
+      _ = try copy.copy(source, source.status(), to: target)
+      if let checksum = notice.checksum {
+        try target.seek(to: 0)
+        try verify(AttachmentChecksum.value(of: target), checksum)
+      }
+      try target.synchronize()
+      // Replaced meanwhile: then it is the other's.
+      guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
+      try rename(staged, at: Directory.current, to: path, at: Directory.current)
+      try FileDescriptor.open(String(parent), [.readOnly, .directory]).synchronize()
+    } catch {
+      discard(staged)
+      throw error
+    }
+    try attachment.markClaimed()
+  }
+
+  private func discard(_ path: String) {
+    do throws(Errno) {
+      try removeFile(path)
+    } catch {
+      // It has its final name, or the error that is on its way says what is wrong there.
+      return
+    }
+  }
+
+  // MARK: Ending it
+
+  /// Ends it as processed, and deletes what was not claimed. Once is enough, and the first end counts.
+  ///
+  /// - Throws: `PeerError`: `replaced` when another process receives now, which has the file then;
+  ///   or what the container refuses: it may be tried again.
+  public func acknowledge() throws {
+    try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
+  }
+
+  /// Ends it as failed, deletes it, and its sender learns why.
+  ///
+  /// - Throws: as `acknowledge()`.
+  public func fail(_ reason: String) throws {
+    try betweenPeers(action("fail"), sender) { try entry.fail(reason) }
+  }
+}

@@ -1,0 +1,390 @@
+import AppGroup
+import CinemaTutorial
+import Foundation
+import Synchronization
+import WatchConnectivity
+
+/// What a participant does as a phone or a watch.
+///
+/// ```
+/// session-start ROLE WATCH MANNER [SECONDS]  activates; MANNER as in `SessionManner`, SECONDS for
+///                                            replies; answers "activated" or the error's code
+/// session-activate                           activates again; answers at once
+/// session-await TEXT…                        the first event that begins so, once there is one
+/// session-events                             all that were not awaited, "; " between them
+/// session-ask PAIRS…                         a message with a reply; waits for "reply…" or "failed…"
+/// session-begin PAIRS…                       the same, whose end becomes an event
+/// session-tell PAIRS…                        a message without; an error becomes an event
+/// session-data TEXT / session-tell-data TEXT the same with data
+/// session-context PAIRS…                     updates the application context
+/// session-contexts                           "SENT / RECEIVED"
+/// session-info FIRST COUNT                   transfers dictionaries {n: NUMBER}
+/// session-complication FIRST COUNT           the same for the complication
+/// session-outstanding                        the numbers, "!" behind the current complication's
+/// session-cancel NUMBER                      cancels the dictionary of that number
+/// session-file PATH PAIRS…                   transfers a file
+/// session-file-cancel                        cancels the first outstanding file
+/// session-files                              the names of the outstanding ones
+/// session-state                              what the session knows of its counterpart
+/// session-directory                          the watch's directory
+/// session-oversize BYTES                     sends each kind with so much; answers the codes
+/// session-forget                             lets the delegate go
+/// session-remember                           sets it again
+/// session-cinema ROLE CODES                  becomes one side of the tutorial's cinema
+/// session-buy DELIVERY ID…                   buys there; answers "done"
+/// session-bought                             what is bought, and what was answered
+/// ```
+enum SessionVerbs {
+  private static let actor = Mutex<SessionActor?>(nil)
+
+  static func perform(
+    _ verb: Substring, _ container: SharedContainer, _ words: [String]
+  ) throws -> String {
+    if verb == "start" {
+      guard words.count >= 3, let role = WCSession.Role(rawValue: words[0]) else { return "usage" }
+      WCSession.configure(
+        role: role, container: container, watchName: words[1],
+        replyTimeout: .seconds(words.count > 3 ? Double(words[3]) ?? 20 : 20))
+      let new = SessionActor(words[2])
+      actor.withLock { $0 = new }
+      WCSession.default.delegate = new.delegate
+      WCSession.default.activate()
+      return new.events.await("activated")
+    }
+    if ["cinema", "buy", "bought"].contains(verb) {
+      return SessionCinema.perform(verb, container, words)
+    }
+    guard let actor = actor.withLock({ $0 }) else { return "error not started" }
+    switch verb {
+    case "await": return actor.events.await(words.joined(separator: " "))
+    case "events": return actor.events.all.joined(separator: "; ")
+    case "forget": WCSession.default.delegate = nil
+    case "remember": WCSession.default.delegate = actor.delegate
+    default: return try actor.perform(verb, words)
+    }
+    return "done"
+  }
+
+  /// A phone or watch as its environment says, without anybody at its standard input: it answers
+  /// messages until it is told to quit, or for a minute.
+  static func serve() -> Never {
+    let actor = SessionActor("full")
+    WCSession.default.delegate = actor.delegate
+    WCSession.default.activate()
+    _ = actor.events.await("message quit", or: "activated 7", within: 60)
+    exit(0)
+  }
+}
+
+/// The tutorial's cinema, whose code hops to the main queue: the main thread serves it between lines.
+enum SessionCinema {
+  // Only the main thread, which reads the lines, touches it.
+  nonisolated(unsafe) private static var cinema: CinemaTutorial?
+
+  static func perform(
+    _ verb: Substring, _ container: SharedContainer, _ words: [String]
+  ) -> String {
+    switch verb {
+    case "cinema":
+      WCSession.configure(
+        role: words[0] == "phone" ? .phone : .watch, container: container)
+      cinema = CinemaTutorial(
+        isPhone: words[0] == "phone", codes: URL(filePath: words[1], directoryHint: .isDirectory))
+      while WCSession.default.activationState != .activated { serveMainQueue() }
+    case "buy": cinema?.buy(words.dropFirst().compactMap { Int($0) }, words[0])
+    default:
+      serveMainQueue()
+      return "\(cinema?.purchased ?? []) \(cinema?.answers ?? [])"
+    }
+    return "done"
+  }
+
+  private static func serveMainQueue() {
+    RunLoop.main.run(until: Date().addingTimeInterval(0.002))
+  }
+}
+
+/// What a delegate was told, in order.
+final class SessionEvents: Sendable {
+  private let events = Mutex<[String]>([])
+
+  func add(_ event: String) { events.withLock { $0.append(event) } }
+
+  var all: [String] { events.withLock { $0 } }
+
+  func await(_ text: String, or other: String? = nil, within seconds: Double = 25) -> String {
+    let deadline = Date().addingTimeInterval(seconds)
+    while Date() < deadline {
+      let found: String? = events.withLock { events in
+        let index = events.firstIndex { event in
+          event.hasPrefix(text) || other.map { event.hasPrefix($0) } == true
+        }
+        return index.map { events.remove(at: $0) }
+      }
+      if let found { return found }
+      Thread.sleep(forTimeInterval: 0.001)
+    }
+    return "never: \(text); but: \(all.joined(separator: "; "))"
+  }
+}
+
+struct SessionActor: Sendable {
+  let events: SessionEvents
+  let delegate: any WCSessionDelegate & Sendable
+
+  init(_ manner: String) {
+    events = SessionEvents()
+    delegate =
+      manner == "bare"
+      ? BareSessionDelegate(events) : FullSessionDelegate(events, SessionManner(rawValue: manner))
+  }
+
+  private var session: WCSession { .default }
+
+  func perform(_ verb: Substring, _ words: [String]) throws -> String {
+    switch verb {
+    case "activate": session.activate()
+    case "ask", "begin":
+      return ask(verb == "begin") {
+        session.sendMessage(pairs(words), replyHandler: $0, errorHandler: $1)
+      }
+    case "tell":
+      session.sendMessage(pairs(words), replyHandler: nil) { [events] in
+        events.add("failed \(code($0))")
+      }
+    case "data": return askData(Data(words.joined(separator: " ").utf8))
+    case "tell-data":
+      session.sendMessageData(Data(words.joined(separator: " ").utf8), replyHandler: nil) {
+        [events] in
+        events.add("failed \(code($0))")
+      }
+    case "context":
+      do {
+        try session.updateApplicationContext(pairs(words))
+      } catch {
+        return "failed \(code(error))"
+      }
+    case "contexts":
+      return text(session.applicationContext) + " / " + text(session.receivedApplicationContext)
+    case "info": try each(words) { session.transferUserInfo(["n": $0]) }
+    case "complication": try each(words) { session.transferCurrentComplicationUserInfo(["n": $0]) }
+    case "cancel":
+      for transfer in session.outstandingUserInfoTransfers
+      where text(transfer.userInfo) == "n=\(words[0])" {
+        transfer.cancel()
+        return "\(!transfer.isTransferring)"
+      }
+      return "none"
+    case "outstanding":
+      return session.outstandingUserInfoTransfers.map {
+        text($0.userInfo).dropFirst(2) + ($0.isCurrentComplicationInfo ? "!" : "")
+      }.joined(separator: " ")
+    case "file":
+      session.transferFile(
+        URL(filePath: words[0]), metadata: words.count > 1 ? pairs(Array(words.dropFirst())) : nil)
+    case "file-cancel": session.outstandingFileTransfers.first?.cancel()
+    case "files":
+      return session.outstandingFileTransfers.map(\.file.fileURL.lastPathComponent)
+        .joined(separator: " ")
+    case "state": return state
+    case "directory": return session.watchDirectoryURL?.path ?? "nil"
+    case "oversize": return try oversize(Int(words[0]) ?? 0)
+    default: return "error usage"
+    }
+    return "done"
+  }
+
+  private func each(_ words: [String], _ body: (Int) -> Void) throws {
+    let first = Int(words[0]) ?? 0
+    for number in first..<(first + (Int(words[1]) ?? 0)) { body(number) }
+  }
+
+  private func ask(
+    _ isLater: Bool,
+    _ send: (@escaping ([String: Any]) -> Void, @escaping (any Error) -> Void) -> Void
+  ) -> String {
+    let events = events
+    let mark = isLater ? "" : "own "
+    send({ events.add("\(mark)reply \(text($0))") }, { events.add("\(mark)failed \(code($0))") })
+    if isLater { return "done" }
+    return String(events.await("own ").dropFirst(4))
+  }
+
+  private func askData(_ data: Data) -> String {
+    let events = events
+    session.sendMessageData(data) { reply in
+      events.add("own reply \(String(decoding: reply, as: UTF8.self))")
+    } errorHandler: { error in
+      events.add("own failed \(code(error))")
+    }
+    return String(events.await("own ").dropFirst(4))
+  }
+
+  private var state: String {
+    var words = [
+      ["notActivated", "inactive", "activated"][session.activationState.rawValue]
+    ]
+    if session.isPaired { words.append("paired") }
+    if session.isWatchAppInstalled { words.append("installed") }
+    if session.isComplicationEnabled { words.append("complication") }
+    if session.isCompanionAppInstalled { words.append("companion") }
+    if session.isReachable { words.append("reachable") }
+    if session.hasContentPending { words.append("pending") }
+    return words.joined(separator: " ") + " \(session.remainingComplicationUserInfoTransfers)"
+  }
+
+  private func oversize(_ bytes: Int) throws -> String {
+    let objects: [String: Any] = ["a": Data(count: bytes)]
+    var codes = [
+      ask(false) { session.sendMessage(objects, replyHandler: $0, errorHandler: $1) },
+      askData(Data(count: bytes)),
+    ]
+    do {
+      try session.updateApplicationContext(objects)
+      codes.append("done")
+    } catch {
+      codes.append("failed \(code(error))")
+    }
+    return codes.joined(separator: ", ")
+  }
+}
+
+/// How a delegate answers messages.
+enum SessionManner: String {
+  /// With what it got, and its name.
+  case full
+  /// It lets the reply handler go.
+  case release
+  /// It keeps the reply handler.
+  case hold
+  /// With what no property list can hold.
+  case bad
+  /// Two times.
+  case twice
+}
+
+/// Implements what it must.
+private final class BareSessionDelegate: NSObject, WCSessionDelegate, Sendable {
+  private let events: SessionEvents
+  init(_ events: SessionEvents) { self.events = events }
+
+  func session(
+    _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
+    error: (any Error)?
+  ) { events.add("activated" + (error.map { " \(code($0))" } ?? "")) }
+}
+
+private final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
+  private let events: SessionEvents
+  private let manner: SessionManner
+  private let kept = Mutex<[@Sendable ([String: Any]) -> Void]>([])
+
+  init(_ events: SessionEvents, _ manner: SessionManner?) {
+    self.events = events
+    self.manner = manner ?? .full
+  }
+
+  func session(
+    _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
+    error: (any Error)?
+  ) { events.add("activated" + (error.map { " \(code($0))" } ?? "")) }
+
+  func sessionDidBecomeInactive(_ session: WCSession) {
+    events.add("inactive")
+    // As one of the well-known tutorials does.
+    if manner == .hold { session.activate() }
+  }
+
+  func sessionDidDeactivate(_ session: WCSession) { events.add("deactivated") }
+
+  func sessionWatchStateDidChange(_ session: WCSession) { events.add("watchState") }
+
+  func sessionCompanionAppInstalledDidChange(_ session: WCSession) { events.add("companion") }
+
+  func sessionReachabilityDidChange(_ session: WCSession) {
+    events.add("reachability \(session.isReachable)")
+  }
+
+  func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
+    events.add("message \(message["quit"] != nil ? "quit" : text(message))")
+  }
+
+  func session(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping @Sendable ([String: Any]) -> Void
+  ) {
+    events.add("asked \(text(message))")
+    switch manner {
+    case .full: replyHandler(message.merging(["by": "\(getpid())"]) { $1 })
+    case .release: break
+    case .hold: kept.withLock { $0.append(replyHandler) }
+    case .bad: replyHandler(["a": NSObject()])
+    case .twice:
+      replyHandler(["reply": 1])
+      replyHandler(["reply": 2])
+    }
+  }
+
+  func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
+    events.add("data \(String(decoding: messageData, as: UTF8.self))")
+  }
+
+  func session(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping @Sendable (Data) -> Void
+  ) {
+    events.add("askedData \(String(decoding: messageData, as: UTF8.self))")
+    if manner == .full { replyHandler(Data(messageData.reversed())) }
+  }
+
+  func session(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
+  ) { events.add("context \(text(applicationContext))") }
+
+  func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
+    events.add("info \(text(userInfo))")
+  }
+
+  func session(
+    _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
+    error: (any Error)?
+  ) { events.add("finished \(text(userInfoTransfer.userInfo)) \(error.map(code) ?? "-")") }
+
+  func session(_ session: WCSession, didReceive file: WCSessionFile) {
+    let name = file.fileURL.lastPathComponent
+    do {
+      let content = try String(contentsOf: file.fileURL, encoding: .utf8)
+      // Tests look there whether it was moved, and that a file that was not is gone.
+      if let place = file.metadata?["moveTo"] as? String {
+        try FileManager.default.moveItem(at: file.fileURL, to: URL(filePath: place))
+      }
+      events.add("file \(name) \(content) \(text(file.metadata ?? [:])) at \(file.fileURL.path)")
+    } catch {
+      events.add("file \(name) error \(error)")
+    }
+  }
+
+  func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) {
+    events.add(
+      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")")
+  }
+}
+
+private func code(_ error: any Error) -> String { "\((error as NSError).code)" }
+
+/// "a=1 b=x": numbers and strings, by key.
+private func text(_ objects: [String: Any]) -> String {
+  objects.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+}
+
+private func pairs(_ words: [String]) -> [String: Any] {
+  var objects: [String: Any] = [:]
+  for word in words {
+    let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+    let value = parts.count > 1 ? parts[1] : ""
+    objects[parts[0]] = Int(value) ?? value
+  }
+  return objects
+}

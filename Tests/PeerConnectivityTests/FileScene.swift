@@ -1,0 +1,106 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+/// A sender and a receiver of files in a container of their own, and a directory beside it for files.
+struct FileScene {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let sender: PeerSession
+  let receiver: PeerSession
+
+  init(under parent: String? = nil) throws {
+    directory = try TemporaryDirectory(under: parent)
+    try makeDirectory(directory.path + "/container")
+    try makeDirectory(directory.path + "/files")
+    container = try SharedContainer(path: directory.path + "/container")
+    sender = try PeerSession(container, name: "phone")
+    receiver = try PeerSession(container, name: "watch")
+  }
+
+  func participant() throws -> Participant { try Participant(container.url.path) }
+
+  func path(_ name: String) -> String { directory.path + "/files/" + name }
+
+  func url(_ name: String) -> URL { URL(filePath: path(name)) }
+
+  /// Where the peer's files wait.
+  var queue: String { container.url.path + "/queues/peer%2Fwatch%2Ffiles" }
+
+  @discardableResult
+  func write(_ content: some Collection<UInt8>, _ name: String) throws -> URL {
+    try FileDescriptor.open(path(name), [.writeOnly, .create, .truncate]).writeAll(Array(content))
+    return url(name)
+  }
+
+  /// Content of a length that says where it is damaged.
+  static func content(_ count: Int, _ seed: UInt8 = 1) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ ($0 >> 8)) ^ seed }
+  }
+
+  func read(_ path: String) throws -> [UInt8]? {
+    do throws(Errno) {
+      return try FileDescriptor.open(path, .readOnly).readToEnd(
+        expectedBytes: 0, maximumBytes: 1 << 26)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+  }
+
+  func read(_ url: URL) throws -> [UInt8]? { try read(url.path) }
+
+  func exists(_ name: String) throws -> Bool { try read(path(name)) != nil }
+
+  /// What lies in the peer's queue of files, but for empty directories, notes of outcomes and receipts.
+  func leftovers() throws -> [String] {
+    try directory.listing.split(separator: "\n").map(String.init).filter { line in
+      line.contains("/peer%2Fwatch%2Ffiles/") && !line.contains(" directory ")
+        && !line.contains("/outcomes/") && !line.contains("/sent/") && !line.contains("/lease/")
+    } + attachments()
+  }
+
+  private func attachments() throws -> [String] {
+    do throws(Errno) {
+      return try FileDescriptor.open(queue + "/attachments", [.readOnly, .directory]).entries()
+        .map { "attachments/" + $0.name.text }
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
+  }
+
+  /// What a receiver gets, each acknowledged; and nothing is left then.
+  func receiveAll() throws -> [(name: String, content: [UInt8]?, isRedelivery: Bool)] {
+    let files = try receiver.receiveFiles()
+    defer { files.end() }
+    var all: [(String, [UInt8]?, Bool)] = []
+    while let file = try files.next(until: .now) {
+      all.append((file.name, try read(file.url), file.isRedelivery))
+      try file.acknowledge()
+    }
+    return all
+  }
+}
+
+extension PeerFileTransfer {
+  /// Waits for its end, within a deadline that only ends a failing test.
+  func ended() throws -> QueueEntryStatus { try end(until: .now + .seconds(20)) }
+
+  func store() throws { try stored(until: .now + .seconds(20)) }
+}
+
+/// Runs a piece of work that fails, and returns why.
+func failure(_ body: () throws -> Void) throws -> PeerError {
+  do {
+    try body()
+  } catch let error as PeerError {
+    return error
+  }
+  throw NeverHappened(what: "an error")
+}

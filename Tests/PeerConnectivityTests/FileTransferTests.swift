@@ -1,0 +1,309 @@
+import AppGroup
+import Dispatch
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A file between peers")
+struct FileTransferTests {
+  @Test(
+    "arrives with its content, name and metadata, and is deleted when it was handled",
+    arguments: [0, 1, 70_000])
+  func arrives(size: Int) throws {
+    let scene = try FileScene()
+    let content = FileScene.content(size)
+    let url = try scene.write(content, "trailer.mov")
+    let transfer = try scene.sender.transfer(fileAt: url, to: "watch", metadata: ["title": "Alien"])
+    try transfer.store()
+    #expect(try transfer.status() == .stored && transfer.progress.fraction == 1)
+    let files = try scene.receiver.receiveFiles()
+    let file = try #require(try files.next(until: .now))
+    #expect(file.id == transfer.id && file.sender == "phone" && file.name == "trailer.mov")
+    #expect(file.metadata == ["title": "Alien"] && file.size == size && !file.isRedelivery)
+    #expect(try scene.read(file.url) == content)
+    #expect(try file.verify() && transfer.status() == .taken)
+    let path = file.url
+    try file.acknowledge()
+    #expect(try transfer.ended() == .processed)
+    #expect(try scene.read(path) == nil && scene.read(url) == content)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+    #expect(try files.isIdle())
+  }
+
+  @Test("arrives in the order of sending, from each of two processes at once")
+  func order() throws {
+    let scene = try FileScene()
+    let senders = try ["a", "b"].map { (name: $0, process: try scene.participant()) }
+    for number in 0..<6 {
+      for sender in senders {
+        try scene.write(FileScene.content(1_000 * number), "\(sender.name)\(number)")
+        try sender.process.tell(
+          "file-send \(sender.name) watch \(scene.path("\(sender.name)\(number)"))")
+      }
+    }
+    let files = try scene.receiver.receiveFiles()
+    var names: [String] = []
+    while names.count < 12, let file = try files.next(until: .now + .seconds(20)) {
+      names.append(file.name)
+      try file.acknowledge()
+    }
+    for sender in senders {
+      #expect(names.filter { $0.hasPrefix(sender.name) } == (0..<6).map { "\(sender.name)\($0)" })
+    }
+  }
+
+  @Test("that is claimed is the receiver's, and replaces what lay there")
+  func claimed() throws {
+    let scene = try FileScene()
+    let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2, 3], "f"), to: "watch")
+    try scene.write([9], "mine")
+    let files = try scene.receiver.receiveFiles()
+    let file = try #require(try files.next(until: .now + .seconds(20)))
+    let missing = try failure { try file.claim(to: scene.url("none/mine")) }
+    #expect(missing.code == .fileAccess)
+    try file.claim(to: scene.url("mine"))
+    #expect(try failure { try file.claim(to: scene.url("other")) }.code == .fileAccess)
+    #expect(try failure { try file.verify() }.code == .fileAccess)
+    try file.acknowledge()
+    #expect(try scene.read(scene.url("mine")) == [1, 2, 3])
+    #expect(try transfer.ended() == .processed)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("that is claimed onto another file system is copied, verified, and gone from the container")
+  func claimedElsewhere() throws {
+    guard let elsewhere = try otherFileSystem() else { return }
+    let scene = try FileScene()
+    let content = FileScene.content(100_000)
+    for name in ["whole", "damaged"] {
+      try scene.sender.transfer(fileAt: scene.write(content, name), to: "watch").store()
+    }
+    let files = try scene.receiver.receiveFiles()
+    let mine = elsewhere.path + "/mine"
+    let whole = try #require(try files.next(until: .now + .seconds(20)))
+    try whole.claim(to: URL(filePath: mine))
+    #expect(try scene.read(mine) == content && scene.read(whole.url) == nil)
+    try whole.acknowledge()
+    let damaged = try #require(try files.next(until: .now + .seconds(20)))
+    try FileDescriptor.open(damaged.url.path, .writeOnly).writeAll([0xFF])
+    #expect(try failure { try damaged.claim(to: URL(filePath: mine)) }.code == .damaged)
+    #expect(try scene.read(mine) == content && scene.read(damaged.url)?.count == content.count)
+    #expect(try FileDescriptor.open(elsewhere.path, [.readOnly, .directory]).entries().count == 1)
+  }
+
+  private func otherFileSystem() throws -> TemporaryDirectory? {
+    let here = try TemporaryDirectory()
+    do throws(Errno) {
+      let memory = try fileStatus("/dev/shm")
+      guard try fileStatus(here.path).device != memory.device else { return nil }
+    } catch {
+      return nil
+    }
+    return try TemporaryDirectory(under: "/dev/shm")
+  }
+
+  @Test("that its handler moves away itself is the receiver's, too")
+  func movedAway() throws {
+    let scene = try FileScene()
+    let handled = Mutex<[String]>([])
+    let files = try scene.receiver.receiveFiles()
+    let target = scene.path("mine")
+    files.handle(on: DispatchQueue(label: "files")) { file in
+      handled.withLock { $0.append(file.name) }
+      if file.name == "bad" { throw NeverHappened(what: "something with it") }
+      try rename(file.url.path, at: Directory.current, to: target, at: Directory.current)
+    }
+    let good = try scene.sender.transfer(fileAt: scene.write([1, 2], "good"), to: "watch")
+    let bad = try scene.sender.transfer(fileAt: scene.write([3], "bad"), to: "watch")
+    #expect(try good.ended() == .processed)
+    guard case .failed(let reason) = try bad.ended() else {
+      Issue.record("it did not fail")
+      return
+    }
+    #expect(reason.contains("something with it"))
+    #expect(try scene.read(target) == [1, 2] && handled.withLock { $0 } == ["good", "bad"])
+    try eventually("nothing is left") { try scene.leftovers().isEmpty }
+  }
+
+  @Test(
+    "that is moved is gone from where it was, and whole where it arrives; also across file systems")
+  func moved() throws {
+    let content = FileScene.content(50_000)
+    let scene = try FileScene()
+    let near = try scene.write(content, "near")
+    let options = PeerFileOptions(isMoved: true, durability: .durable)
+    try scene.sender.transfer(fileAt: near, to: "watch", options: options).store()
+    #expect(try !scene.exists("near"))
+    var expected = ["near"]
+    if let elsewhere = try otherFileSystem() {
+      let far = elsewhere.path + "/far"
+      try FileDescriptor.open(far, [.writeOnly, .create]).writeAll(content)
+      let url = URL(filePath: far)
+      try scene.sender.transfer(fileAt: url, to: "watch", options: options).store()
+      try eventually("the source is gone") { try scene.read(far) == nil }
+      expected.append("far")
+    }
+    let all = try scene.receiveAll()
+    #expect(all.map(\.name) == expected && all.allSatisfy { $0.content == content })
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("is refused with a sentence when it is none")
+  func refused() throws {
+    let scene = try FileScene()
+    let send = { (name: String, isMoved: Bool) throws -> PeerError in
+      try failure {
+        try scene.sender.transfer(
+          fileAt: scene.url(name), to: "watch", options: .init(isMoved: isMoved))
+      }
+    }
+    try makeDirectory(scene.path("directory"))
+    try makeFIFO(FileName(scene.path("fifo")), at: Directory.current)
+    try scene.write([1], "real")
+    try makeSymbolicLink(
+      FileName(scene.path("link")), at: Directory.current, target: FileName("real"))
+    let directory = try send("directory", false)
+    #expect(directory.code == .fileAccess && directory.reason.contains("directory"))
+    #expect(try send("missing", false).code == .fileAccess)
+    #expect(try send("fifo", false).reason.contains("not a regular file"))
+    #expect(try send("link", true).reason.contains("symbolic link"))
+    #expect(try scene.sender.fileTransfers().isEmpty)
+    // A link is followed to copy what it points to.
+    try scene.sender.transfer(fileAt: scene.url("link"), to: "watch").store()
+    let name = try #require(try scene.receiveAll().first)
+    #expect(name.name == "link" && name.content == [1])
+    if Program.effectiveUser != 0 {
+      try setPermissions(FileName(scene.path("real")), at: Directory.current, 0)
+      #expect(try send("real", false).code == .fileAccess)
+    }
+    let noPeer = try failure { try scene.sender.transfer(fileAt: scene.url("real"), to: "") }
+    #expect(noPeer.code == .unsupportedValue)
+  }
+
+  @Test("that vanishes before it is copied fails with its reason")
+  func vanished() throws {
+    let scene = try FileScene()
+    let transfer = try scene.sender.intendTransfer(fileAt: scene.write([1], "f"), to: "watch")
+    try removeFile(scene.path("f"))
+    try scene.sender.sendOutgoingFiles()
+    guard case .failed(let reason) = try transfer.status() else {
+      Issue.record("it did not fail")
+      return
+    }
+    #expect(reason.contains("No such file"))
+    #expect(try failure { try transfer.store() }.code == .failed)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("is listed until it is forgotten, also by the next process of its sender's name")
+  func listed() throws {
+    let scene = try FileScene()
+    for name in ["one", "two"] {
+      let url = try scene.write([1, 2], name)
+      try scene.sender.transfer(fileAt: url, to: "watch", metadata: .string(name)).store()
+    }
+    try scene.sender.transfer(fileAt: scene.url("one"), to: "other").store()
+    #expect(try scene.receiveAll().count == 2)
+    let again = try PeerSession(scene.container, name: "phone")
+    let listed = try again.fileTransfers(to: "watch")
+    #expect(listed.map(\.source.lastPathComponent) == ["one", "two"])
+    #expect(listed.map(\.metadata) == ["one", "two"] && listed.allSatisfy { $0.sender == "phone" })
+    #expect(try listed.map { try $0.status() } == [.processed, .processed])
+    #expect(listed[0].progress.fraction == 1)
+    try listed[0].forget()
+    let waiting = try #require(try again.fileTransfers(to: "other").first)
+    try waiting.forget()
+    #expect(try waiting.status() == .stored)
+    #expect(try again.fileTransfers().map(\.id) == [listed[1].id, waiting.id])
+  }
+
+  @Test("whose content was damaged on the way is found out")
+  func damaged() throws {
+    let scene = try FileScene()
+    let content = FileScene.content(10_000)
+    let transfers = try ["changed", "cut"].map {
+      try scene.sender.transfer(fileAt: scene.write(content, $0), to: "watch")
+    }
+    for transfer in transfers {
+      try transfer.store()
+      let waiting = try scene.container.queue(PeerNames.files("watch"))
+        .waitingAttachments(prefix: transfer.id)
+      let path = "\(scene.queue)/attachments/\(try #require(waiting.first).id)/content"
+      let file = try FileDescriptor.open(path, .readWrite)
+      if transfer.source.lastPathComponent == "cut" {
+        try file.setLength(9_999)
+      } else {
+        try file.seek(to: 5_000)
+        try file.writeAll([content[5_000] ^ 1])
+      }
+    }
+    let files = try scene.receiver.receiveFiles()
+    let changed = try #require(try files.next(until: .now))
+    let error = try failure { try changed.verify() }
+    #expect(error.code == .damaged)
+    try changed.fail(error.reason)
+    #expect(try files.next(until: .now) == nil)
+    for transfer in transfers {
+      guard case .failed = try transfer.status() else {
+        Issue.record("\(transfer.source) did not fail")
+        continue
+      }
+    }
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("expires, waiting to be copied or to be received, and is deleted then")
+  func expires() throws {
+    let scene = try FileScene()
+    let url = try scene.write([1], "f")
+    let options = PeerFileOptions(expiry: .zero)
+    let early = try scene.sender.intendTransfer(fileAt: url, to: "watch", options: options)
+    try scene.sender.sendOutgoingFiles()
+    #expect(try early.status() == .expired)
+    let sender = try scene.sender.outgoingFiles.sender(to: "watch")
+    let stage = try sender.stage("late")
+    let source = try FileDescriptor.open(url.path, .readOnly)
+    _ = try stage.copy(
+      source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    let id = try sender.send([QueueAttachment.key: "late"], expires: .zero)
+    #expect(try scene.receiveAll().isEmpty && sender.status(of: id) == .expired)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("tells both sides how much of it is copied")
+  func progress() throws {
+    let scene = try FileScene()
+    let url = try scene.write(FileScene.content(20_000), "f")
+    let told = Mutex<[PeerFileProgress]>([])
+    let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
+    transfer.observeProgress { progress in told.withLock { $0.append(progress) } }
+    #expect(transfer.progress == .init(completedBytes: 0, totalBytes: 20_000))
+    let stage = try scene.sender.outgoingFiles.sender(to: "watch").stage(transfer.id + "-1")
+    let seen = Mutex<[PeerFileProgress]>([])
+    let source = try FileDescriptor.open(url.path, .readOnly)
+    _ = try stage.copy(
+      source, source.status(), durability: .standard, check: {},
+      copied: { _ in
+        do {
+          let incoming = try scene.receiver.incomingFiles()
+          seen.withLock { $0 += incoming.map(\.progress) }
+          #expect(incoming.map(\.sender) == ["phone"])
+        } catch {
+          Issue.record(error)
+        }
+      })
+    #expect(seen.withLock { $0 } == [.init(completedBytes: 20_000, totalBytes: 20_000)])
+    #expect(try scene.receiver.incomingFiles().isEmpty)
+    try stage.discard()
+    try scene.sender.sendOutgoingFiles()
+    try eventually("the end is told") { told.withLock { $0.last?.fraction == 1 } }
+    let late = Mutex(false)
+    transfer.observeProgress { progress in late.withLock { $0 = progress.fraction == 1 } }
+    try eventually("the end is told to who comes late") { late.withLock { $0 } }
+  }
+}

@@ -1,0 +1,43 @@
+import TestSupport
+import Testing
+
+@Suite("An application context")
+struct ContextTests {
+  @Test(
+    "reaches a counterpart that starts later as the latest only, once, and again when it changes")
+  func latest() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    for number in 1...3 { #expect(try phone.session("context n=\(number)") == "done") }
+    do {
+      let watch = try scene.watch()
+      #expect(try watch.await("context") == "context n=3")
+      #expect(try watch.session("contexts") == " / n=3")
+      try watch.end()
+    }
+    let watch = try scene.watch()
+    #expect(try phone.session("context n=3") == "done")
+    #expect(try phone.session("context n=4") == "done")
+    #expect(try watch.await("context") == "context n=4")
+    #expect(try !watch.session("events").contains("context"))
+    #expect(try watch.session("contexts") == " / n=4")
+  }
+
+  @Test("is known to both sides in each direction, and outlives both")
+  func persistent() throws {
+    let scene = try SessionScene()
+    do {
+      let (phone, watch) = (try scene.phone(), try scene.watch())
+      #expect(try phone.session("context p=1") == "done")
+      #expect(try watch.session("context w=1") == "done")
+      #expect(try watch.await("context") == "context p=1")
+      #expect(try phone.await("context") == "context w=1")
+      try phone.end()
+      try watch.end()
+    }
+    let phone = try scene.phone()
+    #expect(try phone.session("contexts") == "p=1 / w=1")
+    #expect(try scene.watch().session("contexts") == "w=1 / p=1")
+    #expect(try !phone.session("events").contains("context"))
+  }
+}

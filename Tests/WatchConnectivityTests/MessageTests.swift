@@ -1,0 +1,139 @@
+import Foundation
+import PeerConnectivity
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("A message")
+struct MessageTests {
+  @Test("with a reply handler is replied to, dictionary or data, in both directions")
+  func replied() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("ask a=1") == "reply a=1 by=\(watch.processID)")
+    #expect(try watch.session("ask b=two") == "reply b=two by=\(phone.processID)")
+    #expect(try phone.session("data abc") == "reply cba")
+    #expect(try watch.session("data xyz") == "reply zyx")
+    #expect(try watch.await("asked") == "asked a=1")
+    #expect(try watch.await("askedData") == "askedData abc")
+  }
+
+  @Test("without one goes to the receiver's method without reply, and in the order of sending")
+  func unreplied() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    for number in 1...30 { try watch.tell("session-tell n=\(number)") }
+    for _ in 1...30 { #expect(try watch.answer() == "done") }
+    #expect(try watch.session("tell-data last") == "done")
+    #expect(try phone.await("data") == "data last")
+    let expected = (1...30).map { "message n=\($0)" }.joined(separator: "; ")
+    #expect(try phone.session("events").hasSuffix(expected))
+    #expect(try !watch.session("events").contains("failed"))
+  }
+
+  @Test("that the receiver's delegate has no method for is an error of the sender: deliveryFailed")
+  func unimplemented() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone("bare")
+    let watch = try scene.watch()
+    #expect(try watch.session("ask a=1") == "failed 7014")
+    #expect(try watch.session("data a") == "failed 7014")
+    #expect(try watch.session("tell a=1") == "done")
+    #expect(try watch.await("failed") == "failed 7014")
+    #expect(try watch.session("tell-data a") == "done")
+    #expect(try watch.await("failed") == "failed 7014")
+    withExtendedLifetime(phone) {}
+  }
+
+  @Test("whose reply handler is let go ends as messageReplyTimedOut, long before its time")
+  func released() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone("release"), try scene.watch(replySeconds: 600))
+    #expect(try watch.session("ask a=1") == "failed 7012")
+    #expect(try watch.session("data a") == "failed 7012")
+    withExtendedLifetime(phone) {}
+  }
+
+  @Test("whose reply handler is kept without a call ends as messageReplyTimedOut at its time")
+  func late() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone("hold"), try scene.watch(replySeconds: 0.2))
+    #expect(try watch.session("ask a=1") == "failed 7012")
+    withExtendedLifetime(phone) {}
+  }
+
+  @Test("whose reply is no property list ends as messageReplyFailed, and of two replies one counts")
+  func badReply() throws {
+    let scene = try SessionScene()
+    let watch = try scene.watch()
+    do {
+      let phone = try scene.phone("bad")
+      #expect(try watch.session("ask a=1") == "failed 7011")
+      try phone.end()
+    }
+    let phone = try scene.phone("twice")
+    #expect(try watch.session("ask a=1") == "reply reply=1")
+    #expect(try watch.session("ask a=1") == "reply reply=1")
+    #expect(try !watch.session("events").contains("own"))
+    withExtendedLifetime(phone) {}
+  }
+
+  @Test("to a counterpart that is not there, is stopped or dies is an error: notReachable")
+  func unreachable() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    #expect(try phone.session("ask a=1") == "failed 7007")
+    let watch = try scene.watch("watch", "hold")
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try phone.session("begin a=1") == "done")
+    #expect(try watch.await("asked") == "asked a=1")
+    try watch.end()
+    #expect(try phone.await("failed") == "failed 7007")
+    #expect(try phone.await("reachability") == "reachability false")
+    let other = try scene.watch()
+    #expect(try phone.await("reachability") == "reachability true")
+    try other.send(.stop)
+    try other.waitUntilStopped()
+    #expect(try phone.session("ask a=2") == "failed 7007")
+    try other.send(.continue)
+    try eventually("it is reachable again") {
+      try phone.session("ask a=3") == "reply a=3 by=\(other.processID)"
+    }
+  }
+
+  @Test("of a watch starts the phone's app if that is registered; one of a phone starts nothing")
+  func launching() throws {
+    let scene = try SessionScene()
+    let program = try BuiltProgram.path("participant")
+    for (name, role) in [("phone", "phone"), ("watch", "watch")] {
+      try PeerSession.setLaunch(
+        PeerLaunch(
+          program: program, arguments: ["session-serve"],
+          environment: [
+            "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": scene.directory.path,
+            "WORMHOLE_GROUP": "",
+          ], occasions: .request), of: name, in: scene.container)
+    }
+    let watch = try scene.watch()
+    #expect(try watch.session("state").contains("reachable"))
+    let reply = try watch.session("ask a=1")
+    #expect(reply.hasPrefix("reply a=1 by="))
+    #expect(reply != "reply a=1 by=\(watch.processID)")
+    #expect(try watch.session("ask a=1") == reply)
+    #expect(try watch.session("tell quit=1") == "done")
+    // The process that was started has ended: only then another can be the phone.
+    let phone = try scene.phone()
+    try watch.end()
+    try eventually("the watch is gone") { try phone.session("ask a=1") == "failed 7007" }
+  }
+
+  @Test("that is too large, or no property list, is an error of its own kind")
+  func payload() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("oversize 60000").contains("failed") == false)
+    #expect(try phone.session("oversize 66000") == "failed 7009, failed 7009, done")
+    #expect(try phone.session("oversize 263000") == "failed 7009, failed 7009, failed 7009")
+    withExtendedLifetime(watch) {}
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import WatchConnectivity
+
+/// The cinema as two processes play it: the watch with the class as it was written for Apple's
+/// devices, the phone with the form for both.
+public final class CinemaTutorial {
+  private let phone: CinemaPhone?
+  private let lock = NSLock()
+  private var replies: [String] = []
+
+  /// Starts one side; the session is configured already.
+  public init(isPhone: Bool, codes: URL) {
+    phone = isPhone ? CinemaPhone() : nil
+    if let phone {
+      phone.start()
+    } else {
+      Connectivity.shared.codesDirectory = codes
+    }
+  }
+
+  /// What this side holds for bought.
+  public var purchased: [Int] { phone?.purchasedIDs ?? Connectivity.shared.purchasedIDs }
+
+  /// Buys on the watch, and asks for the codes.
+  public func buy(_ ids: [Int], _ delivery: String) {
+    let kinds: [String: Delivery] = [
+      "failable": .failable, "guaranteed": .guaranteed, "highPriority": .highPriority,
+    ]
+    let expectsReply = delivery == "failable"
+    Connectivity.shared.send(
+      movieIDs: ids, delivery: kinds[delivery] ?? .guaranteed, wantedCodes: ids,
+      replyHandler: expectsReply ? { [self] in add("verified \($0["verified"] ?? "")") } : nil,
+      errorHandler: { [self] in add(($0 as? WCError)?.code == .notReachable ? "away" : "\($0)") })
+  }
+
+  /// What was answered to it, as far as the main queue has handled it.
+  public var answers: [String] { lock.withLock { replies } }
+
+  private func add(_ text: String) { lock.withLock { replies.append(text) } }
+}

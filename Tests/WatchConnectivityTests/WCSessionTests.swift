@@ -1,0 +1,90 @@
+import Foundation
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+import WatchConnectivity
+
+@Suite("WCSession")
+struct WCSessionTests {
+  private final class Delegate: NSObject, WCSessionDelegate, Sendable {
+    let result = Mutex<(WCSessionActivationState, (any Error)?)?>(nil)
+
+    func session(
+      _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
+      error: (any Error)?
+    ) { result.withLock { $0 = (activationState, error) } }
+  }
+
+  @Test("is unsupported where nothing says where it is; its delegate is told what to set")
+  func unsupported() throws {
+    #expect(!WCSession.isSupported())
+    let delegate = Delegate()
+    WCSession.default.delegate = delegate
+    WCSession.default.activate()
+    try eventually("the delegate is told") { delegate.result.withLock { $0 != nil } }
+    let error = delegate.result.withLock { $0?.1 } as? WCError
+    #expect(error?.code == .sessionNotSupported)
+    #expect(error?.failureReason?.contains("WATCHCONNECTIVITY_ROLE") == true)
+    #expect(WCSession.default.activationState == .notActivated)
+    #expect(!WCSession.default.isReachable && !WCSession.default.isPaired)
+    #expect(throws: WCError.self) { try WCSession.default.updateApplicationContext([:]) }
+    let transfer = WCSession.default.transferUserInfo(["a": 1])
+    #expect(!transfer.isTransferring && transfer.userInfo["a"] as? Int == 1)
+  }
+
+  @Test("activates on both sides, by configuration, and says so again when it is asked again")
+  func activates() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("activate") == "done")
+    #expect(try phone.await("activated") == "activated")
+    #expect(
+      try phone.session("state") == "activated paired installed complication reachable 50")
+    #expect(try watch.session("state") == "activated paired companion reachable 0")
+  }
+
+  @Test("is held by one process at a time; the other is told who has it")
+  func taken() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    try phone.send(.stop)
+    try phone.waitUntilStopped()
+    // One that is stopped is replaced.
+    let other = try scene.phone()
+    try phone.send(.continue)
+    #expect(try phone.await("activated 7004") == "activated 7004")
+    let watch = try scene.watch()
+    #expect(try watch.session("ask a=1") == "reply a=1 by=\(other.processID)")
+  }
+
+  @Test(
+    "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata")
+  func cinema() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (
+      try Participant(scene.directory.path), try Participant(scene.directory.path)
+    )
+    #expect(try watch.session("cinema watch \(scene.directory.path)") == "done")
+    #expect(try watch.session("buy failable 1") == "done")
+    try eventually("the phone is away") { try watch.session("bought") == "[] [\"away\"]" }
+    #expect(try watch.session("buy guaranteed 1") == "done")
+    #expect(try watch.session("buy highPriority 1 2") == "done")
+    #expect(try phone.session("cinema phone \(scene.directory.path)") == "done")
+    try eventually("the codes are there") {
+      try ["1", "2"].allSatisfy { id in
+        _ = try (phone.session("bought"), watch.session("bought"))
+        return Files.exists(scene.directory.path + "/\(id).png")
+      }
+    }
+    #expect(try watch.session("buy failable 1 2 3") == "done")
+    try eventually("it is verified") {
+      try watch.session("bought").contains("verified true")
+    }
+    try eventually("the third code is there") {
+      Files.exists(scene.directory.path + "/3.png")
+    }
+    #expect(try Files.read(scene.directory.path + "/3.png") == "code of 3")
+    #expect(try phone.session("bought") == "[1, 2, 3] []")
+  }
+}

@@ -1,0 +1,122 @@
+import PeerConnectivity
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite("Another watch")
+struct WatchSwitchTests {
+  @Test(
+    "makes the session inactive, delivers what came, deactivates it, and is there when it activates"
+  )
+  func order() throws {
+    let scene = try SessionScene()
+    try scene.pairTwo()
+    let phone = try scene.phone()
+    let (first, second) = (try scene.watch(), try scene.watch("watch2"))
+    #expect(try second.session("ask a=1") == "failed 7007")
+    #expect(try second.session("info 100 2") == "done")
+    #expect(try first.session("info 1 1") == "done")
+    #expect(try phone.await("info n=1") == "info n=1")
+    let directory = try phone.session("directory")
+
+    try phone.send(.stop)
+    try phone.waitUntilStopped()
+    #expect(try first.session("info 2 3") == "done")
+    #expect(try scene.pairing.activate("watch2"))
+    try phone.send(.continue)
+
+    #expect(try phone.await("deactivated") == "deactivated")
+    // What came from the first watch was delivered before, and nothing of the second.
+    let before = try phone.session("events")
+    #expect(before.contains("info n=2; info n=3; info n=4"))
+    #expect(!before.contains("info n=100"))
+    #expect(try phone.await("inactive") == "inactive")
+    #expect(try phone.session("state").hasPrefix("notActivated"))
+    #expect(try phone.session("tell a=1") == "done")
+    #expect(try phone.await("failed") == "failed 7004")
+    #expect(try phone.session("context a=1") == "failed 7004")
+
+    #expect(try phone.session("activate") == "done")
+    #expect(try phone.await("activated") == "activated")
+    #expect(try phone.await("info n=101") == "info n=101")
+    #expect(try phone.await("info n=100") == "info n=100")
+    #expect(try phone.session("ask b=1") == "reply b=1 by=\(second.processID)")
+    #expect(try second.session("ask b=2") == "reply b=2 by=\(phone.processID)")
+    #expect(try first.session("ask b=3") == "failed 7007")
+    #expect(try phone.session("directory") != directory)
+  }
+
+  @Test("ends a message that waits for its reply, as sessionInactive")
+  func underWay() throws {
+    let scene = try SessionScene()
+    try scene.pairTwo()
+    let (phone, watch) = (try scene.phone(), try scene.watch("watch", "hold"))
+    #expect(try phone.session("begin a=1") == "done")
+    #expect(try watch.await("asked") == "asked a=1")
+    #expect(try scene.pairing.activate("watch2"))
+    #expect(try phone.await("failed") == "failed 7016")
+  }
+
+  @Test(
+    "loses nothing for a delegate that activates while the session is inactive, or that ignores all"
+  )
+  func activatesEarly() throws {
+    for manner in ["hold", "bare"] {
+      let scene = try SessionScene()
+      try scene.pairTwo()
+      let phone = try scene.phone(manner)
+      let second = try scene.watch("watch2")
+      #expect(try second.session("info 1 3") == "done")
+      #expect(try scene.pairing.activate("watch2"))
+      #expect(try phone.await("activated") == "activated")
+      if manner == "hold" {
+        #expect(try phone.await("info n=3") == "info n=3")
+        #expect(try phone.session("events").contains("inactive; deactivated; info n=1; info n=2"))
+      } else {
+        // The bare delegate has no method for it, so its sender is told: it came.
+        #expect(try second.await("finished n=3") == "finished n=3 7014")
+      }
+    }
+  }
+
+  @Test("or none: what is known of the watch changes, is told, and decides what can be sent")
+  func known() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    #expect(try phone.session("state") == "activated paired installed complication 50")
+    let directory = try phone.session("directory")
+    try scene.pairing.pair(.init(name: "watch", isAppInstalled: false))
+    #expect(try phone.await("watchState") == "watchState")
+    #expect(try phone.session("state") == "activated paired complication 50")
+    #expect(try phone.session("directory") == "nil")
+    #expect(try phone.session("context a=1") == "failed 7006")
+    #expect(try phone.session("info 1 1") == "done")
+    #expect(try phone.await("finished") == "finished n=1 7006")
+    #expect(try scene.pairing.unpair("watch"))
+    #expect(try phone.await("watchState") == "watchState")
+    #expect(try phone.session("state") == "activated 0")
+    #expect(try phone.session("ask a=1") == "failed 7005")
+    #expect(Files.exists(directory))
+    try phone.end()
+    let again = try scene.phone()
+    #expect(!Files.exists(directory))
+    try scene.pairing.pair(.init(name: "watch"))
+    #expect(try again.await("watchState") == "watchState")
+    let watch = try scene.watch()
+    try eventually("the new watch is reached") {
+      try again.session("ask a=1") == "reply a=1 by=\(watch.processID)"
+    }
+  }
+
+  @Test("that is not paired can send nothing, and learns of its phone's app")
+  func unpaired() throws {
+    let scene = try SessionScene()
+    let watch = try scene.watch("watch2")
+    #expect(try watch.session("state") == "activated 0")
+    #expect(try watch.session("context a=1") == "failed 7005")
+    try scene.pairTwo()
+    #expect(try watch.await("companion") == "companion")
+    #expect(try watch.session("state") == "activated paired companion 0")
+    #expect(try watch.session("context a=1") == "done")
+  }
+}
