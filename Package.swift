@@ -57,7 +57,8 @@ let package = Package(
       swiftSettings: settings),
     // Communicator 4.1 (source-compatible), over WCSession.
     .target(
-      name: "Communicator", dependencies: ["WatchConnectivity"], swiftSettings: settings),
+      name: "Communicator", dependencies: ["WatchConnectivity", "PropertyLists"],
+      swiftSettings: settings),
 
     // The programs.
 

@@ -31,7 +31,9 @@ enum Layers {
     "WatchConnectivity": [
       "PeerConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],
-    "Communicator": ["WatchConnectivity", "Foundation", "Dispatch", "Synchronization"],
+    "Communicator": [
+      "WatchConnectivity", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
+    ],
     "WormholeCommand": [
       "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
       "PropertyLists", "SystemCalls", "Terminals", "FoundationEssentials", "Dispatch",

@@ -24,7 +24,8 @@ import SystemCalls
 /// ```
 ///
 /// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
-/// `PeerMessageVerbs` and `SessionVerbs` have more.
+/// `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and `CommunicatorVerbs` have
+/// more.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -98,6 +99,8 @@ struct Participant {
     case _ where verb.hasPrefix("file-"):
       return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    case _ where verb.hasPrefix("communicator-"):
+      return try CommunicatorVerbs.perform(verb.dropFirst(13), key, rest.first)
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
     default: return "error usage"

@@ -91,6 +91,9 @@ public final class WCSession: NSObject, Sendable {
   /// What is in the way if not is told to the delegate by `activate()`.
   public static func isSupported() -> Bool { shared.knownPlace != nil }
 
+  /// Which side this process is; nil where sessions are not supported. Apple's code asks `#if os(iOS)`.
+  public var role: Role? { knownPlace?.role }
+
   /// Where the session is; the environment is read once.
   func placed() throws(WCError) -> SessionPlace {
     let result: Result<SessionPlace, WCError> = place.withLock { place in

@@ -13,6 +13,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   public let progress: Progress
   private let sent: PeerFileTransfer?
   private let isUnderWay: Mutex<Bool>
+  private let isTakenBack = Mutex(false)
   private weak let link: SessionLink?
 
   init(_ sent: PeerFileTransfer, in link: SessionLink) {
@@ -41,6 +42,10 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   /// Whether it has neither been delivered nor failed nor been cancelled.
   public var isTransferring: Bool { isUnderWay.withLock { $0 } }
 
+  /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
+  /// in Apple's, where nothing tells.
+  public var isCancelled: Bool { isTakenBack.withLock { $0 } }
+
   /// Takes it back, also in the middle of copying, unless the counterpart has it already: then this
   /// does nothing. The delegate is not told of the end of one that was taken back.
   public func cancel() { progress.cancel() }
@@ -49,6 +54,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     guard let sent, isTransferring else { return }
     do {
       guard try sent.cancel() else { return }
+      isTakenBack.withLock { $0 = true }
       isUnderWay.withLock { $0 = false }
       link?.fileTransfers.remove(sent.id)
     } catch {

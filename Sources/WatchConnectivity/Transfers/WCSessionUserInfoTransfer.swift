@@ -15,6 +15,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   private let content: Content
   private let complications: ComplicationTransfers?
   private let isUnderWay: Mutex<Bool>
+  private let isTakenBack = Mutex(false)
   private weak let link: SessionLink?
 
   init(_ sent: PeerTransfer, in link: SessionLink) {
@@ -42,6 +43,10 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// Whether it has neither been delivered nor failed nor been cancelled.
   public var isTransferring: Bool { isUnderWay.withLock { $0 } }
 
+  /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
+  /// in Apple's, where nothing tells.
+  public var isCancelled: Bool { isTakenBack.withLock { $0 } }
+
   /// Whether it is the latest that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
   public var isCurrentComplicationInfo: Bool {
@@ -60,6 +65,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
     guard case .sent(let sent) = content, isTransferring else { return }
     do {
       guard try sent.cancel() else { return }
+      isTakenBack.withLock { $0 = true }
       isUnderWay.withLock { $0 = false }
       link?.userInfoTransfers.remove(sent.id)
     } catch {

@@ -1,0 +1,65 @@
+internal import Foundation
+internal import PropertyLists
+internal import WatchConnectivity
+
+/// What messages hold: keys, with values that a property list can hold (strings, numbers, booleans,
+/// dates, data, arrays and dictionaries).
+///
+/// A number that came is an `Int`, a `UInt64` above `Int.max`, or a `Double`: cast to what was sent.
+public typealias Content = [String: Any]
+
+/// Content in a form that threads can share, whatever was given for it.
+struct Payload: Sendable {
+  private let value: Result<PropertyListValue, PropertyListError>
+
+  /// Content that no property list can hold is not kept: initializers of messages cannot throw, so
+  /// whoever sends it is told.
+  init(_ content: Content) {
+    value = Result { () throws(PropertyListError) in try PropertyListValue(propertyList: content) }
+  }
+
+  private init(_ value: Result<PropertyListValue, PropertyListError>) { self.value = value }
+
+  /// As `[identifier: …, content: …]`: how messages with an identifier travel.
+  func labelled(_ identifier: String) -> Payload {
+    Payload(value.map { .dictionary(["identifier": .string(identifier), "content": $0]) })
+  }
+
+  /// As the only entry of a dictionary.
+  func wrapped(under key: String) -> Payload { Payload(value.map { .dictionary([key: $0]) }) }
+
+  /// The content; empty for content that was not kept.
+  var content: Content {
+    switch value {
+    case .success(let value): value.propertyListObject as? Content ?? [:]
+    case .failure: [:]
+    }
+  }
+
+  /// The content.
+  ///
+  /// - Throws: `WCError.payloadUnsupportedTypes`, its reason naming the key.
+  func checked() throws -> Content {
+    if case .failure(let error) = value {
+      throw WCError(
+        .payloadUnsupportedTypes,
+        userInfo: [NSLocalizedFailureReasonErrorKey: "\(error).", NSUnderlyingErrorKey: error])
+    }
+    return content
+  }
+}
+
+/// The parts of a message with an identifier, as it travels.
+struct Labelled {
+  let identifier: String
+  let content: Content
+
+  /// Nil for what no communicator sends.
+  init?(wire: Content) {
+    guard let identifier = wire["identifier"] as? String,
+      let content = wire["content"] as? Content
+    else { return nil }
+    self.identifier = identifier
+    self.content = content
+  }
+}

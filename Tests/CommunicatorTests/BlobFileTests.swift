@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@testable import Communicator
+
+@Suite("BlobFile")
+struct BlobFileTests {
+  // In the original all blobs shared one file, and the later one was sent twice.
+  @Test("is another one for each blob, whose content it is, and only its user may enter")
+  func own() throws {
+    let contents = (0..<4).map { Data(repeating: UInt8($0), count: $0 * 1_000) }
+    let files = try contents.map(BlobFile.write)
+    #expect(Set(files.map(\.path)).count == contents.count)
+    for (file, content) in zip(files, contents) {
+      #expect(try Data(contentsOf: file) == content)
+      let directory = file.deletingLastPathComponent()
+      let attributes = try FileManager.default.attributesOfItem(atPath: directory.path)
+      #expect(attributes[.posixPermissions] as? Int == 0o700)
+      BlobFile.remove(file)
+      #expect(!FileManager.default.fileExists(atPath: directory.path))
+      // Twice does no harm: a process before may have been killed in between.
+      BlobFile.remove(file)
+    }
+  }
+
+  @Test("is the only file that is removed")
+  func others() throws {
+    let file = try BlobFile.write(Data())
+    defer { BlobFile.remove(file) }
+    let inner = file.deletingLastPathComponent().appendingPathComponent("communicator-blob-x")
+    try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
+    let other = inner.appendingPathComponent("blob")
+    try Data().write(to: other)
+    BlobFile.remove(other)
+    #expect(FileManager.default.fileExists(atPath: other.path))
+  }
+}

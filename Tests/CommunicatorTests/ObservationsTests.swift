@@ -1,0 +1,146 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import Communicator
+
+@Suite("Observations")
+struct ObservationsTests {
+  /// What one observer has heard.
+  private final class Log<Value: Sendable>: Sendable {
+    private let entries = Mutex<[Value]>([])
+    func append(_ value: Value) { entries.withLock { $0.append(value) } }
+    var values: [Value] { entries.withLock { $0 } }
+  }
+
+  private let queue = DispatchQueue(label: "observers")
+
+  /// Returns when everything that was enqueued before has been called.
+  private func drain() { queue.sync {} }
+
+  @Test("tell every observer every value, in order")
+  func everybody() {
+    let observations = Observations<Int>()
+    let logs = (0..<3).map { _ in Log<Int>() }
+    for log in logs { _ = observations.add(on: queue) { log.append($0) } }
+    for value in 0..<100 { observations.notify(value) }
+    drain()
+    for log in logs { #expect(log.values == Array(0..<100)) }
+  }
+
+  @Test("tell observers in the order in which they came")
+  func order() {
+    let observations = Observations<Int>()
+    let log = Log<String>()
+    for name in ["a", "b", "c", "d", "e"] {
+      _ = observations.add(on: queue) { log.append("\(name)\($0)") }
+    }
+    observations.notify(1)
+    drain()
+    #expect(log.values == ["a1", "b1", "c1", "d1", "e1"])
+  }
+
+  @Test("tell nothing to whoever has ended it, not even what was on its way")
+  func unobserved() {
+    let observations = Observations<Int>()
+    let log = Log<Int>()
+    let observation = observations.add(on: queue) { log.append($0) }
+    observations.notify(1)
+    drain()
+    queue.suspend()
+    observations.notify(2)
+    observations.remove(observation)
+    queue.resume()
+    observations.notify(3)
+    observations.remove(observation)
+    drain()
+    #expect(log.values == [1])
+  }
+
+  @Test("let go of what the handler holds when it is ended")
+  func released() {
+    final class Owner: Sendable {}
+    let observations = Observations<Int>()
+    var owner: Owner? = Owner()
+    weak let watched = owner
+    let observation = observations.add(on: queue) { [owner] _ in _ = owner }
+    owner = nil
+    observations.notify(1)
+    drain()
+    #expect(watched != nil)
+    observations.remove(observation)
+    #expect(watched == nil)
+  }
+
+  @Test("may be ended and begun by a handler")
+  func reentrant() {
+    let observations = Observations<Int>()
+    let log = Log<Int>()
+    let own = Mutex<Observation?>(nil)
+    let observation = observations.add(on: queue) { [queue] value in
+      log.append(value)
+      own.withLock { $0 }.map(observations.remove)
+      _ = observations.add(on: queue) { log.append($0 * 10) }
+    }
+    own.withLock { $0 = observation }
+    queue.suspend()
+    observations.notify(1)
+    observations.notify(2)
+    queue.resume()
+    drain()
+    observations.notify(3)
+    drain()
+    #expect(log.values == [1, 30])
+  }
+
+  @Test("keep what comes before the first observer, up to a limit, for that one only")
+  func waiting() {
+    let observations = Observations<Int>(keeping: 3)
+    for value in 1...5 { observations.notify(value) }
+    let logs = [Log<Int>(), Log<Int>()]
+    for log in logs { _ = observations.add(on: queue) { log.append($0) } }
+    observations.notify(6)
+    drain()
+    #expect(logs[0].values == [3, 4, 5, 6])
+    #expect(logs[1].values == [6])
+  }
+
+  @Test("keep nothing once there was an observer, nor of types that are of the moment")
+  func notWaiting() {
+    let kept = Observations<Int>(keeping: 3)
+    kept.remove(kept.add(on: queue) { _ in })
+    kept.notify(1)
+    let passing = Observations<Int>()
+    passing.notify(2)
+    let log = Log<Int>()
+    _ = kept.add(on: queue) { log.append($0) }
+    _ = passing.add(on: queue) { log.append($0) }
+    drain()
+    #expect(log.values.isEmpty)
+  }
+
+  // The original kept observers in a dictionary without a lock, and crashed when two threads met.
+  @Test("survive threads that observe, end and notify at once, and nobody misses a value")
+  func threads() {
+    let observations = Observations<Int>()
+    let steady = Log<Int>()
+    let passing = Log<Int>()
+    _ = observations.add(on: queue) { steady.append($0) }
+    DispatchQueue.concurrentPerform(iterations: 8) { [queue] thread in
+      for step in 0..<200 {
+        let observation = observations.add(on: queue) { passing.append($0) }
+        observations.notify(thread * 1_000 + step)
+        observations.remove(observation)
+      }
+    }
+    drain()
+    #expect(steady.values.count == 1_600)
+    // Each thread's values are in the order in which it told them.
+    let threads = Dictionary(grouping: steady.values) { $0 / 1_000 }
+    for (_, values) in threads { #expect(values == values.sorted()) }
+    let before = passing.values.count
+    observations.notify(0)
+    drain()
+    #expect(passing.values.count == before)
+  }
+}

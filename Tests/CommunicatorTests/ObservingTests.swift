@@ -1,0 +1,92 @@
+import PeerConnectivity
+import TestSupport
+import Testing
+
+@Suite("Observers of states")
+struct ObservingTests {
+  @Test("hear of the activation, and of a counterpart that comes and is killed")
+  func reachability() throws {
+    let scene = try CommunicatorScene()
+    let phone = try scene.start("phone")
+    try phone.perform("observe state")
+    try phone.perform("observe reachability")
+    #expect(try phone.hears("state") == ["activated"])
+    try phone.awaits("reachability", "backgroundOnly")
+    let watch = try scene.start("watch")
+    try watch.perform("observe state")
+    try eventually("the phone hears of the watch") {
+      try phone.heard("reachability").last == "immediatelyReachable"
+    }
+    try watch.end()
+    try eventually("the phone hears of the watch's end") {
+      try phone.heard("reachability").last == "backgroundOnly"
+    }
+  }
+
+  @Test("hear of the watch's app and complication")
+  func watchState() throws {
+    let scene = try CommunicatorScene()
+    let phone = try scene.start("phone")
+    try phone.perform("observe watch")
+    #expect(try phone.hears("watch").last == "enabled:50:url")
+    try scene.phonePairing.pair(.init(name: "watch", isComplicationEnabled: false))
+    try eventually("the complication is off") { try phone.heard("watch").last == "installed" }
+    try scene.phonePairing.pair(.init(name: "watch", isAppInstalled: false))
+    try eventually("the app is gone") { try phone.heard("watch").last == "notInstalled" }
+    #expect(try phone.ask("communicator-now reachability") == "notReachable")
+    #expect(try phone.ask("communicator-now phone") == "notPaired")
+    try scene.phonePairing.unpair("watch")
+    try eventually("the watch is gone") { try phone.heard("watch").last == "notPaired" }
+  }
+
+  // In the original nobody ever told them.
+  @Test("of the phone hear of the phone's app, on the watch")
+  func phoneState() throws {
+    let scene = try CommunicatorScene()
+    let watch = try scene.start("watch")
+    try watch.perform("observe phone")
+    #expect(try watch.hears("phone").last == "installed")
+    try scene.watchPairing.pair(.init(name: "phone", isAppInstalled: false))
+    try eventually("the app is gone") { try watch.heard("phone").last == "notInstalled" }
+    #expect(try watch.ask("communicator-now phone") == "notInstalled")
+    #expect(try watch.ask("communicator-now watch") == "notPaired")
+    try scene.watchPairing.pair(.init(name: "phone"))
+    try eventually("the app is back") { try watch.heard("phone").last == "installed" }
+  }
+
+  @Test("hear of a change of watch, after which the phone talks with the other one")
+  func switching() throws {
+    let scene = try CommunicatorScene()
+    try scene.phonePairing.pair(.init(name: "watch"))
+    try scene.phonePairing.pair(.init(name: "other"))
+    let phone = try scene.start("phone")
+    try phone.perform("observe state")
+    try phone.hears("state")
+    let other = try scene.start("watch", watch: "other")
+    try other.perform("observe guaranteed")
+    try scene.phonePairing.activate("other")
+    #expect(try phone.hears("state", 4) == ["activated", "inactive", "notActivated", "activated"])
+    try phone.awaits("reachability", "immediatelyReachable")
+    try phone.perform("guaranteed a 1")
+    #expect(try other.hears("guaranteed") == ["a=1"])
+  }
+
+  // In the original an activation that failed was begun again at once, for ever.
+  @Test("hear once that there is no session here, and nothing crashes")
+  func unsupported() throws {
+    let directory = try TemporaryDirectory()
+    let lonely = try Participant(directory.path, environment: ["WATCHCONNECTIVITY_ROLE=neither"])
+    try lonely.perform("observe state")
+    #expect(try lonely.hears("state") == ["notActivated"])
+    #expect(try lonely.ask("communicator-now reachability") == "notReachable")
+    #expect(try lonely.ask("communicator-now watch") == "notPaired")
+    #expect(try lonely.ask("communicator-now sent") == "nothing")
+    try lonely.perform("guaranteed a 1")
+    try lonely.perform("blob b 1")
+    #expect(
+      try lonely.heard("completions") == [
+        "a=backgroundOnly>notReachable", "b=backgroundOnly>notReachable",
+      ])
+    #expect(try lonely.heard("state") == ["notActivated"])
+  }
+}

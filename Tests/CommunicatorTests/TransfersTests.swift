@@ -1,0 +1,103 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Transfers between two processes")
+struct TransfersTests {
+  @Test("of guaranteed messages arrive in order, also what was sent before the other side ran")
+  func order() throws {
+    let scene = try CommunicatorScene()
+    let phone = try scene.start("phone")
+    try phone.awaits("reachability", "backgroundOnly")
+    for number in 0..<10 { try phone.perform("guaranteed m\(number) \(number)") }
+    let watch = try scene.start("watch")
+    // The session is active before the first observer of messages comes: they wait for it.
+    try watch.awaits("reachability", "immediatelyReachable")
+    try watch.perform("observe guaranteed")
+    for number in 10..<20 { try phone.perform("guaranteed m\(number) \(number)") }
+    #expect(try watch.hears("guaranteed", 20) == (0..<20).map { "m\($0)=\($0)" })
+    #expect(try phone.hears("completions", 20) == (0..<20).map { "m\($0)=done" })
+  }
+
+  // In the original the handler died with its process, and nothing told the next one.
+  @Test("that end after their sender was started again are told to it")
+  func relaunch() throws {
+    let scene = try CommunicatorScene()
+    let first = try scene.start("phone")
+    try first.awaits("reachability", "backgroundOnly")
+    try first.perform("guaranteed a 1")
+    try first.perform("blob b 10")
+    try first.end()
+    let watch = try scene.start("watch")
+    try watch.perform("observe guaranteed")
+    try watch.perform("observe blob")
+    let second = try scene.start("phone")
+    try second.perform("observe finished")
+    let finished = try second.hears("finished", 2)
+    #expect(Set(finished) == ["guaranteedMessage:a=done", "blob:b=done"])
+    #expect(try watch.heard("guaranteed") == ["a=1"])
+    #expect(try watch.hears("blob") == ["b:b*10/10"])
+    try eventually("the blob's file is gone") { try blobFiles(scene).isEmpty }
+  }
+
+  // In the original all blobs were written to one file, and the last one arrived several times.
+  @Test("of several blobs at once never mix them up, and leave no files")
+  func blobs() throws {
+    let scene = try CommunicatorScene()
+    let (phone, watch) = try scene.startBoth()
+    try watch.perform("observe blob")
+    let names = ["a", "b", "c", "d", "e", "f"]
+    for (index, name) in names.enumerated() { try phone.perform("blob \(name) \(index * 10_000)") }
+    let expected = names.enumerated().map { index, name in
+      "\(name):\(index == 0 ? "" : name)*\(index * 10_000)/\(index * 10_000)"
+    }
+    #expect(try watch.hears("blob", names.count).sorted() == expected)
+    #expect(try phone.hears("completions", names.count).sorted() == names.map { "\($0)=done" })
+    #expect(try blobFiles(scene).isEmpty)
+  }
+
+  @Test("that are cancelled say so to their completion once, and leave no files")
+  func cancelled() throws {
+    let scene = try CommunicatorScene()
+    let phone = try scene.start("phone")
+    try phone.awaits("reachability", "backgroundOnly")
+    try phone.perform("guaranteed a 1")
+    try phone.perform("blob b 1000")
+    for name in ["a", "b", "a", "b"] { try phone.perform("cancel \(name)") }
+    #expect(
+      try Set(phone.hears("completions", 2)) == ["a=CancellationError", "b=CancellationError"])
+    #expect(try blobFiles(scene).isEmpty)
+    // What comes first is what was sent next.
+    try phone.perform("guaranteed c 3")
+    let watch = try scene.start("watch")
+    try watch.perform("observe guaranteed")
+    #expect(try watch.hears("guaranteed") == ["c=3"])
+    #expect(try phone.hears("completions", 3).last == "c=done")
+  }
+
+  @Test("of complication info tell the phone how many are left today")
+  func complication() throws {
+    let (phone, watch) = try CommunicatorScene().startBoth()
+    try watch.perform("observe complication")
+    try watch.perform("observe guaranteed")
+    try phone.perform("complication a 7")
+    #expect(try watch.hears("complication") == ["7"])
+    #expect(try phone.hears("completions") == ["a=49"])
+    #expect(try watch.heard("guaranteed").isEmpty)
+  }
+
+  @Test("that no property list can hold, or that are too large, fail and are not sent")
+  func refused() throws {
+    let (phone, watch) = try CommunicatorScene().startBoth()
+    try watch.perform("observe guaranteed")
+    try phone.perform("large a 70000")
+    #expect(try phone.hears("completions") == ["a=payloadTooLarge"])
+    try phone.perform("guaranteed b 1")
+    #expect(try watch.hears("guaranteed") == ["b=1"])
+  }
+
+  private func blobFiles(_ scene: CommunicatorScene) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: scene.temporary.path)
+      .filter { $0.hasPrefix("communicator-blob-") }
+  }
+}
