@@ -184,7 +184,10 @@ final class PeerCore: Sendable {
       if state.links.count >= Self.maximumLinks {
         state.links = state.links.filter { $0.value.isNeeded }
       }
-      let link = PeerLink(PeerTarget(peer, in: container, calls), from: name, calls)
+      let target = PeerTarget(peer, in: container, calls) { [weak self] in
+        self?.mailbox.withLock { $0 }?.catchUp()
+      }
+      let link = PeerLink(target, from: name, calls)
       state.links[peer] = link
       return link
     }

@@ -28,6 +28,8 @@ package final class Mailbox: Sendable {
     var news: WatchNews?
     /// What was delivered and could not be unlinked: not to be delivered again.
     var stuck: Set<MailboxEntryName> = []
+    /// Who waits for the end of a look at everything that begins from now on.
+    var waiting: [DispatchSemaphore] = []
   }
 
   private struct House {
@@ -129,9 +131,26 @@ package final class Mailbox: Sendable {
     queue.async { [weak self] in self?.readOn() }
   }
 
+  /// Returns when all that was posted before this call is delivered; blocks.
+  ///
+  /// For who learns in another way that nothing more will come: the news of that may be faster.
+  package func catchUp() {
+    let look = DispatchSemaphore(value: 0)
+    state.withLock { $0.waiting.append(look) }
+    hear(.everything)
+    look.wait()
+  }
+
   private func readOn() {
     while !isDone() {
-      guard let news = state.withLock({ $0.news.take() }) else { continue }
+      let (found, waiting) = state.withLock { state in
+        let news = state.news.take()
+        guard news?.isEverything == true else { return (news, [DispatchSemaphore]()) }
+        defer { state.waiting = [] }
+        return (news, state.waiting)
+      }
+      defer { for look in waiting { look.signal() } }
+      guard let news = found else { continue }
       if news.isEverything || !news.own.isEmpty {
         lookAtEverything()
       } else {

@@ -34,6 +34,8 @@ final class OutgoingFiles: Sendable {
   private struct Weak { weak let process: FileProcess? }
 
   private let state = Mutex(State())
+  /// Entered while this process copies.
+  private let working = DispatchGroup()
   private static let retry: Duration = .milliseconds(500)
   private static let attempts = 120
 
@@ -83,7 +85,17 @@ final class OutgoingFiles: Sendable {
       defer { state.isWorking = true }
       return !state.isWorking
     }
-    if mustStart { Blocking.queue().async { self.work() } }
+    guard mustStart else { return }
+    working.enter()
+    Blocking.queue().async {
+      self.work()
+      self.working.leave()
+    }
+  }
+
+  /// Waits until nothing is under way here any more; a process that exits then leaves nothing behind.
+  func waitUntilIdle(until deadline: ContinuousClock.Instant) {
+    _ = working.wait(timeout: .now() + (deadline - .now) / .seconds(1))
   }
 
   /// Goes on with what an earlier process of this name has left, if it has left anything.

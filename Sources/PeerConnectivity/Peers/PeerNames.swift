@@ -68,6 +68,11 @@ package enum PeerNames {
     decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
   }
 
+  /// Whose files to be sent a queue holds; nil for any other queue.
+  package static func peer(ofOutgoingFiles name: String) -> String? {
+    decoded(name, presencePrefix, outgoingSuffix)
+  }
+
   /// Whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch identifier: String) -> String? {
     decoded(identifier, launchPrefix, "")

@@ -52,6 +52,10 @@ final class CallTable: Sendable {
   /// Takes a call out, to end it.
   func remove(_ id: UInt64) -> Call? { state.withLock { $0.calls.removeValue(forKey: id) } }
 
+  func hasCalls(postedTo address: String) -> Bool {
+    state.withLock { $0.calls.values.contains { $0.address == address } }
+  }
+
   /// Takes those out that were posted into a mailbox.
   func removeAll(postedTo address: String) -> [(UInt64, Call)] {
     state.withLock { state in

@@ -20,13 +20,19 @@ final class PeerTarget: Sendable {
   private let container: SharedContainer
   private let presence: Presence
   private let calls: CallTable
+  /// Returns when every answer that was given before is delivered; blocks.
+  private let catchUp: @Sendable () -> Void
   private let state = Mutex(State())
   /// One look after the other: what the later one finds is newer.
   private let looking = Mutex(())
   private let queue = Blocking.queue()
 
-  init(_ peer: String, in container: SharedContainer, _ calls: CallTable) {
+  init(
+    _ peer: String, in container: SharedContainer, _ calls: CallTable,
+    catchUp: @escaping @Sendable () -> Void
+  ) {
     self.peer = peer
+    self.catchUp = catchUp
     self.container = container
     self.calls = calls
     presence = container.presence(PeerNames.presence(peer))
@@ -103,6 +109,8 @@ final class PeerTarget: Sendable {
   }
 
   private func end(_ old: Current, _ reason: String) {
+    // Its last answers may lie there still: that it has ended is told by another watch.
+    if calls.hasCalls(postedTo: old.address) { catchUp() }
     for (id, call) in calls.removeAll(postedTo: old.address) {
       call.end(.failure(.ended(peer, old.member, reason)))
       do {

@@ -1,9 +1,11 @@
 import AppGroup
 import FoundationEssentials
+import PeerConnectivity
 
 /// What `status` prints for people.
 struct StatusText {
   let report: ContainerReport
+  let peers: [Peer]
   let now: Date
   let columns: Int
 
@@ -23,6 +25,8 @@ struct StatusText {
     text += table(["DEFAULTS", "SIZE", "CHANGED"], defaults)
     text += table(
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
+    text += table(
+      ["PEER", "STATE"], peers.map { [$0.name, $0.reachability.reason] })
     text += table(
       ["PRESENT AS", "PROCESS"],
       presences.flatMap { name in name.members.map { [name.name, member($0)] } })
@@ -51,10 +55,12 @@ struct StatusText {
     return text
   }
 
-  /// Those of a consumer are told with its queue.
+  /// Those of a consumer are told with its queue, those of a peer with its name.
   private var presences: [ContainerReport.NamedPresence] {
     let roles = Set(report.queues.map { "queue/" + $0.name })
-    return report.presences.filter { !roles.contains($0.name) }
+    return report.presences.filter {
+      !roles.contains($0.name) && PeerNames.peer(ofPresence: $0.name) == nil
+    }
   }
 
   /// Those in which there is anything, or about to be.

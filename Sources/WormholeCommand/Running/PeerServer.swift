@@ -21,7 +21,7 @@ struct PeerServer {
       }
     } catch let error as CommandError {
       environment.tell("\(error)")
-      try fail(request, error.reason)
+      try fail(request, "\(error)")
     } catch let error as PeerError {
       // The sender has ended, say: the next one is none the worse.
       environment.tell("\(error)")

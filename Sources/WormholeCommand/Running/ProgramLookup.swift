@@ -21,7 +21,8 @@ struct ProgramLookup {
 
   private static func isProgram(_ file: String) -> Bool {
     do throws(Errno) {
-      let status = try fileStatus(file)
+      // Many are links.
+      let status = try FileDescriptor.open(file, .pathOnly).status()
       return status.kind == .regular && status.permissions & 0o111 != 0
     } catch {
       // What cannot be looked at cannot be run.

@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import PeerConnectivity
 import PropertyLists
 
 struct StatusCommand: Subcommand {
@@ -19,12 +20,28 @@ struct StatusCommand: Subcommand {
       return .done
     }
     let report = try container.report()
+    let peers = peers(in: container, environment)
     if arguments.has("json") {
-      try environment.print(line: JSONWriter.string(report.propertyList))
+      var line = report.propertyList
+      line["peers"] = .array(peers.map(\.propertyList))
+      try environment.print(line: JSONWriter.string(line))
     } else {
-      let text = StatusText(report: report, now: Date(), columns: environment.columns)
+      let text = StatusText(
+        report: report, peers: peers, now: Date(), columns: environment.columns)
       try environment.print(Array(text.rendered.utf8))
     }
     return .done
+  }
+
+  /// What cannot be looked at hides nothing else.
+  private func peers(
+    in container: SharedContainer, _ environment: CommandEnvironment
+  ) -> [Peer] {
+    do {
+      return try PeerSession(container, name: PeerSession.standardName).peers()
+    } catch {
+      environment.tell("\(error)")
+      return []
+    }
   }
 }

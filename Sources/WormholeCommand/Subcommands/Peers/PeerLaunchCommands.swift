@@ -36,10 +36,11 @@ struct PeerLaunchSetCommand: Subcommand {
     name: "set",
     abstract: "Register the program that is started.",
     discussion: """
-      The program is looked up now, in PATH if it is no path. Its environment is that of whoever \
-      starts it, with the variables given here, WORMHOLE_PEER, and what names this container. The \
-      occasions are a request that somebody waits for, a message or file that is queued, or only a \
-      message that is sent with --urgent.
+      The program is looked up now, in PATH if it is no path, and started in the directory '/'. Its \
+      environment is that of whoever starts it, with the variables given here, WORMHOLE_PEER, and \
+      what names this container. The occasions are a request that somebody waits for, a message or \
+      file that is queued, or only a message that is sent with --urgent. No registration is \
+      followed that others than this user could change.
       """,
     positionals: [.ownName],
     options: [
@@ -88,9 +89,10 @@ struct PeerLaunchShowCommand: Subcommand {
     name: "show",
     abstract: "Print how a peer is started; exit status 1 if nobody has registered it.",
     discussion: """
-      The line is {"arguments": ..., "budget": ..., "environment": ..., "on": ..., "program": ..., \
-      "remaining": ...}; "budget" and "remaining", how often it may still be started today, only \
-      where there is a limit.
+      The line is {"arguments": ..., "budget": ..., "environment": ..., "on": ..., "output": ..., \
+      "program": ..., "remaining": ...}; "budget" and "remaining", how often it may still be \
+      started today, only where there is a limit; "output", the file with what it printed, only \
+      when it was started.
       """,
     positionals: [.ownName])
 
@@ -115,6 +117,7 @@ struct PeerLaunchShowCommand: Subcommand {
       "budget": launch.budgetPerDay.map { .integer(Int64($0)) },
       "remaining": try PeerSession.remainingLaunches(of: name, in: container)
         .map { .integer(Int64($0)) },
+      "output": try PeerSession.launchOutput(of: name, in: container).map { .string($0) },
     ])
     try environment.print(line: JSONWriter.string(line))
     return .done

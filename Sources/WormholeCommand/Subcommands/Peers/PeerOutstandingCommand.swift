@@ -76,12 +76,17 @@ struct PeerCancelCommand: Subcommand {
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let id = arguments.requiredText("id")
     let session = try PeerSession(arguments.container.open(), name: PeerSession.standardName)
-    guard let transfer = try session.transfer(id: id) else {
+    let isCancelled: Bool
+    let status: QueueEntryStatus
+    if let message = try session.transfer(id: id) {
+      (isCancelled, status) = (try message.cancel(), try message.status())
+    } else if let file = try session.fileTransfer(id: id) {
+      (isCancelled, status) = (try file.cancel(), try file.status())
+    } else {
       throw CommandError(
         verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
     }
-    if try transfer.cancel() { return .done }
-    let status = try transfer.status()
+    if isCancelled { return .done }
     throw CommandError(
       verb: "cancel", object: id.quoted,
       reason: status == .taken ? "its receiver has it already" : "it has ended: \(status.word)",

@@ -1,6 +1,7 @@
 import AppGroup
 import Dispatch
 import PeerConnectivity
+import Synchronization
 
 struct PeerServeCommand: Subcommand {
   static let description = CommandDescription(
@@ -29,17 +30,15 @@ struct PeerServeCommand: Subcommand {
     let session = try PeerSession(arguments.container.open(), name: name)
     let inbox = Inbox<PeerRequest>()
     session.requests.handle(on: DispatchQueue(label: "wormhole.requests")) { inbox.put($0) }
-    let isServing = Flag()
+    let isServing = Atomic(false)
     let interruption = try Interruption {
-      guard isServing.isRaised, !session.isActive else { return }
-      throw CommandError(
-        verb: "serve", object: name.quoted,
-        reason: "another process answers under this name, for this one was stopped", status: .no)
+      // Stopped, it was replaced perhaps.
+      if isServing.load(ordering: .relaxed) { try session.confirmActive() }
     }
     defer { session.invalidate() }
     let activated: Void? = try interruption.wait { try session.activate() }
     guard activated != nil else { return .no }
-    isServing.raise()
+    isServing.store(true, ordering: .relaxed)
     environment.tellListening()
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
@@ -50,11 +49,5 @@ struct PeerServeCommand: Subcommand {
       try server.answer(request)
       return true
     }
-  }
-
-  /// For one thread.
-  private final class Flag {
-    private(set) var isRaised = false
-    func raise() { isRaised = true }
   }
 }

@@ -42,6 +42,7 @@ struct PeerTransferCommand: Subcommand {
         isMoved: arguments.has("move"),
         durability: arguments.has("durable") ? .durable : .standard,
         expiry: arguments.seconds("expires")))
+    defer { session.finishCopying(until: .now + .seconds(5)) }
     try store(transfer, file, interruption, environment)
     try environment.print(line: transfer.id)
     guard arguments.text("wait") != nil else { return .done }

@@ -1,0 +1,156 @@
+import TestSupport
+import Testing
+
+/// Each line of a schedule is a gate: `start` returns when the command says that it receives.
+@Suite("wormhole peer receive acknowledges what was handled, and nothing else")
+struct PeerMessageCommandTests {
+  /// ```
+  /// receiver                    sender
+  ///                             sends 1 2 3
+  /// its command has 1, is
+  /// killed with it
+  ///                             hears that 1 is not processed
+  /// another gets 1 again,
+  /// marked, then 2 3
+  /// ```
+  @Test("Killed in the middle of a command, the message is delivered again, first and marked")
+  func killed() throws {
+    let outcome = try Session().shell(
+      """
+      for n in 1 2 3; do wormhole peer send watch $n --from phone >>"$T/ids"; done
+      mkfifo "$T/in"
+      wormhole peer receive watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
+      read -r command <"$T/in"; kill -9 $! $command; wait $!
+      wormhole peer outstanding phone --keep | grep -o '"message":1.*'
+      wormhole peer receive watch --count 3 -- sh -c 'echo "$(cat) $WORMHOLE_REDELIVERY"'
+      wormhole peer outstanding phone | grep -c processed
+      """)
+    #expect(
+      outcome.output
+        == "\"message\":1,\"peer\":\"watch\",\"status\":\"taken\"}\n1 1\n2 0\n3 0\n3\n",
+      "\(outcome)")
+  }
+
+  @Test("A line that cannot be written is not acknowledged: the next receiver gets it")
+  func closedOutput() throws {
+    let outcome = try Session().shell(
+      """
+      for n in 1 2; do wormhole peer send watch $n >>"$T/ids"; done
+      {
+        until test -e "$T/closed"; do sleep 0.01; done
+        wormhole peer receive watch 2>"$T/said"; echo $? >"$T/status"
+      } | { exec <&-; : >"$T/closed"; }
+      cat "$T/status"
+      wormhole peer receive watch --count 2 --envelope 2>"$T/said" |
+        sed 's/.*"message":\\(.\\),"redelivery":\\([a-z]*\\).*/\\1 \\2/'
+      """)
+    #expect(outcome.output == "74\n1 true\n2 false\n", "\(outcome)")
+  }
+
+  @Test(
+    "Told to end, it ends with status 0, or 1 when fewer came than were asked for",
+    arguments: ["TERM", "INT", "HUP"])
+  func signals(_ signal: String) throws {
+    let outcome = try Session().shell(
+      """
+      start peer receive watch; kill -\(signal) $pid; finish; echo $?
+      start peer receive watch --count 2; kill -\(signal) $pid; finish; echo $?
+      wormhole peer send watch 1 --no-receipt >"$T/id"; wormhole peer receive watch --count 1
+      """)
+    #expect(outcome.output == "0\n1\n1\n", "\(outcome)")
+  }
+
+  @Test("Told to end while its command runs, it passes the signal on and waits for the command")
+  func passedOn() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer send watch 1 >>"$T/ids"; wormhole peer send watch 2 >>"$T/ids"
+      mkfifo "$T/in"
+      wormhole peer receive watch -- sh -c 'trap "echo finished; exit 0" TERM
+        echo >"$T/in"; while :; do sleep 0.01; done' 2>"$T/said" &
+      read -r x <"$T/in"; kill -TERM $!; wait $!; echo $?
+      wormhole peer receive watch --count 1 2>/dev/null
+      """)
+    #expect(outcome.output == "finished\n0\n2\n", "\(outcome)")
+  }
+
+  /// ```
+  /// first                       second
+  /// its command has 1; stopped
+  ///                             replaces it, gets 1 again
+  /// goes on: acknowledges
+  /// nothing, and says so
+  /// ```
+  @Test("A receiver that is stopped is replaced, and does no harm when it goes on")
+  func replaced() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer send watch 1 --from phone >>"$T/ids"
+      mkfifo "$T/in" "$T/out"
+      wormhole peer receive watch -- sh -c 'echo >"$T/in"; cat "$T/out"' 2>"$T/said" & first=$!
+      read -r x <"$T/in"; kill -STOP $first; stopped $first
+      wormhole peer receive watch --count 1 --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
+      : >"$T/out"; kill -CONT $first; wait $first; echo $?
+      grep -c 'has replaced this one' "$T/said"
+      wormhole peer outstanding phone | grep -o '"status".*'
+      """)
+    #expect(
+      outcome.output == "\"redelivery\":true\n1\n1\n\"status\":\"processed\"}\n", "\(outcome)")
+  }
+
+  @Test("A second receiver says who receives, and two names are two")
+  func second() throws {
+    let outcome = try Session().shell(
+      """
+      start peer receive watch
+      wormhole peer receive watch --timeout 0.1 2>"$T/said"; echo $?
+      grep -c "process $pid (wormhole)" "$T/said"
+      wormhole peer receive other --timeout 0.01 2>/dev/null; echo $?
+      kill $pid; finish
+      """)
+    #expect(outcome.output == "1\n1\n124\n", "\(outcome)")
+  }
+
+  @Test("Whatever a peer or sender is called, its messages arrive, and its ids are one plain line")
+  func hostileNames() throws {
+    let outcome = try Session().shell(
+      #"""
+      for name in ../x / % %2F . 'a b;$(x)' "$(printf 'a\nb\033[31m')" '@peer/launch/x' é; do
+        id=$(wormhole peer send "$name" 1 --from "$name") || exit 9
+        case $id in *[!A-Za-z0-9%/._@+=,-]*) echo "odd: $id";; esac
+        wormhole peer receive "$name" --count 1 2>/dev/null -- sh -c '
+          test "$WORMHOLE_SENDER" = "$0" && test "$WORMHOLE_TRANSFER" = "$1" && cat' "$name" "$id"
+        wormhole peer outstanding "$name" | grep -c processed
+      done | sort | uniq -c | sed 's/^ *//'
+      ls -A "$C"; ls -A "$C/.."
+      long=$(printf 'x%.0s' $(seq 300))
+      wormhole peer send "$long" 1; echo $?; wormhole peer send x 1 --from "$long"; echo $?
+      wormhole peer receive "$long"; echo $?
+      wormhole doctor
+      """#)
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    #expect(lines.first == "18 1", "\(outcome)")
+    #expect(lines.suffix(4) == ["65", "65", "65", "nothing wrong"], "\(outcome)")
+  }
+
+  @Test(
+    "Hostile bytes in the middle of a queue are put aside; the rest flows, and its sender learns",
+    arguments: HostileFiles.all)
+  func hostileBytes(_ name: String, _ bytes: [UInt8]) throws {
+    let session = try Session()
+    let second = try session.shell(
+      """
+      for n in 1 2 3; do wormhole peer send watch $n --from phone; done >"$T/ids"
+      printf %s "$(sed -n '2s,.*messages/,,; 2s,/[0-9]*$,,; 2p' "$T/ids")"
+      """)
+    try session.plant(bytes, at: "queues/peer%2Fwatch%2Fmessages/pending/" + second.output)
+    let outcome = try session.shell(
+      """
+      ulimit -v 1048576
+      wormhole peer receive watch --count 2
+      wormhole peer outstanding phone | grep -o '"status":"[a-z]*"'
+      """, within: .seconds(20))
+    let ends = ["processed", "failed", "processed"].map { "\"status\":\"\($0)\"\n" }
+    #expect(outcome.output == "1\n3\n" + ends.joined(), "\(name): \(outcome)")
+  }
+}

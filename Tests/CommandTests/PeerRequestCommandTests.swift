@@ -1,0 +1,145 @@
+import Testing
+
+/// Each line of a schedule is a gate: `start` returns when the command says that it can be asked.
+@Suite("wormhole peer request ends in one way, and its server says so in time")
+struct PeerRequestCommandTests {
+  @Test("Thirty who ask at once get each the answer to their own question, and one server stays")
+  func many() throws {
+    let outcome = try Session().shell(
+      """
+      start peer serve watch --count 30 -- sh -c 'read n; echo $((n * n))'
+      for n in $(seq 30); do
+        { test "$(wormhole peer request watch $n --timeout 25)" = $((n * n)) && echo right; } &
+      done | sort | uniq -c | sed 's/^ *//'
+      finish; echo $?
+      """)
+    #expect(outcome.output == "30 right\n0\n", "\(outcome)")
+  }
+
+  /// It used to get lost: that the server has ended was told before its last answer was read.
+  @Test("The answer of a server that ends at once arrives")
+  func lastAnswer() throws {
+    let outcome = try Session().shell(
+      """
+      for server in 1 2 3 4; do
+        for round in 1 2 3 4 5 6; do
+          mkfifo "$T/$server-$round"
+          wormhole peer serve $server --count 1 -- echo 1 2>"$T/$server-$round" &
+          read -r word <"$T/$server-$round"; wormhole peer request $server 0
+        done &
+      done | uniq -c | sed 's/^ *//'
+      """)
+    #expect(outcome.output == "24 1\n", "\(outcome)")
+  }
+
+  /// ```
+  /// server                      sender
+  ///                             asks
+  /// its command runs, is killed
+  /// with the server
+  ///                             hears at once that it has ended
+  /// ```
+  @Test("When the server is killed, its sender does not wait for the deadline")
+  func killed() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/in"
+      wormhole peer serve watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" & server=$!
+      until grep -q listening "$T/said"; do sleep 0.01; done
+      wormhole peer request watch 1 --timeout 25 & sender=$!
+      read -r command <"$T/in"; kill -9 $server $command
+      wait $sender; echo $?
+      """, within: .seconds(20))
+    #expect(outcome.output == "1\n", "\(outcome)")
+    #expect(outcome.errors.contains("did not answer before it has ended"), "\(outcome)")
+  }
+
+  @Test("When the sender does not wait any more, the command is told to end", arguments: [15, 9])
+  func abandoned(_ signal: Int) throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/in"
+      start peer serve watch --count 2 -- sh -c 'read n; test $n = 2 && echo 2 && exit
+        trap "echo told >\\"$T/told\\"; exit" TERM; echo >"$T/in"; while :; do sleep 0.01; done'
+      wormhole peer request watch 1 & sender=$!
+      read -r x <"$T/in"; kill -\(signal) $sender
+      wormhole peer request watch 2 --timeout 25; cat "$T/told"
+      """, within: .seconds(20))
+    #expect(outcome.output == "2\ntold\n", "\(outcome)")
+  }
+
+  /// ```
+  /// first                       second
+  /// serves; is stopped
+  ///                             a request waits in vain
+  ///                             replaces it, and answers
+  /// goes on: says that it was
+  /// replaced, and ends
+  /// ```
+  @Test("A server that is stopped is replaced, and ends when it goes on")
+  func replaced() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer serve watch -- echo 1 2>"$T/said" & first=$!
+      until grep -q listening "$T/said"; do sleep 0.01; done
+      kill -STOP $first; stopped $first
+      wormhole peer request watch 0 --timeout 0.1 2>"$T/late"; echo $?; grep -c stopped "$T/late"
+      start peer serve watch --count 1 -- echo 2
+      wormhole peer request watch 0
+      kill -CONT $first; wait $first; echo $?
+      """)
+    #expect(outcome.output == "124\n1\n2\n1\n", "\(outcome)")
+  }
+
+  @Test("Told to end while its command runs, it passes the signal on, and the reply still arrives")
+  func signals() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/in"
+      start peer serve watch -- sh -c 'trap "echo 7; exit" TERM; echo >"$T/in"
+        while :; do sleep 0.01; done'
+      wormhole peer request watch 1 & sender=$!
+      read -r x <"$T/in"; kill $pid; finish; echo $?; wait $sender; echo $?
+      """)
+    #expect(outcome.output.split(separator: "\n").sorted() == ["0", "0", "7"], "\(outcome)")
+  }
+
+  @Test("Whatever the names, the request and the command's output are, an error is one sentence")
+  func hostile() throws {
+    let outcome = try Session().shell(
+      #"""
+      name="$(printf '../a\nb\033')"
+      start peer serve "$name" --count 4 -- sh -c '
+        case "$(cat)" in
+        1) printf "%s" "$WORMHOLE_SENDER" >"$T/sender"; printf "\"\\033\"" ;;
+        2) printf "\\377\\000" ;;
+        3) printf "\\033[31mno\\n"; exit 1 ;;
+        *) echo true ;;
+        esac'
+      for n in 1 2 3; do
+        wormhole peer request "$name" $n --from "$name"; echo $?
+      done
+      printf '"%s"' "$(head -c 1000000 /dev/zero | tr '\0' x)" >"$T/large"
+      wormhole peer request "$name" <"$T/large"
+      finish; test "$(cat "$T/sender")" = "$name" && echo same
+      wormhole peer list | wc -l
+      """#)
+    #expect(outcome.output == "1\n1\n1\ntrue\nsame\n2\n", "\(outcome)")
+    #expect(!outcome.errors.contains("\u{1B}"), "\(outcome)")
+  }
+
+  @Test("Whoever registered a program for a name is started once, however many ask at once")
+  func launched() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer launch set watch --budget 2 -- sh -c '
+        echo >>"$0/starts"; exec wormhole peer serve watch --count 8 -- cat' "$T"
+      wormhole peer list | grep -o launchable
+      for n in 1 2 3 4 5 6 7 8; do wormhole peer request watch $n --timeout 25 & done >"$T/replies"
+      wait; sort "$T/replies" | tr '\\n' ' '; wc -l <"$T/starts"
+      wormhole peer launch show watch | grep -o '"remaining":[0-9]'
+      """)
+    #expect(
+      outcome.output == "launchable\n1 2 3 4 5 6 7 8 1\n\"remaining\":1\n", "\(outcome)")
+  }
+}
