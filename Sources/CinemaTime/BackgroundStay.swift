@@ -1,3 +1,4 @@
+import AppGroup
 import Foundation
 import WatchConnectivity
 
@@ -8,7 +9,13 @@ enum BackgroundStay {
   private static let idle: TimeInterval = 3
   private static var lastWork = Date()
 
-  static func begin() {
+  private static var registration: NotificationRegistration?
+
+  /// Posted by a phone that somebody looks at: it takes the place of one in the background.
+  static var takeover: AppGroup.Notification { Cinema.container.notification("phone in front") }
+
+  static func begin() throws {
+    registration = try takeover.observe(on: .main) { _ in exit(0) }
     TicketOffice.shared.didChange = { lastWork = Date() }
     look()
   }

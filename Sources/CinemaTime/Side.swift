@@ -1,3 +1,4 @@
+import AppGroup
 import Foundation
 import SystemCalls
 import WatchConnectivity
@@ -9,13 +10,17 @@ enum Side {
     do {
       try TicketOffice.shared.open()
       try Installation.register()
+      if Cinema.options.isInBackground {
+        try BackgroundStay.begin()
+      } else if Cinema.isPhone {
+        try BackgroundStay.takeover.post()
+      }
     } catch {
       Main.fail("\(error)", 74)
     }
     _ = Connectivity.shared
-    if Cinema.options.isInBackground {
-      BackgroundStay.begin()
-    } else if Program.isTerminal(0), Program.isTerminal(1) {
+    if Cinema.options.isInBackground { return }
+    if Program.isTerminal(0), Program.isTerminal(1) {
       Screen.shared.begin()
     } else {
       CommandLoop.begin()

@@ -26,10 +26,10 @@ enum Installation {
     askForQrCodes()
   }
 
-  /// Asks the phone for the codes that are missing; those that do not come are asked for again with
-  /// the next change.
+  /// Asks the phone for the codes that are missing; also again, a few times, if it does not answer, and
+  /// in any case with the next change.
   @MainActor
-  static func askForQrCodes() {
+  static func askForQrCodes(tries: Int = 3) {
     let purchased = TicketOffice.shared.purchased
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: .failable, wantedQrCodes: QRCode.missing(purchased),
@@ -37,6 +37,10 @@ enum Installation {
         let isVerified = reply[ConnectivityUserInfoKey.verified.rawValue] as? Bool == true
         Cinema.log(isVerified ? "the phone has verified it" : "the phone says something else")
       },
-      errorHandler: { Cinema.log("the phone was not reached: \($0.localizedDescription)") })
+      errorHandler: { error in
+        Cinema.log("the phone did not answer: \(error.localizedDescription)")
+        guard tries > 1 else { return }
+        DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
+      })
   }
 }

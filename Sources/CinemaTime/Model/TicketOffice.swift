@@ -108,7 +108,10 @@ final class TicketOffice {
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: delivery,
       wantedQrCodes: !Cinema.isPhone ? QRCode.missing(purchased) : nil,
-      errorHandler: { Cinema.log("not told: \($0.localizedDescription)") })
+      errorHandler: { error in
+        Cinema.log("not told: \(error.localizedDescription)")
+        MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }
+      })
     if Cinema.isPhone {
       Connectivity.shared.updateComplication(nextShow(after: Cinema.hour))
     }

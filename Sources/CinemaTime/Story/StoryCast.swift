@@ -61,9 +61,17 @@ final class StoryCast {
     sides[role] = nil
   }
 
-  func isTidy() throws -> Bool {
+  /// Whether a phone runs that this story has not started.
+  func isPhoneInBackground() throws -> Bool {
+    let members = try SharedContainer(url: directory).presence("peer/phone").members()
+    return members.contains { member in !all.contains { $0.processID == member.processID } }
+  }
+
+  /// What nobody needs any more and nobody has removed.
+  func leftovers() throws -> [String] {
     let report = try SharedContainer(url: directory).report()
-    return report.leases.isEmpty && report.leftovers.isEmpty && report.failures.isEmpty
+    return report.leases.map { "the lease of \($0.identifier)" }
+      + report.leftovers.map { "\($0)" } + report.failures.map { "\($0)" }
   }
 
   /// Ends whoever still runs, the phone that was woken too, and removes the directory.

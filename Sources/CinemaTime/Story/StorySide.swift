@@ -18,6 +18,8 @@ final class StorySide {
     self.process = process
   }
 
+  var processID: Int32 { process.processID }
+
   private var deadline: ContinuousClock.Instant { .now + Self.patience }
 
   // MARK: Commands
