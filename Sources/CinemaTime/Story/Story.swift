@@ -150,7 +150,7 @@ final class Story {
     try cast.quit(.watch)
     try cast.quit(.phone)
     let leftovers = try cast.leftovers()
-    check("nothing is left behind in the directory", leftovers.isEmpty, nil)
+    check("nobody who was killed has left anything in the way", leftovers.isEmpty, nil)
     for leftover in leftovers { try stage.show("   left: \(leftover)") }
     try stage.title("What held")
     for check in checks { try stage.check(check.claim, check.holds, took: check.duration) }

@@ -67,9 +67,11 @@ final class StoryCast {
     return members.contains { member in !all.contains { $0.processID == member.processID } }
   }
 
-  /// What nobody needs any more and nobody has removed.
+  /// What is in the way of somebody, once what the dead have left is swept, as `wormhole doctor` does.
   func leftovers() throws -> [String] {
-    let report = try SharedContainer(url: directory).report()
+    let container = try SharedContainer(url: directory)
+    _ = try container.sweep()
+    let report = try container.report()
     return report.leases.map { "the lease of \($0.identifier)" }
       + report.leftovers.map { "\($0)" } + report.failures.map { "\($0)" }
   }
