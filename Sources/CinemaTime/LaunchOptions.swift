@@ -36,6 +36,7 @@ struct LaunchOptions: Sendable {
       show ID               a film; with its QR code if there is a ticket
       delivery KIND         how the other side is told: failable, guaranteed or highPriority
       state                 what the session says of the other side
+      echo TEXT             TEXT, so that a script knows where an answer has ended
       quit
 
     """

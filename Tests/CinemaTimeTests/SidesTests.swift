@@ -67,7 +67,7 @@ struct SidesTests {
     let watch = try cast.start(.watch)
     _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
     try cast.kill(.watch)
-    let lines = try cast.start(.watch).answer(lines: "tickets", until: "state")
+    let lines = try cast.start(.watch).answer(lines: "tickets")
     #expect(lines.map { String($0.prefix(11)) } == ["15:00 23523", "17:00 34340"])
   }
 

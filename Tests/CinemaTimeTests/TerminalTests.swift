@@ -2,6 +2,7 @@ import Foundation
 import SystemCalls
 import TestSupport
 import Testing
+import WatchConnectivity
 
 @testable import CinemaTime
 
@@ -17,7 +18,8 @@ struct TerminalTests {
     let process: LineProcess
     private(set) var seen = ""
 
-    init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws {
+    init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
+    {
       let program = try BuiltProgram.path("cinematime")
       // The terminal's mode is printed before and after, to be compared.
       let line =
@@ -52,13 +54,14 @@ struct TerminalTests {
     _ = try phone.answer("buy 23523")
     try watch.wait(for: "15:00 Africa Screams")
     try watch.press("\r")
-    try watch.wait(for: "█▀▀▀▀▀█")
+    try watch.wait(for: "█ ▄▄▄▄▄ █")
     watch.forget()
     try watch.press("q")
     try watch.wait(for: "status 0")
   }
 
-  @Test("buys with the keys that it shows, at the width of a watch, and leaves the terminal as it was")
+  @Test(
+    "buys with the keys that it shows, at the width of a watch, and leaves the terminal as it was")
   func keysAndMode() throws {
     defer { cast.end() }
     let watch = try Window("watch", cast.directory, columns: 30, rows: 12)

@@ -15,10 +15,11 @@ enum Commands {
     case "show": return movie(argument).map(show) ?? [unknown(argument)]
     case "delivery": return [delivery(argument)]
     case "state": return state()
+    case "echo": return [argument]
     case "quit": return nil
     default:
       return [
-        "error: there is no '\(verb)': list, tickets, buy, delete, show, delivery, state, quit"
+        "error: there is no '\(verb)': list, tickets, buy, delete, show, delivery, state, echo, quit"
       ]
     }
   }

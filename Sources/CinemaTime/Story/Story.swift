@@ -138,14 +138,14 @@ final class Story {
   private func close() throws {
     let phone = try cast.side(.phone)
     let watch = try cast.side(.watch)
-    let lists = try [phone, watch].map { try $0.answer(lines: "tickets", until: "state") }
+    let lists = try [phone, watch].map { try $0.answer(lines: "tickets") }
     for (name, list) in zip(["phone", "watch"], lists) {
       try stage.title("The tickets on the \(name)")
       for line in list { try stage.show("   " + line) }
     }
     check("both sides show the same tickets", lists[0] == lists[1] && lists[0].count == 7, nil)
     try stage.title("A ticket on the watch")
-    let code = try watch.answer(lines: "show \(Self.africa)", until: "state")
+    let code = try watch.answer(lines: "show \(Self.africa)")
     for line in code { try stage.show("   " + line) }
     try cast.quit(.watch)
     try cast.quit(.phone)

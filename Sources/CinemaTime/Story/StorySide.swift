@@ -44,14 +44,15 @@ final class StorySide {
     return answer
   }
 
-  /// The lines of an answer; another command of one line says where it ends.
-  func answer(lines command: String, until next: String) throws -> [String] {
+  /// The lines of an answer.
+  func answer(lines command: String) throws -> [String] {
     try send(command)
-    try send(next)
+    // Says where the answer ends.
+    try send("echo over")
     var lines: [String] = []
     while true {
       let line = try receive()
-      if line.hasPrefix("activation ") { return lines }
+      if line == "over" { return lines }
       lines.append(line)
     }
   }
@@ -76,7 +77,7 @@ final class StorySide {
 
   /// All notices until now that say something.
   func allNotices(_ text: String) throws -> [String] {
-    _ = try answer("state")
+    _ = try answer(lines: "state")
     return notices.filter { $0.contains(text) }
   }
 
@@ -97,7 +98,7 @@ final class StorySide {
     let start = ContinuousClock.now
     let deadline = deadline
     while true {
-      let lines = try answer(lines: command, until: "state")
+      let lines = try answer(lines: command)
       if isThere(lines) { return ContinuousClock.now - start }
       guard ContinuousClock.now < deadline else {
         throw LineProcess.Failure(
