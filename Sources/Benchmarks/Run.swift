@@ -59,6 +59,10 @@ struct RowGroup: Sendable {
     RowGroup(name: "notify", measure: NotifyRow.measure),
     RowGroup(name: "presence", measure: PresenceRows.measure),
     RowGroup(name: "queue", measure: QueueRows.measure),
+    RowGroup(name: "queue-rivals", measure: QueueRivalRows.measure),
+    RowGroup(name: "queue-depth", measure: QueueDepthRows.measure),
+    RowGroup(name: "request", measure: RequestRows.measure),
+    RowGroup(name: "files", measure: FileRows.measure),
     RowGroup(name: "coordination", measure: CoordinationRows.measure),
   ]
 }

@@ -159,8 +159,8 @@ final class PeerCore: Sendable {
     }
   }
 
-  private func receive(_ value: PropertyListValue) {
-    switch RequestMessage(value) {
+  private func receive(_ delivery: Mailbox.Delivery) {
+    switch RequestMessage(delivery.value) {
     case .reply(let id, let value): calls.remove(id)?.end(.success(value))
     case .failure(let id, let failure):
       guard let call = calls.remove(id) else { return }
@@ -168,7 +168,7 @@ final class PeerCore: Sendable {
     case .cancel(let id, let replyTo): incoming.cancel(.init(id: id, replyTo: replyTo))
     case .request(let call):
       if state.withLock({ $0.registration != nil || $0.isActivating }) {
-        incoming.receive(call)
+        incoming.receive(call, delivery)
       } else {
         incoming.refuse(call, .init(.unreachable, "the session is not active any more"))
       }

@@ -12,6 +12,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let accessDenied = Errno(rawValue: EACCES)
   package static let alreadyExists = Errno(rawValue: EEXIST)
   package static let badFileDescriptor = Errno(rawValue: EBADF)
+  package static let connectionRefused = Errno(rawValue: ECONNREFUSED)
   package static let crossesDevices = Errno(rawValue: EXDEV)
   package static let diskQuotaExceeded = Errno(rawValue: EDQUOT)
   package static let fileNameTooLong = Errno(rawValue: ENAMETOOLONG)

@@ -12,6 +12,11 @@ enum JournalEntry: Equatable {
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
+  case queue(QueueEvent)
+  case file(QueueEvent)
+  case request(RequestEvent)
+  /// All that this strand began has ended.
+  case rested
 
   var line: String {
     switch self {
@@ -26,6 +31,10 @@ enum JournalEntry: Equatable {
     case .posted(let time): "posted \(time)\n"
     case .checked(let bell, let from, let to, let heard):
       "checked \(bell) \(from) \(to) \(heard ? "yes" : "no")\n"
+    case .queue(let event): "queue \(event.line)"
+    case .file(let event): "file \(event.line)"
+    case .request(let event): "request \(event.line)"
+    case .rested: "rested\n"
     }
   }
 
@@ -53,6 +62,13 @@ enum JournalEntry: Equatable {
         return nil
       }
       self = .checked(bell: String(fields[0]), from: from, to: to, heard: fields[3] == "yes")
+    case "queue", "file":
+      guard let event = QueueEvent(words: fields) else { return nil }
+      self = words.first == "queue" ? .queue(event) : .file(event)
+    case "request":
+      guard let event = RequestEvent(words: fields) else { return nil }
+      self = .request(event)
+    case "rested": self = .rested
     default: return nil
     }
   }

@@ -32,13 +32,15 @@ struct RunDirectory {
   func history(life: Int, _ strand: Strand) -> String {
     "\(records)/history-\(life)-\(strand.rawValue)"
   }
+  /// What is sent under a number.
+  func file(_ number: UInt64) -> String { "\(path)/files/\(number)" }
   func observations(life: Int) -> String { "\(records)/observations-\(life)" }
   func journal(life: Int, _ strand: Strand) -> String {
     "\(records)/journal-\(life)-\(strand.rawValue)"
   }
 
   func create() throws(Errno) {
-    for directory in [path, container, records] { try makeDirectory(directory) }
+    for directory in [path, container, records, path + "/files"] { try makeDirectory(directory) }
   }
 
   func remove() throws(Errno) {

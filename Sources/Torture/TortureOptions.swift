@@ -12,27 +12,31 @@ struct TortureOptions {
   var seed = UInt64.random(in: 0...999_999)
   var directory: String?
   var fault: LeaseFault?
+  var kinds = Set(Kind.allCases)
   var isVerbose = false
 
   static let help = """
     OVERVIEW: Tries to break the promises of a container with real processes.
 
-    Workers hammer a few values and notifications while they are stopped, continued, killed and
-    started again at random. What each of them saw is checked at the end. Status 0: every check
-    holds; 1: one does not, and the container is kept.
+    Workers hammer a few values and notifications, send and consume messages, ask each other, and
+    transfer files, while they are stopped, continued, killed and started again at random. What each
+    of them saw is checked at the end. Status 0: every check holds; 1: one does not, and the
+    container is kept.
 
     USAGE: torture [--seconds <n>] [--processes <p>] [--seed <s>] [--directory <dir>]
-                   [--break rule2|rule5] [--verbose]
+                   [--only <kinds>] [--break rule2|rule5|queue] [--verbose]
 
     OPTIONS:
       --seconds <n>       How long the workers work. (default: 10)
       --processes <p>     How many workers there are at a time. (default: 6)
       --seed <s>          Repeats the choices of an earlier run, as far as the kernel lets them.
       --directory <dir>   Where the temporary container is made. (default: TMPDIR or /tmp)
-      --break <rule>      Leave a rule of the leases out, to see that this is found: rule2 (stage
-                          through the lease's own descriptor) or rule5 (remove what was taken away
-                          before acting). In debug builds only are processes stopped
-                          between two system calls, where it shows.
+      --only <kinds>      Which of values, queues, requests, files, presence; a list with commas.
+      --break <rule>      Leave a rule out, to see that this is found: rule2 (stage through the
+                          lease's own descriptor), rule5 (remove what was taken away before acting)
+                          or queue (a consumer uses its directory by the name that it had). In
+                          debug builds only are processes stopped between two system calls, where
+                          it shows.
       --verbose           Tell what happens to the workers.
       -h, --help          Show help information.
     """
@@ -55,7 +59,12 @@ struct TortureOptions {
       case "--seed": seed = try Self.value(&rest, of: option, "a number") { UInt64($0) }
       case "--directory": directory = try Self.value(&rest, of: option, "a directory") { $0 }
       case "--break":
-        fault = try Self.value(&rest, of: option, "rule2 or rule5") { LeaseFault(rule: $0) }
+        fault = try Self.value(&rest, of: option, "rule2, rule5 or queue") {
+          LeaseFault(rule: $0)
+        }
+      case "--only":
+        kinds = try Self.value(
+          &rest, of: option, "a list of " + Kind.text(Set(Kind.allCases)), Kind.list)
       default: throw UsageError(description: "unknown option “\(option)”; see torture --help")
       }
     }
@@ -77,6 +86,7 @@ extension LeaseFault {
     switch rule {
     case "rule2": self = .stagingByPath
     case "rule5": self = .actingBeforeRemoval
+    case "queue": self = .consumingThroughOldDescriptor
     default: return nil
     }
   }
@@ -85,6 +95,7 @@ extension LeaseFault {
     switch self {
     case .stagingByPath: "rule2"
     case .actingBeforeRemoval: "rule5"
+    case .consumingThroughOldDescriptor: "queue"
     }
   }
 }

@@ -47,21 +47,26 @@ struct TortureRun {
     try chaos.run()
     let restless = try chaos.settle()
     let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
-    let missed = try chaos.finish(FinalValues.line(final.last))
-    let records = try Records(directory, lives: chaos.counts.started)
+    var last = final.last
+    last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
+    let missed = try chaos.finish(FinalValues.line(last))
+    var records = try Records(directory, lives: chaos.counts.started)
+    let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
     var checks = HistoryChecks(
       records: records, final: final.operations, last: final.last
     ).all
     checks += JournalChecks(records: records).all
     checks.append(
       Check(
-        promise: "observers reach the last value and hear the last post",
+        promise: "observers reach the last value, hear the last post and see who is here",
         extent: "\(options.processes) workers", evidence: missed))
     checks.append(
       Check(
         promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
         evidence: chaos.failures + restless))
-    checks.append(try Leftovers(path: directory.container).check(after: container.sweep()))
+    checks += peers.all
+    checks.append(
+      try Leftovers(path: directory.container).check(after: container.sweep(), container))
     return Report(records: records, counts: chaos.counts, checks: checks)
   }
 }

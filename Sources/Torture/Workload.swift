@@ -42,4 +42,10 @@ enum Strand: Int, CaseIterable {
   case thread
   /// The same calls with `await`.
   case task
+  /// Guaranteed messages.
+  case queues
+  /// Requests.
+  case requests
+  /// Files.
+  case files
 }

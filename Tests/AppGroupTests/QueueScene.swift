@@ -27,10 +27,10 @@ struct QueueScene {
     _ numbers: [Int], from sender: String, keeping kept: Set<Int> = [], key: String? = nil
   ) throws -> [QueueEntryID] {
     let outcomes = Mutex<[Result<QueueEntryID, any Error>]>([])
-    let submissions = try numbers.map { number in
+    let submissions = numbers.map { number in
       let entry = Batch.Entry(
         payload: PropertyListValue(number), key: key, keepsReceipt: kept.contains(number))
-      return Submission(entry: entry, bytes: try Batch([entry]).bytes(), durability: .standard) {
+      return Submission(entry, .standard) {
         outcome in outcomes.withLock { $0.append(outcome) }
       }
     }

@@ -127,19 +127,4 @@ struct PeerRequestCommandTests {
     #expect(outcome.output == "1\n1\n1\ntrue\nsame\n2\n", "\(outcome)")
     #expect(!outcome.errors.contains("\u{1B}"), "\(outcome)")
   }
-
-  @Test("Whoever registered a program for a name is started once, however many ask at once")
-  func launched() throws {
-    let outcome = try Session().shell(
-      """
-      wormhole peer launch set watch --budget 2 -- sh -c '
-        echo >>"$0/starts"; exec wormhole peer serve watch --count 8 -- cat' "$T"
-      wormhole peer list | grep -o launchable
-      for n in 1 2 3 4 5 6 7 8; do wormhole peer request watch $n --timeout 25 & done >"$T/replies"
-      wait; sort "$T/replies" | tr '\\n' ' '; wc -l <"$T/starts"
-      wormhole peer launch show watch | grep -o '"remaining":[0-9]'
-      """)
-    #expect(
-      outcome.output == "launchable\n1 2 3 4 5 6 7 8 1\n\"remaining\":1\n", "\(outcome)")
-  }
 }

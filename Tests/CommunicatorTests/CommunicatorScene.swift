@@ -3,7 +3,7 @@ import PeerConnectivity
 import TestSupport
 
 /// A phone and a watch, each a process of its own, over one container.
-struct CommunicatorScene {
+final class CommunicatorScene: Sendable {
   let directory: TemporaryDirectory
   /// Where the blobs of both lie on their way.
   let temporary: TemporaryDirectory
@@ -15,17 +15,18 @@ struct CommunicatorScene {
     container = try directory.container()
   }
 
-  func start(_ role: String, watch: String = "watch") throws -> Participant {
-    try Participant(
+  func start(_ role: String, watch: String = "watch") throws -> Side {
+    let process = try Participant(
       directory.path,
       environment: [
         "WATCHCONNECTIVITY_ROLE=\(role)", "WATCHCONNECTIVITY_WATCH=\(watch)",
         "WORMHOLE_CONTAINER=\(directory.path)", "TMPDIR=\(temporary.path)",
       ])
+    return Side(process, self)
   }
 
   /// A phone and a watch that reach each other.
-  func startBoth() throws -> (phone: Participant, watch: Participant) {
+  func startBoth() throws -> (phone: Side, watch: Side) {
     let (phone, watch) = (try start("phone"), try start("watch"))
     for side in [phone, watch] { try side.perform("observe state") }
     for side in [phone, watch] { try side.awaits("reachability", "immediatelyReachable") }
@@ -43,28 +44,51 @@ struct CommunicatorScene {
   }
 }
 
-extension Participant {
+/// One of the two processes; the scene's directories last as long as it does.
+final class Side: Sendable {
+  let process: Participant
+  private let scene: CommunicatorScene?
+
+  private struct Refusal: Error {
+    let verb: String
+    let answer: String
+  }
+
+  init(_ process: Participant, _ scene: CommunicatorScene? = nil) {
+    self.process = process
+    self.scene = scene
+  }
+
+  /// What the participant answers to a verb; see `CommunicatorVerbs`.
+  func ask(_ verb: String) throws -> String { try process.ask("communicator-" + verb) }
+
+  func perform(_ verb: String) throws {
+    let answer = try ask(verb)
+    guard answer == "done" else { throw Refusal(verb: verb, answer: answer) }
+  }
+
   /// Waits until one of its states is so.
   func awaits(_ kind: String, _ state: String) throws {
-    try eventually("\(kind) of \(processID) is \(state)") {
-      try ask("communicator-now \(kind)") == state
+    try eventually("\(kind) of \(process.processID) is \(state)") {
+      try ask("now \(kind)") == state
     }
   }
 
   func heard(_ kind: String) throws -> [String] {
-    try ask("communicator-heard \(kind)").split(separator: " ").map(String.init)
+    try ask("heard \(kind)").split(separator: " ").map(String.init)
   }
 
   /// Waits until observers or handlers were told so many values, and says which.
   @discardableResult
   func hears(_ kind: String, _ count: Int = 1) throws -> [String] {
     var all: [String] = []
-    try eventually("\(processID) hears \(count) of \(kind), not \(all)") {
+    try eventually("\(process.processID) hears \(count) of \(kind)") {
       all = try heard(kind)
       return all.count >= count
     }
     return all
   }
 
-  func perform(_ verb: String) throws { _ = try ask("communicator-" + verb) }
+  /// Kills it.
+  func end() throws { try process.end() }
 }

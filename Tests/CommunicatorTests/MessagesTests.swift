@@ -54,8 +54,8 @@ struct MessagesTests {
     try phone.awaits("reachability", "notReachable")
     try phone.perform("guaranteed b 1")
     #expect(try phone.heard("completions") == ["b=backgroundOnly>notReachable"])
-    #expect(try phone.ask("communicator-cancel b") == "none")
-    #expect(try phone.ask("communicator-context c 1").contains("sessionIsNotReachable"))
+    #expect(try phone.ask("cancel b") == "none")
+    #expect(try phone.ask("context c 1").contains("cannot send: the counterpart is not reachable"))
   }
 
   @Test("tell a watch and a phone of one context, the latest")
@@ -64,11 +64,11 @@ struct MessagesTests {
     let phone = try scene.start("phone")
     try phone.awaits("reachability", "backgroundOnly")
     for value in 1...3 { try phone.perform("context - \(value)") }
-    #expect(try phone.ask("communicator-now sent") == "3")
+    #expect(try phone.ask("now sent") == "3")
     let watch = try scene.start("watch")
     try watch.perform("observe context")
     #expect(try watch.hears("context") == ["3"])
-    #expect(try watch.ask("communicator-now received") == "3")
+    #expect(try watch.ask("now received") == "3")
     try watch.perform("context - 4")
     try phone.awaits("received", "4")
   }

@@ -33,8 +33,8 @@ struct ObservingTests {
     try eventually("the complication is off") { try phone.heard("watch").last == "installed" }
     try scene.phonePairing.pair(.init(name: "watch", isAppInstalled: false))
     try eventually("the app is gone") { try phone.heard("watch").last == "notInstalled" }
-    #expect(try phone.ask("communicator-now reachability") == "notReachable")
-    #expect(try phone.ask("communicator-now phone") == "notPaired")
+    #expect(try phone.ask("now reachability") == "notReachable")
+    #expect(try phone.ask("now phone") == "notPaired")
     try scene.phonePairing.unpair("watch")
     try eventually("the watch is gone") { try phone.heard("watch").last == "notPaired" }
   }
@@ -48,8 +48,8 @@ struct ObservingTests {
     #expect(try watch.hears("phone").last == "installed")
     try scene.watchPairing.pair(.init(name: "phone", isAppInstalled: false))
     try eventually("the app is gone") { try watch.heard("phone").last == "notInstalled" }
-    #expect(try watch.ask("communicator-now phone") == "notInstalled")
-    #expect(try watch.ask("communicator-now watch") == "notPaired")
+    #expect(try watch.ask("now phone") == "notInstalled")
+    #expect(try watch.ask("now watch") == "notPaired")
     try scene.watchPairing.pair(.init(name: "phone"))
     try eventually("the app is back") { try watch.heard("phone").last == "installed" }
   }
@@ -75,12 +75,13 @@ struct ObservingTests {
   @Test("hear once that there is no session here, and nothing crashes")
   func unsupported() throws {
     let directory = try TemporaryDirectory()
-    let lonely = try Participant(directory.path, environment: ["WATCHCONNECTIVITY_ROLE=neither"])
+    let lonely = Side(
+      try Participant(directory.path, environment: ["WATCHCONNECTIVITY_ROLE=neither"]))
     try lonely.perform("observe state")
     #expect(try lonely.hears("state") == ["notActivated"])
-    #expect(try lonely.ask("communicator-now reachability") == "notReachable")
-    #expect(try lonely.ask("communicator-now watch") == "notPaired")
-    #expect(try lonely.ask("communicator-now sent") == "nothing")
+    #expect(try lonely.ask("now reachability") == "notReachable")
+    #expect(try lonely.ask("now watch") == "notPaired")
+    #expect(try lonely.ask("now sent") == "nothing")
     try lonely.perform("guaranteed a 1")
     try lonely.perform("blob b 1")
     #expect(

@@ -1,4 +1,5 @@
 import Foundation
+import PeerConnectivity
 import TestSupport
 import Testing
 
@@ -73,6 +74,20 @@ struct TransfersTests {
     try watch.perform("observe guaranteed")
     #expect(try watch.hears("guaranteed") == ["c=3"])
     #expect(try phone.hears("completions", 3).last == "c=done")
+  }
+
+  @Test("that another process takes back fail")
+  func takenBack() throws {
+    let scene = try CommunicatorScene()
+    let phone = try scene.start("phone")
+    try phone.awaits("reachability", "backgroundOnly")
+    try phone.perform("observe finished")
+    try phone.perform("guaranteed a 1")
+    for transfer in try PeerSession(scene.container, name: "phone").transfers(to: "watch") {
+      #expect(try transfer.cancel())
+    }
+    #expect(try phone.hears("completions") == ["a=deliveryFailed"])
+    #expect(try phone.hears("finished") == ["guaranteedMessage:a=deliveryFailed"])
   }
 
   @Test("of complication info tell the phone how many are left today")

@@ -10,9 +10,11 @@ import Synchronization
 /// leave NAME              leaves
 /// confirm NAME            confirms
 /// members NAME            "PID:STATE…" of those who are here
+/// mailbox-make NAME       makes a mailbox that ends with the process; answers "address ADDRESS"
 /// ```
 enum PresenceVerbs {
-  static let all: Set<String> = ["enter", "alone", "leave", "confirm", "members"]
+  static let all: Set<String> = ["enter", "alone", "leave", "confirm", "members", "mailbox-make"]
+  private static let mailboxes = Mutex<[Mailbox]>([])
   private static let registrations = Mutex<[String: PresenceRegistration]>([:])
 
   static func perform(_ verb: String, _ presence: Presence, _ argument: String?) throws -> String {
@@ -25,6 +27,10 @@ enum PresenceVerbs {
       return keep(try presence.enterExclusively(until: .now + wait), name)
     case "leave": registrations.withLock { $0.removeValue(forKey: name) }?.leave()
     case "confirm": try registrations.withLock { $0[name] }?.confirm()
+    case "mailbox-make":
+      let mailbox = try Mailbox(in: presence.container) { _ in }
+      mailboxes.withLock { $0.append(mailbox) }
+      return "address \(mailbox.address)"
     default:
       return try presence.members().map { "\($0.processID):\($0.state)" }.joined(separator: " ")
     }

@@ -14,6 +14,7 @@ import SystemCalls
 /// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
 /// queue-acknowledge NAME                  acknowledges what it took last
 /// queue-fail NAME                         the same, as failed
+/// queue-follow NAME LAST LOG              as queue-work, until the entry LAST is acknowledged
 /// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
 ///                                         and then acknowledges it, until none waits
 /// ```
@@ -53,6 +54,14 @@ enum QueueVerbs {
       return describe(entry)
     case "queue-acknowledge": try kept.withLock { $0.entries[queue.name] }?.acknowledge()
     case "queue-fail": try kept.withLock { $0.entries[queue.name] }?.fail("on purpose")
+    case "queue-follow":
+      let consumer = try queue.consume(until: .now + .seconds(30))
+      while let entry = try consumer.next(until: .now + .seconds(30)) {
+        try note(describe(entry), in: rest[1])
+        try entry.acknowledge()
+        if entry.payload.intValue == Int(rest[0]) { return "done" }
+      }
+      return "error deadline nothing came"
     default:
       let consumer = try queue.consume(until: .now + .seconds(5))
       while let entry = try consumer.next(until: .now) {

@@ -9,6 +9,7 @@ import WatchConnectivity
 /// ```
 /// session-start ROLE WATCH MANNER [SECONDS]  activates; MANNER as in `SessionManner`, SECONDS for
 ///                                            replies; answers "activated" or the error's code
+/// session-environment                        the same, as the environment says
 /// session-activate                           activates again; answers at once
 /// session-await TEXT…                        the first event that begins so, once there is one
 /// session-events                             all that were not awaited, "; " between them
@@ -40,16 +41,13 @@ enum SessionVerbs {
   static func perform(
     _ verb: Substring, _ container: SharedContainer, _ words: [String]
   ) throws -> String {
+    if verb == "environment" { return begin("full") }
     if verb == "start" {
       guard words.count >= 3, let role = WCSession.Role(rawValue: words[0]) else { return "usage" }
       WCSession.configure(
         role: role, container: container, watchName: words[1],
         replyTimeout: .seconds(words.count > 3 ? Double(words[3]) ?? 20 : 20))
-      let new = SessionActor(words[2])
-      actor.withLock { $0 = new }
-      WCSession.default.delegate = new.delegate
-      WCSession.default.activate()
-      return new.events.await("activated")
+      return begin(words[2])
     }
     if ["cinema", "buy", "bought"].contains(verb) {
       return SessionCinema.perform(verb, container, words)
@@ -63,6 +61,14 @@ enum SessionVerbs {
     default: return try actor.perform(verb, words)
     }
     return "done"
+  }
+
+  private static func begin(_ manner: String) -> String {
+    let new = SessionActor(manner)
+    actor.withLock { $0 = new }
+    WCSession.default.delegate = new.delegate
+    WCSession.default.activate()
+    return new.events.await("activated")
   }
 
   /// A phone or watch as its environment says, without anybody at its standard input: it answers
@@ -108,7 +114,20 @@ enum SessionCinema {
 final class SessionEvents: Sendable {
   private let events = Mutex<[String]>([])
 
-  func add(_ event: String) { events.withLock { $0.append(event) } }
+  private let isBusy = Mutex(false)
+
+  /// Also notes a call on the main queue, and one inside another.
+  func add(_ event: String) {
+    let wasBusy = isBusy.withLock { isBusy in
+      defer { isBusy = true }
+      return isBusy
+    }
+    if wasBusy || Thread.isMainThread { events.withLock { $0.append("wrong: \(event)") } }
+    // Long enough for another call to come inside, if there is one.
+    Thread.sleep(forTimeInterval: 0.000_1)
+    events.withLock { $0.append(event) }
+    isBusy.withLock { $0 = false }
+  }
 
   var all: [String] { events.withLock { $0 } }
 
@@ -367,8 +386,10 @@ private final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
+    let isWhole = fileTransfer.progress.fractionCompleted == 1 || error != nil
     events.add(
-      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")")
+      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")"
+        + (isWhole ? "" : " not whole"))
   }
 }
 

@@ -71,6 +71,8 @@ struct ContextTests {
         Issue.record(error)
       }
     }
+    // What is there already is looked at by now.
+    queue.sync {}
     try body { heard.withLock { $0 } }
     queue.sync { observation.cancel() }
     return heard.withLock { $0 }

@@ -71,6 +71,23 @@ final class LaunchScene: Sendable {
     }
   }
 
+  /// The processes that are, or are about to be, the peer's program: seen as soon as they are started,
+  /// which is before they can say so themselves.
+  func running() throws -> [Int32] {
+    let words = Array("\0\(directory.path)\0launched\0".utf8)
+    let table = try FileDescriptor.open("/proc", [.readOnly, .directory])
+    return try table.entries().compactMap { Int32($0.name.text) }.filter { process in
+      do throws(Errno) {
+        let file = try FileDescriptor.open("/proc/\(process)/cmdline", .readOnly)
+        let line = try file.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+        return line.indices.contains { line[$0...].starts(with: words) }
+      } catch {
+        // Ended meanwhile.
+        return false
+      }
+    }
+  }
+
   /// Who is active.
   func active() throws -> [Int32] { try presence.members().map(\.processID) }
 

@@ -133,7 +133,7 @@ struct LaunchTests {
     #expect(try ItemText.read(output) == nil)
   }
 
-  @Test("ends at its deadline when a program does not become active, naming it, and starts no other")
+  @Test("ends at its deadline, naming a program that does not become active, and starts no other")
   func neverActive() throws {
     try scene.register("idle")
     let error = try refusal(.timedOut, within: 0.3)
@@ -146,7 +146,7 @@ struct LaunchTests {
     #expect(try refusal(.timedOut, within: -1).holder?.processID == process)
   }
 
-  @Test("gives the program its arguments and environment, a session of its own, and nothing to read")
+  @Test("gives the program its arguments and environment, a session, and nothing to read")
   func surroundings() throws {
     let script = """
       printf '%s|' "$@"; printf '%s|%s|' "$LAUNCH_TEST" "$PWD"; cat; \

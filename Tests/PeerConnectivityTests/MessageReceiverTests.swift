@@ -29,12 +29,12 @@ struct MessageReceiverTests {
       heard.withLock { $0.append(message.value.intValue ?? -1) }
       if message.value == 7 { throw NoPaper() }
     }
-    #expect(try await early.end() == .processed)
+    #expect(try await early.end(until: .now + .seconds(30)) == .processed)
     var transfers: [PeerTransfer] = []
     for number in 1..<50 {
       transfers.append(try await phone.enqueue(PropertyListValue(number), to: "watch"))
     }
-    #expect(try await transfers[48].end() == .processed)
+    #expect(try await transfers[48].end(until: .now + .seconds(30)) == .processed)
     #expect(heard.withLock { $0 } == Array(0..<50))
     #expect(try transfers[6].status() == .failed(reason: "no paper"))
     try eventually("it is idle") { try receiver.isIdle() }
@@ -60,8 +60,7 @@ struct MessageReceiverTests {
       guard isTask else { return try await Blocking.run { try receiver.next(until: limit)?.id } }
       return try await receiver.next(until: limit)?.id
     }
-    // Before or during its wait: it must not matter.
-    await Task.yield()
+    try await Blocking.run { try eventually("it waits") { receiver.isAwaited } }
     receiver.end()
     await #expect { try await waiter.value } throws: { ($0 as? PeerError)?.code == .notActive }
     receiver.end()

@@ -55,7 +55,7 @@ struct MessageTests {
     let first = try await phone.enqueue(1, to: "watch", options: kept)
     let second = try await phone.enqueue(2, to: "watch", options: kept)
     #expect(try await first.end(until: .now) == .stored)
-    async let firstEnd = first.end()
+    async let firstEnd = first.end(until: .now + .seconds(30))
     async let secondEnd = Blocking.run { try second.end(until: .now + .seconds(30)) }
     try #require(try await receiver.next(until: .now)).acknowledge()
     try #require(try await receiver.next(until: .now)).fail("no paper")
@@ -172,7 +172,7 @@ struct MessageTests {
     // A sender that was started anew knows nothing of the first but its key.
     let again = try PeerSession(scene.container, name: "phone")
     try await again.enqueue(4, to: "watch", options: keyed)
-    #expect(try await old.end() == .superseded)
+    #expect(try await old.end(until: .now + .seconds(30)) == .superseded)
     try first.acknowledge()
     #expect(try scene.drain(receiver) == ["phone 2", "other 3", "phone 4"])
     #expect(try taken.status() == .processed)

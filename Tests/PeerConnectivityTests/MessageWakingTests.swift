@@ -1,5 +1,6 @@
 import AppGroup
 import PropertyLists
+import SystemCalls
 import TestSupport
 import Testing
 
@@ -7,67 +8,59 @@ import Testing
 
 @Suite("A guaranteed message to a peer that registered how it is started")
 struct MessageWakingTests {
-  let scene: MessageScene
+  let scene: LaunchScene
+  let phone: PeerSession
 
-  init() throws { scene = try MessageScene() }
-
-  private func register(_ program: String, for occasions: PeerLaunch.Occasions) throws {
-    try PeerSession.setLaunch(
-      PeerLaunch(
-        program: program, arguments: [scene.directory.path, "launched", "watch", "receiving"],
-        occasions: occasions),
-      of: "watch", in: scene.container)
-  }
-
-  private func started() throws -> Int {
-    try scene.container.value("launched").read()?.intValue ?? 0
+  init() throws {
+    scene = try LaunchScene()
+    phone = try PeerSession(scene.container, name: "phone")
   }
 
   @Test("starts it once, however many are sent, and it gets them all")
   func waking() async throws {
-    try register(BuiltProgram.path("participant"), for: .queuedWork)
+    try scene.register("receiving", for: .queuedWork)
+    var sent: [PeerTransfer] = []
     for number in 0..<5 {
-      let sent = try await scene.phone.enqueue(PropertyListValue(number), to: "watch")
-      #expect(sent.launchFailure == nil, "\(sent.launchFailure.map { "\($0)" } ?? "")")
+      let transfer = try await phone.enqueue(PropertyListValue(number), to: "p")
+      #expect(transfer.launchFailure == nil, "\(transfer.launchFailure.map { "\($0)" } ?? "")")
+      sent.append(transfer)
     }
-    let log = scene.log("launched")
-    try eventually("all are handled") { try scene.lines(log) == (0..<5).map { "phone \($0)" } }
-    #expect(try started() == 1)
-    try await scene.container.value("end").replace(with: 1)
+    for transfer in sent {
+      #expect(try await transfer.end(until: .now + .seconds(30)) == .processed)
+    }
+    #expect(try scene.started() == 1)
   }
 
   @Test("starts it for what is urgent only, if that is what it wants, and not while it receives")
   func occasions() throws {
-    try register(BuiltProgram.path("participant"), for: .urgentWork)
-    try scene.phone.enqueue(0, to: "watch")
-    let receiver = try scene.watch.receiveMessages()
-    try scene.phone.enqueue(1, to: "watch", options: .init(isUrgent: true))
-    #expect(try scene.drain(receiver) == ["phone 0", "phone 1"])
+    try scene.register("receiving", for: .urgentWork, budget: 5)
+    try phone.enqueue(0, to: "p")
+    let receiver = try PeerSession(scene.container, name: "p").receiveMessages()
+    try phone.enqueue(1, to: "p", options: .init(isUrgent: true))
+    for number in 0..<2 {
+      let message = try #require(try receiver.next(until: .now))
+      #expect(message.value == PropertyListValue(number))
+      try message.acknowledge()
+    }
     receiver.end()
-    #expect(try started() == 0)
-    let urgent = try scene.phone.enqueue(2, to: "watch", options: .init(isUrgent: true))
+    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 5)
+    let urgent = try phone.enqueue(2, to: "p", options: .init(isUrgent: true))
     #expect(try urgent.end(until: .now + .seconds(30)) == .processed)
-    #expect(try started() == 1)
-    try scene.container.value("end").replace(with: 1)
+    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 4)
   }
 
   @Test("is sent all the same when the peer cannot be started, and tells why")
   func failing() async throws {
-    try register("/nonexistent/program", for: .queuedWork)
-    let first = try scene.phone.enqueueBlocking(0)
-    let second = try await scene.phone.enqueue(1, to: "watch")
+    try scene.register(program: "/nonexistent/program", for: .queuedWork)
+    let first = try enqueueBlocking()
+    let second = try await phone.enqueue(1, to: "p")
     for sent in [first, second] {
       #expect(sent.launchFailure?.code == .notLaunched)
       #expect(sent.launchFailure?.reason.contains("/nonexistent/program") == true)
       #expect(try sent.status() == .stored)
     }
-    #expect(try scene.drain() == ["phone 0", "phone 1"])
   }
-}
 
-extension PeerSession {
-  // The form without `async`, in a test that is.
-  fileprivate func enqueueBlocking(_ value: PropertyListValue) throws -> PeerTransfer {
-    try enqueue(value, to: "watch")
-  }
+  // The form without `async`, for a test that is.
+  private func enqueueBlocking() throws -> PeerTransfer { try phone.enqueue(0, to: "p") }
 }

@@ -61,7 +61,8 @@ struct PairingTests {
   @Test("tells its observers of changes only, and of the last of them")
   func observing() throws {
     let heard = Mutex<[String]>([])
-    let observation = try pairing.observe(on: DispatchQueue(label: "pairing")) { result in
+    let queue = DispatchQueue(label: "pairing")
+    let observation = try pairing.observe(on: queue) { result in
       let line =
         switch result {
         case .success(let state): "\(state.companions.map(\.name)) \(state.activeName ?? "none")"
@@ -72,6 +73,10 @@ struct PairingTests {
     // What is written anew without a change is none.
     let value = pairing.container.value(PeerNames.pairing("phone"))
     try value.replace(with: pairing.state().propertyList)
+    let isTold = DispatchSemaphore(value: 0)
+    ChangeMonitor.shared.afterEvents { isTold.signal() }
+    isTold.wait()
+    queue.sync {}
     try pairing.pair(.init(name: "second"))
     try eventually("the second") { heard.withLock { $0.last } == #"["watch", "second"] watch"# }
     try value.replace(with: pairing.state().propertyList)

@@ -60,3 +60,8 @@ final class CallEnds: Sendable {
     try eventually("\(count) calls have ended") { all.count >= count }
   }
 }
+
+/// Runs what a handler does; what it throws is an issue of the test.
+func noting(_ body: () throws -> Void) {
+  do { try body() } catch { Issue.record(error) }
+}

@@ -40,6 +40,19 @@ extension CallTable {
     },
   ]
 
+  // A file that nobody listens at refuses, and so shows that the call came through.
+  static let sockets: [CallRow] = [SystemCall.socket, .connect].map { call in
+    CallRow(call, "Connection refused") { bench in
+      try bench.file().close()
+      do {
+        try bench.act { try FileDescriptor.connected(toSocket: bench.path + "/file").close() }
+        return "connected"
+      } catch let error as Errno where error == .connectionRefused {
+        return error.description
+      }
+    }
+  }
+
   static let processes: [CallRow] = [
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
@@ -98,7 +111,20 @@ extension CallTable {
       try bench.act { _ = try TerminalMode(keysAtOnceOn: number) }
       return "\(Program.isTerminal(number))"
     },
+    CallRow(.socket, nobody) { try connection(to: $0) },
+    CallRow(.connect, nobody) { try connection(to: $0) },
   ]
+
+  private static let nobody = Errno.noSuchFile.description
+
+  private static func connection(to bench: CallBench) throws -> String {
+    do {
+      try bench.act { try FileDescriptor.connected(toSocket: bench.path + "/none").close() }
+      return "somebody listens"
+    } catch let error as Errno where error == .noSuchFile {
+      return error.description
+    }
+  }
 
   private static func ended(_ status: Int32) -> String { "\(Termination.exited(status))" }
   private static func killed(_ signal: Int32) -> String { "\(Termination.killed(signal: signal))" }

@@ -7,9 +7,10 @@ import SystemCalls
 ///   interrupted, and fail only for arguments that are not passed here;
 /// - nanosleep: its interruption is no error here, `pauseThread` may end early;
 /// - getenv, getpwuid_r, strerror_r, isatty and the terminal's size: the answer "unknown" is enough;
+/// - dlopen, dlsym: no system calls, and nil is all that they say;
 /// - the preparations of posix_spawn: memory only, they return the error number and are checked.
 enum CallTable {
-  static let rows = files + copying + names + entries + locksAndEvents + processes
+  static let rows = files + copying + names + entries + locksAndEvents + processes + sockets
 
   static let files: [CallRow] = [
     CallRow(.openat, "hello") { bench in

@@ -55,6 +55,44 @@ struct ChildProcessTests {
     #expect(throws: Errno.noSuchProcess) { try child.send(.kill) }
   }
 
+  @Test("that is detached makes its output itself, leads a session, and is found by its output")
+  func detached() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/output"
+    let script = "cut -d' ' -f1,6 /proc/$$/stat; pwd; cat; exec sleep 60"
+    let child = try ChildProcess(
+      "/bin/sh", ["-c", script], environment: ["A=1"], detachedPrintingTo: path)
+    let output = try fileStatus(path)
+    #expect(output.permissions == 0o600)
+    #expect(
+      try processes(printingTo: output, orWith: "A=no").map(\.processID) == [child.processID])
+    try eventually("it has printed") {
+      try ItemText.read(path) == "\(child.processID) \(child.processID)\n/\n"
+    }
+    // Nothing is started where the file cannot be made.
+    for (taken, error) in [(path, Errno.alreadyExists), (path + "/x", .notDirectory)] {
+      #expect(throws: error) {
+        _ = try ChildProcess("/bin/true", [], environment: [], detachedPrintingTo: taken).processID
+      }
+    }
+    #expect(throws: Errno.noSuchFile) {
+      _ = try ChildProcess(
+        "/none", [], environment: [], detachedPrintingTo: directory.path + "/other"
+      ).processID
+    }
+    #expect(try fileStatus(directory.path + "/other").size == 0)
+    let variable = "B=\(UInt64.random(in: .min ... .max))"
+    let other = try ChildProcess("sleep", ["60"], environment: [variable])
+    #expect(
+      try processes(printingTo: fileStatus("/proc/self/stat"), orWith: variable).map(\.processID)
+        == [other.processID])
+    try child.send(.kill)
+    try other.send(.kill)
+    _ = try child.wait(until: .now + .seconds(30))
+    _ = try other.wait(until: .now + .seconds(30))
+    #expect(try processes(printingTo: output, orWith: variable).isEmpty)
+  }
+
   @Test("that cannot be waited for is ended at once and leaves no zombie")
   func withoutHandle() async {
     await #expect(processExitsWith: .success) {

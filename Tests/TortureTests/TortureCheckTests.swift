@@ -149,10 +149,10 @@ struct TortureCheckTests {
     let container = try directory.container()
     try container.value("v").replace(with: 1)
     try container.notification("n").post()
-    let clean = try Leftovers(path: directory.path).check(after: container.sweep())
+    let clean = try Leftovers(path: directory.path).check(after: container.sweep(), container)
     #expect(clean.holds, "\(clean.evidence)")
     try makeDirectory(directory.path + "/values/v/lease/strange")
-    let littered = try Leftovers(path: directory.path).check(after: container.sweep())
+    let littered = try Leftovers(path: directory.path).check(after: container.sweep(), container)
     #expect(littered.evidence == ["values/v/lease/strange"])
   }
 }

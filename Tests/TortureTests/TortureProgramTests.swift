@@ -29,7 +29,7 @@ struct TortureProgramTests {
       status: try child.wait(until: deadline), output: String(decoding: bytes, as: UTF8.self))
   }
 
-  @Test("finds nothing against the leases as they are")
+  @Test("finds nothing against the container as it is")
   func intact() throws {
     let outcome = try run(3)
     #expect(outcome.status == .exited(0), "\(outcome.output)")
@@ -49,15 +49,23 @@ struct TortureProgramTests {
     try expectFound("rule5")
   }
 
+  // A consumer that was stopped and replaced goes on with its successor's entries.
+  @Test("finds a replaced consumer that goes on within seconds where it follows its directory")
+  func followingConsumer() throws {
+    try expectFound(
+      "queue", ["--only", "queues"], failing: "a consumer that was replaced gets nothing new")
+  }
+
   /// What happens when is up to the kernel: a longer run follows where a short one finds nothing.
-  private func expectFound(_ rule: String) throws {
+  private func expectFound(
+    _ rule: String, _ more: [String] = ["--only", "values"],
+    failing check: String = "reads, writes, updates and compare-and-sets"
+  ) throws {
     for seconds in [6, 12] {
-      let outcome = try run(seconds, ["--break", rule])
+      let outcome = try run(seconds, ["--break", rule] + more)
       guard outcome.status != .exited(0) else { continue }
       #expect(outcome.status == .exited(1), "\(outcome.output)")
-      #expect(
-        outcome.output.contains("FAILED  reads, writes, updates and compare-and-sets"),
-        "\(outcome.output)")
+      #expect(outcome.output.contains("FAILED  " + check), "\(outcome.output)")
       #expect(outcome.output.contains("kept: "))
       return
     }
@@ -68,6 +76,7 @@ struct TortureProgramTests {
     "refuses what it does not understand, with status 64",
     arguments: [
       ["--seconds"], ["--seconds", "-1"], ["--break", "rule9"], ["--what"], ["--seed", "x"],
+      ["--only", "all"], ["--only", ""],
     ])
   func usage(arguments: [String]) throws {
     let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)

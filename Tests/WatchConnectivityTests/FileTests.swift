@@ -57,7 +57,7 @@ struct FileTests {
     #expect(try phone.session("file \(path)") == "done")
     let watch = try scene.watch("watch", "bare")
     #expect(try phone.await("sent") == "sent b.txt 7014")
-    #expect(try !phone.session("events").contains("sent"))
+    #expect(try !phone.story().contains("sent"))
     withExtendedLifetime(watch) {}
   }
 }

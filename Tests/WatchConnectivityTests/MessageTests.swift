@@ -27,8 +27,8 @@ struct MessageTests {
     #expect(try watch.session("tell-data last") == "done")
     #expect(try phone.await("data") == "data last")
     let expected = (1...30).map { "message n=\($0)" }.joined(separator: "; ")
-    #expect(try phone.session("events").hasSuffix(expected))
-    #expect(try !watch.session("events").contains("failed"))
+    #expect(try phone.story().hasSuffix(expected))
+    #expect(try !watch.story().contains("failed"))
   }
 
   @Test("that the receiver's delegate has no method for is an error of the sender: deliveryFailed")
@@ -74,7 +74,7 @@ struct MessageTests {
     let phone = try scene.phone("twice")
     #expect(try watch.session("ask a=1") == "reply reply=1")
     #expect(try watch.session("ask a=1") == "reply reply=1")
-    #expect(try !watch.session("events").contains("own"))
+    #expect(try !watch.story().contains("own"))
     withExtendedLifetime(phone) {}
   }
 
@@ -104,16 +104,8 @@ struct MessageTests {
   @Test("of a watch starts the phone's app if that is registered; one of a phone starts nothing")
   func launching() throws {
     let scene = try SessionScene()
-    let program = try BuiltProgram.path("participant")
-    for (name, role) in [("phone", "phone"), ("watch", "watch")] {
-      try PeerSession.setLaunch(
-        PeerLaunch(
-          program: program, arguments: ["session-serve"],
-          environment: [
-            "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": scene.directory.path,
-            "WORMHOLE_GROUP": "",
-          ], occasions: .request), of: name, in: scene.container)
-    }
+    try scene.launch("phone", for: .request)
+    try scene.launch("watch", for: .request)
     let watch = try scene.watch()
     #expect(try watch.session("state").contains("reachable"))
     let reply = try watch.session("ask a=1")

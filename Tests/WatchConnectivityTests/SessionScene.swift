@@ -26,6 +26,17 @@ struct SessionScene {
     try start("watch \(name) \(manner) \(replySeconds)")
   }
 
+  /// How `participant` is started as one of the two, by whoever needs it.
+  func launch(_ role: String, for occasions: PeerLaunch.Occasions) throws {
+    try PeerSession.setLaunch(
+      PeerLaunch(
+        program: BuiltProgram.path("participant"), arguments: ["session-serve"],
+        environment: [
+          "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": directory.path,
+          "WORMHOLE_GROUP": "",
+        ], occasions: occasions), of: role, in: container)
+  }
+
   private func start(_ words: String) throws -> Participant {
     let participant = try Participant(directory.path)
     let answer = try participant.ask("session-start \(words)")
@@ -51,6 +62,12 @@ struct SessionScene {
 extension Participant {
   /// The event that begins so.
   func await(_ event: String) throws -> String { try ask("session-await \(event)") }
+
+  /// What its delegate was told and was not awaited, but for what may come at any moment between.
+  func story() throws -> String {
+    try session("events").split(separator: "; ")
+      .filter { !$0.hasPrefix("reachability") && $0 != "watchState" }.joined(separator: "; ")
+  }
 
   /// Does something as a phone or a watch.
   func session(_ command: String) throws -> String { try ask("session-" + command) }

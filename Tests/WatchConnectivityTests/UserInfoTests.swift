@@ -15,10 +15,10 @@ struct UserInfoTests {
     let watch = try scene.watch()
     #expect(try watch.await("info n=20") == "info n=20")
     let order = (1...19).map { "info n=\($0)" }.joined(separator: "; ")
-    #expect(try watch.session("events").contains(order))
+    #expect(try watch.story().contains(order))
     #expect(try phone.await("finished n=20") == "finished n=20 -")
     let ends = (1...19).map { "finished n=\($0) -" }.joined(separator: "; ")
-    #expect(try phone.session("events").contains(ends))
+    #expect(try phone.story().contains(ends))
     #expect(try phone.session("outstanding") == "")
   }
 
@@ -45,7 +45,7 @@ struct UserInfoTests {
     let phone = try scene.phone()
     #expect(try watch.session("info 9 1") == "done")
     #expect(try phone.await("info n=9") == "info n=9")
-    #expect(try !phone.session("events").contains("finished n=1"))
+    #expect(try !phone.story().contains("finished n=1"))
   }
 
   @Test("is listed while it waits, also after a restart; one that is cancelled is never delivered")
@@ -63,9 +63,9 @@ struct UserInfoTests {
     #expect(try phone.session("cancel 3") == "true")
     let watch = try scene.watch()
     #expect(try watch.await("info n=4") == "info n=4")
-    #expect(try watch.session("events") == "info n=1")
+    #expect(try watch.story() == "info n=1")
     #expect(try phone.await("finished n=4") == "finished n=4 -")
-    #expect(try phone.session("events").contains("finished n=2") == false)
+    #expect(try phone.story().contains("finished n=2") == false)
     #expect(try phone.session("cancel 4") == "none")
   }
 
@@ -80,7 +80,7 @@ struct UserInfoTests {
     try watch.end()
     let other = try scene.watch()
     #expect(try other.await("info n=3") == "info n=3")
-    #expect(try other.session("events").contains("info n=1; info n=2"))
+    #expect(try other.story().contains("info n=1; info n=2"))
   }
 
   @Test("waits while there is no delegate; one that has no method for it fails it: deliveryFailed")
@@ -88,15 +88,15 @@ struct UserInfoTests {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
     #expect(try watch.session("forget") == "done")
-    #expect(try phone.session("info 1 2") == "done")
+    #expect(try phone.session("info 1 3") == "done")
     try eventually("it waits there") { try watch.session("state").contains("pending") }
     #expect(try watch.session("remember") == "done")
-    #expect(try watch.await("info n=2") == "info n=2")
-    #expect(try watch.await("info n=1") == "info n=1")
+    #expect(try watch.await("info n=3") == "info n=3")
+    #expect(try watch.story().contains("info n=1; info n=2"))
     try watch.end()
     let bare = try scene.watch("watch", "bare")
-    #expect(try phone.session("info 3 1") == "done")
-    #expect(try phone.await("finished n=3") == "finished n=3 7014")
+    #expect(try phone.session("info 4 1") == "done")
+    #expect(try phone.await("finished n=4") == "finished n=4 7014")
     withExtendedLifetime(bare) {}
   }
 
@@ -123,5 +123,21 @@ struct UserInfoTests {
     let watch = try scene.watch()
     #expect(try watch.await("info n=52") == "info n=52")
     #expect(try watch.await("info n=1") == "info n=1")
+  }
+
+  @Test("for the complication starts the watch's app; an ordinary one waits for it")
+  func waking() throws {
+    let scene = try SessionScene()
+    try scene.launch("watch", for: .urgentWork)
+    let phone = try scene.phone()
+    #expect(try phone.session("info 1 1") == "done")
+    #expect(try phone.session("outstanding") == "1")
+    #expect(try phone.session("complication 2 1") == "done")
+    #expect(try phone.await("finished n=2") == "finished n=2 -")
+    #expect(try phone.story().contains("finished n=1 -"))
+    #expect(try phone.session("tell quit=1") == "done")
+    try eventually("the watch's app has ended") {
+      try phone.session("state").contains("reachable") == false
+    }
   }
 }

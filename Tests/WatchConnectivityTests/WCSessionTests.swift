@@ -1,4 +1,7 @@
+import AppGroup
 import Foundation
+import PeerConnectivity
+import PropertyLists
 import Synchronization
 import SystemCalls
 import TestSupport
@@ -42,6 +45,64 @@ struct WCSessionTests {
     #expect(
       try phone.session("state") == "activated paired installed complication reachable 50")
     #expect(try watch.session("state") == "activated paired companion reachable 0")
+  }
+
+  @Test("takes its place and role from the environment, and refuses one that is unclear")
+  func environment() throws {
+    let scene = try SessionScene()
+    let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
+    func answer(_ variables: String...) throws -> String {
+      try Participant(scene.directory.path, environment: variables).session("environment")
+    }
+    #expect(try answer("WATCHCONNECTIVITY_ROLE=phone", place, "WORMHOLE_GROUP=") == "activated")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=clock", place, "WORMHOLE_GROUP=") == "activated 7002")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=watch", place, "WORMHOLE_GROUP=a") == "activated 7002")
+    #expect(
+      try answer("WATCHCONNECTIVITY_ROLE=watch", "WORMHOLE_CONTAINER=", "WORMHOLE_GROUP=")
+        == "activated 7002")
+    #expect(
+      try answer(
+        "WATCHCONNECTIVITY_ROLE=watch", "WORMHOLE_CONTAINER=/nowhere", "WORMHOLE_GROUP=")
+        == "activated 7002")
+  }
+
+  @Test("tells everything on one queue that is not the main one, never two things at once")
+  func queue() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try watch.session("info 1 10") == "done")
+    for number in 1...10 { #expect(try phone.session("begin n=\(number)") == "done") }
+    for number in 11...20 { try watch.tell("session-begin n=\(number)") }
+    for _ in 11...20 { #expect(try watch.answer() == "done") }
+    for number in 11...20 { #expect(try watch.await("reply by").hasSuffix("n=\(number)")) }
+    for number in 1...10 { #expect(try phone.await("reply by").hasSuffix("n=\(number)")) }
+    #expect(try watch.await("finished n=10") == "finished n=10 -")
+    #expect(try !phone.story().contains("wrong"))
+    #expect(try !watch.story().contains("wrong"))
+  }
+
+  @Test("can be talked to by any peer, a shell's for example, in what a session understands")
+  func shell() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    let desk = try PeerSession(scene.container, name: "desk")
+    #expect(try desk.request(["a": 1], to: "phone")["a"] == 1)
+    #expect(try desk.request(.data(Data("ab".utf8)), to: "phone") == .data(Data("ba".utf8)))
+    try desk.send(["b": 2], to: "phone")
+    #expect(try phone.await("message") == "message b=2")
+    #expect {
+      try desk.request("text", to: "phone")
+    } throws: {
+      ($0 as? PeerError)?.code == .notHandled
+    }
+    let text = try desk.enqueue("text", to: "phone", options: .init(keepsReceipt: true))
+    try desk.enqueue(["c": 3], to: "phone")
+    #expect(try phone.await("info") == "info c=3")
+    #expect(
+      try text.end(until: .now + .seconds(20))
+        == .failed(reason: "a session takes dictionaries only"))
   }
 
   @Test("is held by one process at a time; the other is told who has it")

@@ -27,6 +27,7 @@ package final class ChangeMonitor: Sendable {
   static let checkInterval: Duration = .seconds(60)
 
   private let state = Mutex(WatchTable())
+  private let relay = WatchRelay()
 
   /// Watches the directory at a path, through its replacement by another as well.
   ///
@@ -100,6 +101,12 @@ package final class ChangeMonitor: Sendable {
     if mustStart { start() }
   }
 
+  /// Goes on with something on the monitor's thread, once all are told; another thread watches then.
+  ///
+  /// - Parameter body: may take as long as it likes.
+  /// - Returns: false when there is enough to go on with: then it is for another thread.
+  func goOn(with body: @escaping @Sendable () -> Void) -> Bool { relay.add(body) }
+
   func remove(_ id: WatchTable.ID) {
     state.withLock { $0.remove(id) }
   }
@@ -111,14 +118,44 @@ package final class ChangeMonitor: Sendable {
 
   private func start() {
     do throws(Errno) {
-      try startThread(name: "wormhole.watch") { [self] in
-        while true { turn() }
-      }
+      try startThread(name: "wormhole.watch") { [self] in run() }
     } catch {
       // No thread is to be had now, and without one nobody would ever be told: try until there is.
       Blocking.timers.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
         start()
       }
+    }
+  }
+
+  private func run() {
+    while true {
+      turn()
+      guard hasGoneOn() else { continue }
+      guard relay.waitToWatch() else { return }
+    }
+  }
+
+  // By itself, so that nothing of what it went on with is kept while the thread waits.
+  /// - Returns: whether another thread watches now.
+  private func hasGoneOn() -> Bool {
+    guard let body = relay.take() else { return false }
+    guard hasSuccessor() else {
+      relay.ended()
+      Blocking.queue().async(execute: body)
+      return false
+    }
+    body()
+    return true
+  }
+
+  private func hasSuccessor() -> Bool {
+    if relay.wakeSuccessor() { return true }
+    do throws(Errno) {
+      try startThread(name: "wormhole.watch") { [self] in run() }
+      return true
+    } catch {
+      // No thread is to be had now: this one watches on.
+      return false
     }
   }
 

@@ -15,6 +15,9 @@ package final class WakeLatch: Sendable {
 
   package init() {}
 
+  /// For tests: whether somebody waits.
+  var isAwaited: Bool { state.withLock { $0.sleeper != nil || $0.blocked > 0 } }
+
   /// Wakes whoever waits, or the next one that will.
   package func raise() {
     let (sleeper, blocked) = state.withLock { state in

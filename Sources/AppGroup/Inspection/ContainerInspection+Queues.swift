@@ -7,7 +7,7 @@ extension ContainerInspection {
     let queue = container.queue(name)
     var report = ContainerReport.NamedQueue(name: name, path: queue.path)
     count(path + "/" + QueueDirectory.pending) { entry in
-      guard let batch = BatchName(entry.name.text) else { return false }
+      guard let batch = BatchName(bytes: entry.name.bytes) else { return false }
       report.waiting += batch.count
       report.waitingBytes += Int64(batch.bytes)
       report.oldest = min(report.oldest ?? .distantFuture, batch.date)
@@ -22,6 +22,7 @@ extension ContainerInspection {
     lookAtSent(name, path + "/" + QueueDirectory.sent, &report)
     lookAtStaged(name, path + "/" + QueueDirectory.staged)
     lookAtMarks(name, path)
+    lookAtAttachments(name, path + "/" + AttachmentPlace.directory)
     lookAtLease(
       Value(container: container, identifier: name, kind: .queue), .queue, path)
     attempt("look who consumes", path) { inspection in
@@ -43,6 +44,8 @@ extension ContainerInspection {
         // Its own, as long as it lives; the next one sweeps them.
         return name.hasSuffix(QueueDirectory.doneSuffix)
           || name.hasPrefix(QueueDirectory.passingPrefix)
+          || name.hasPrefix(AttachmentPlace.takenPrefix)
+          || name.hasPrefix(AttachmentPlace.makingPrefix)
       }
     }
   }
@@ -96,7 +99,7 @@ extension ContainerInspection {
   }
 
   /// Its writer has it locked as long as it lives.
-  private func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
+  func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
     locks.map { !$0.holders(of: status).isEmpty } ?? !isStale(path)
   }
 
@@ -134,6 +137,7 @@ extension Queue {
     try self.place.sweep(at: place)
     try self.place.sweepForgotten(at: place)
     try self.place.sweepMarks(at: place)
+    try self.place.sweepAttachments(at: place)
   }
 }
 

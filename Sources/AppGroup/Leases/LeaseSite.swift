@@ -174,4 +174,7 @@ package enum LeaseFault: Sendable {
   case stagingByPath
   /// A new holder acts before the leases that were taken away are removed: against rule 5.
   case actingBeforeRemoval
+  /// A consumer of a queue follows its directory to its successor, instead of using it by the name
+  /// that it had.
+  case consumingThroughOldDescriptor
 }

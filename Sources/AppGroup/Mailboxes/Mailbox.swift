@@ -35,10 +35,27 @@ package final class Mailbox: Sendable {
   private struct House {
     var home: MailboxDirectory.Home?
     var isClosed = false
+    /// Tells that the lock's file was removed; its home.
+    var ownerWatch: (watch: Watch, home: MailboxDirectory.Home)?
+  }
+
+  /// An entry, and the chance to go on with it at once.
+  package struct Delivery: Sendable {
+    package let value: PropertyListValue
+    /// Whether this is the monitor's thread.
+    let isPrompt: Bool
+
+    /// Goes on on this thread as soon as everybody else is told of what has happened.
+    ///
+    /// - Parameter body: may take as long as it likes.
+    /// - Returns: false where that cannot be: then it is for another thread.
+    package func goOn(with body: @escaping @Sendable () -> Void) -> Bool {
+      isPrompt && ChangeMonitor.shared.goOn(with: body)
+    }
   }
 
   private let place: MailboxDirectory
-  private let deliver: @Sendable (PropertyListValue) -> Void
+  private let deliver: @Sendable (Delivery) -> Void
   private let state = Mutex(State())
   private let house = Mutex(House())
   private let queue = Blocking.queue()
@@ -48,7 +65,7 @@ package final class Mailbox: Sendable {
   /// - Parameter deliver: called with each entry, one at a time, perhaps on the monitor's thread: it
   ///   must be short.
   package init(
-    in container: SharedContainer, deliver: @escaping @Sendable (PropertyListValue) -> Void
+    in container: SharedContainer, deliver: @escaping @Sendable (Delivery) -> Void
   ) throws {
     // The process number as well: a forked child would count on from its parent's nonces.
     address = String(ProcessIdentity.current.processID, radix: 16) + "-" + Nonce.next()
@@ -61,6 +78,7 @@ package final class Mailbox: Sendable {
       [.movedTo], prepare: { [weak self] in try self?.prepare() },
       hear: { [weak self] in self?.hear($0) })
     state.withLock { $0.watch = watch }
+    watchOwner()
   }
 
   deinit { close() }
@@ -72,13 +90,17 @@ package final class Mailbox: Sendable {
       return state.watch
     }
     watch?.cancel()
-    let home = house.withLock { house in
-      // Excludes: the monitor making it again after this.
-      house.isClosed = true
-      defer { house.home = nil }
-      return house.home
+    let old = house.withLock { house in
+      defer {
+        house.home = nil
+        house.ownerWatch = nil
+        // Excludes: the monitor making it again after this.
+        house.isClosed = true
+      }
+      return house
     }
-    guard home != nil else { return }
+    old.ownerWatch?.watch.cancel()
+    guard old.home != nil else { return }
     do {
       try place.remove()
     } catch {
@@ -104,9 +126,54 @@ package final class Mailbox: Sendable {
     }
   }
 
+  // A directory that is open, or a file in it, tells of its own removal only when it is closed
+  // (inotify(7), IN_DELETE_SELF); the lock's file tells at once that it has a name less.
+  private func watchOwner() {
+    guard let home = house.withLock(\.home) else { return }
+    guard house.withLock({ $0.ownerWatch?.home !== home }) else { return }
+    let queue = queue
+    let look: @Sendable () -> Void = { [weak self] in self?.leaveIfRemoved(home) }
+    let watch = ChangeMonitor.shared.watchOpen(home.owner, [.attributes]) {
+      queue.async(execute: look)
+    }
+    let old = house.withLock { house in
+      defer { house.ownerWatch = house.isClosed ? nil : (watch, home) }
+      return house.ownerWatch
+    }
+    old?.watch.cancel()
+    leaveIfRemoved(home)
+  }
+
+  private func leaveIfRemoved(_ home: MailboxDirectory.Home) {
+    guard home.isRemoved else { return }
+    let old = house.withLock { house -> House? in
+      guard house.home === home else { return nil }
+      defer {
+        house.home = nil
+        house.ownerWatch = nil
+      }
+      return house
+    }
+    old?.ownerWatch?.watch.cancel()
+    // Whoever removes it may not be done: made again at once, it would be in the way (`rm -r`).
+    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+      [weak self] in self?.makeAgain()
+    }
+  }
+
+  private func makeAgain() {
+    do {
+      try prepare()
+      hear(.everything)
+    } catch {
+      // Closed; or the file system refuses: the monitor tries again when the directory is gone.
+      return
+    }
+  }
+
   // MARK: Reading
 
-  private func hear(_ news: WatchNews) {
+  func hear(_ news: WatchNews) {
     let mustRead = state.withLock { state in
       // Excludes: two readers at once, of whom the second could overtake the first.
       guard !state.isReading else {
@@ -123,7 +190,7 @@ package final class Mailbox: Sendable {
     }
     guard mustRead else { return }
     if let names = promptNames(news) {
-      for name in names { take(name) }
+      for name in names { take(name, isPrompt: true) }
       guard !isDone() else { return }
     } else {
       state.withLock { $0.news = news }
@@ -179,6 +246,7 @@ package final class Mailbox: Sendable {
   // A listing is no snapshot while others post: an entry may be in it without one of the same sender
   // that came before. The next listing has that one. What comes later has its own event.
   private func lookAtEverything() {
+    watchOwner()
     do {
       guard let home = house.withLock(\.home) else { return }
       let first = try entries(home)
@@ -227,7 +295,7 @@ package final class Mailbox: Sendable {
 
   // MARK: One entry
 
-  private func take(_ name: MailboxEntryName) {
+  private func take(_ name: MailboxEntryName, isPrompt: Bool = false) {
     guard let home = house.withLock(\.home), !state.withLock({ $0.stuck.contains(name) }) else {
       return
     }
@@ -240,7 +308,7 @@ package final class Mailbox: Sendable {
       if let value = parse(bytes) {
         // Before the unlinking, which nobody needs to wait for: if this process dies in between, so
         // does the mailbox, and whoever was told.
-        deliver(value)
+        deliver(Delivery(value: value, isPrompt: isPrompt))
         try removeFile(text, at: directory)
       } else {
         try Quarantine.take(FileName(text), at: directory, root: place.root)

@@ -49,12 +49,21 @@ struct MailboxDirectory: Sendable {
   final class Home: Sendable {
     let directory: FileDescriptor
     let status: FileStatus
-    private let owner: FileDescriptor
+    let owner: FileDescriptor
 
     init(_ directory: consuming FileDescriptor, _ owner: consuming FileDescriptor) throws(Errno) {
       status = try directory.status()
       self.directory = directory
       self.owner = owner
+    }
+
+    /// Whether somebody has removed the lock's file.
+    var isRemoved: Bool {
+      do throws(Errno) {
+        return try owner.status().links == 0
+      } catch {
+        return true
+      }
     }
   }
 

@@ -9,6 +9,8 @@ import SystemCalls
 /// attachments/<id>/copying-<total>-<sender>  content on its way, of so many bytes
 /// attachments/<id>/content                   whole: renamed from copying-…, or from the file handed over
 /// taken/<consumer>/attachment-<id>/          the consumer's: renamed from attachments/<id>
+/// taken/<consumer>/making-<id>/              of the queue that the sender itself consumes: an attachment for
+///                                            another queue, before it is renamed there
 /// ```
 ///
 /// **Sending.** Make the directory and lock it; give it its content through its descriptor; store the
@@ -20,9 +22,11 @@ import SystemCalls
 /// successor handles. When the entry ends, however, the attachment is removed; unless its content was
 /// renamed away before: claimed.
 ///
-/// **Sent again.** Whoever takes over from a sender that was stopped gives the attachment another name
-/// first: then what the stopped one renames into it, through its descriptor of what was removed, fails
-/// (ENOENT), and an entry that it stores after all names an attachment that is not there.
+/// **Sent again.** A sender that does so because of an entry in a queue of its own makes the attachment in
+/// its directory in `taken/` there, and renames it from there: one that was replaced before makes none any
+/// more. What it had made by then its successor finds, and gives it another name or removes it: then what the
+/// stopped one renames into it, through its descriptor of what was removed, fails (ENOENT), and an entry
+/// that it stores after all names an attachment that is not there.
 ///
 /// **What a crash leaves**: an unlocked directory without `content`, swept by the next consumer; an
 /// attachment in `taken/` that no entry there names, swept by the next consumer; and one with `content`
@@ -33,6 +37,7 @@ enum AttachmentPlace {
   static let content = "content"
   static let copyingPrefix = "copying-"
   static let takenPrefix = "attachment-"
+  static let makingPrefix = "making-"
   static let maximumIDBytes = 128
 
   static func path(_ id: String) -> String { directory + "/" + id }

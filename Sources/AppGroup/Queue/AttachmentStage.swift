@@ -3,17 +3,21 @@ package import SystemCalls
 extension Queue.Sender {
   /// Begins an attachment: the entry that names it is sent when it is whole.
   ///
-  /// - Parameter id: up to 128 letters, digits, dots and hyphens, that name no other attachment.
-  /// - Throws: `AppGroupError`, for what the file system refuses; `unsupportedValue` for any other id.
-  /// - Complexity: two system calls, and those that find the queue's directory.
-  package func stage(_ id: String) throws -> AttachmentStage {
+  /// - Parameters:
+  ///   - id: up to 128 letters, digits, dots and hyphens, that name no other attachment.
+  ///   - entry: of another queue, because of which it is sent: it is begun only if that entry's consumer
+  ///     was not replaced.
+  /// - Throws: `AppGroupError`, for what the file system refuses; `unsupportedValue` for any other id;
+  ///   `leaseLost` when the consumer was replaced.
+  /// - Complexity: some ten system calls.
+  package func stage(_ id: String, for entry: QueueEntry? = nil) throws -> AttachmentStage {
     guard AttachmentPlace.isID(id) else {
       throw AppGroupError(
         .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
         reason: "\"\(id)\" cannot be its name")
     }
     return try reporting("begin an attachment of \"\(queue.name)\"", path: queue.path) {
-      try AttachmentStage(id, queue, sender: EncodedName(name).component)
+      try AttachmentStage(id, queue, sender: EncodedName(name).component, for: entry?.batch)
     }
   }
 }
@@ -27,7 +31,7 @@ package final class AttachmentStage: Sendable {
   private let sender: String
   private let directory: SharedDescriptor
 
-  fileprivate init(_ id: String, _ queue: Queue, sender: String) throws {
+  fileprivate init(_ id: String, _ queue: Queue, sender: String, for batch: TakenBatch?) throws {
     self.id = id
     self.queue = queue
     self.sender = sender
@@ -37,6 +41,16 @@ package final class AttachmentStage: Sendable {
       do throws(Errno) {
         try queue.place.makeParts(at: place)
         try queue.place.root.makeDirectoryIfMissing(AttachmentPlace.directory, at: place.rawValue)
+      } catch {
+        // Removed meanwhile, as a whole.
+        guard error == .noSuchFile else { throw error }
+        continue
+      }
+      if let batch {
+        directory = try Self.make(id, for: batch, at: place)
+        return
+      }
+      do throws(Errno) {
         try queue.place.root.makeDirectoryIfMissing(path, at: place.rawValue)
         let opened = try FileDescriptor.openBeneath(
           path, at: place.rawValue, [.readOnly, .directory])
@@ -49,6 +63,25 @@ package final class AttachmentStage: Sendable {
       }
     }
     throw Errno.deviceBusy
+  }
+
+  // Nobody else looks into the consumer's directory, so it is locked when it is seen.
+  private static func make(
+    _ id: String, for batch: TakenBatch, at place: borrowing FileDescriptor
+  ) throws -> SharedDescriptor {
+    let own = try batch.queue.place.openOrMake()
+    let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentPlace.makingPrefix)\(id)"
+    do throws(Errno) {
+      try batch.queue.place.root.makeDirectoryIfMissing(path, at: own.rawValue)
+      let opened = try FileDescriptor.openBeneath(path, at: own.rawValue, [.readOnly, .directory])
+      guard try opened.tryLock(.exclusive) else { throw .deviceBusy }
+      try rename(
+        path, at: own.rawValue, to: AttachmentPlace.path(id), at: place.rawValue, .keep)
+      return SharedDescriptor(opened)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      throw batch.queue.replaced()
+    }
   }
 
   // MARK: Content

@@ -35,6 +35,14 @@ struct Batch: Sendable {
       withdrawal = value["superseded"] == true ? .superseded : .cancelled
     }
 
+    /// What it holds besides the few fields of its own.
+    var footprint: PropertyListFootprint {
+      var footprint = (payload ?? true).footprint
+      footprint.contentBytes += key?.utf8.count ?? 0
+      footprint.nodes += 12
+      return footprint
+    }
+
     var value: PropertyListValue {
       guard let payload else {
         return withdrawal == .superseded ? ["superseded": true] : ["cancelled": true]
@@ -75,11 +83,12 @@ struct Batch: Sendable {
     entries = list.map { Entry($0) }
   }
 
-  func bytes() throws(PropertyListError) -> [UInt8] {
+  /// - Parameter mustCheck: false for what is known to be far below the limits.
+  func bytes(mustCheck: Bool = true) throws(PropertyListError) -> [UInt8] {
     let list = PropertyListValue.array(entries.map(\.value))
     let bytes = try PropertyListValue.dictionary(["entries": list]).binaryBytes()
     // What no consumer would accept is not stored.
-    try PropertyListGuard.check(bytes)
+    if mustCheck { try PropertyListGuard.check(bytes) }
     return bytes
   }
 }

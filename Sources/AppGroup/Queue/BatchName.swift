@@ -27,21 +27,57 @@ struct BatchName: Hashable, Sendable {
   }
 
   /// Reads a name; nil for what is no batch.
-  init?(_ name: some StringProtocol) {
-    let text = name.utf8
-    guard text.count < 256, name.hasSuffix(Self.suffix) else { return nil }
-    let parts = name.dropLast(Self.suffix.count).split(
-      separator: "-", omittingEmptySubsequences: false)
-    guard parts.count >= 4, parts[0].utf8.count == 16,
-      let order = UInt64(parts[0], radix: 16), let bytes = Int(parts[parts.count - 1]),
-      let count = Int(parts[parts.count - 2]), (0...Self.maximumBytes).contains(bytes),
-      (1...Self.maximumCount).contains(count)
+  init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
+
+  /// Reads a name; nil for what is no batch. Only the one form in which it is written is one, or two
+  /// names would mean one batch.
+  ///
+  /// A million of them are read in a look at all that waits: so no strings but the sender's.
+  init?(bytes name: [UInt8]) {
+    guard name.count < 256, let end = Self.end(of: name) else { return nil }
+    var rest = name[..<end]
+    guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
+      let count = Self.takeNumber(&rest), (1...Self.maximumCount).contains(count),
+      let order = Self.takeOrder(&rest), !rest.isEmpty,
+      rest.allSatisfy({ (0x21..<0x7F).contains($0) })
     else { return nil }
     self.init(
-      order: order, sender: parts[1..<(parts.count - 2)].joined(separator: "-"), count: count,
-      bytes: bytes)
-    // Only the one form in which it is written, or two names would mean one batch.
-    guard self.text.utf8.elementsEqual(text), !sender.isEmpty else { return nil }
+      order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes)
+  }
+
+  private static func end(of name: [UInt8]) -> Int? {
+    let end = name.count - suffix.utf8.count
+    return end > 0 && name[end...].elementsEqual(suffix.utf8) ? end : nil
+  }
+
+  /// The decimal number at the end, and the dash before it.
+  private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> Int? {
+    var number = 0
+    var unit = 1
+    var digits = 0
+    while let byte = rest.last, (0x30...0x39).contains(byte), digits < 12 {
+      number += Int(byte - 0x30) * unit
+      unit *= 10
+      digits += 1
+      rest.removeLast()
+    }
+    // No zeros in front.
+    guard digits > 0, digits == 1 || number >= unit / 10, rest.popLast() == 0x2D else { return nil }
+    return number
+  }
+
+  /// The sixteen hex digits at the beginning, and the dash after them.
+  private static func takeOrder(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+    guard rest.count > 17 else { return nil }
+    var order: UInt64 = 0
+    for _ in 0..<16 {
+      switch rest.removeFirst() {
+      case let byte where (0x30...0x39).contains(byte): order = order << 4 | UInt64(byte - 0x30)
+      case let byte where (0x61...0x66).contains(byte): order = order << 4 | UInt64(byte - 0x57)
+      default: return nil
+      }
+    }
+    return rest.removeFirst() == 0x2D ? order : nil
   }
 
   var text: String {

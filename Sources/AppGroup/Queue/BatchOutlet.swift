@@ -29,11 +29,11 @@ final class BatchOutlet: Sendable {
   func write(_ submissions: [Submission]) {
     guard submissions.count > 1 else { return writeEach(submissions) }
     do {
-      let bytes = try Batch(submissions.map(\.entry)).bytes()
+      let bytes = try bytes(of: submissions)
       guard try admits(submissions.count, bytes.count) else { return writeEach(submissions) }
       try store(submissions, bytes)
     } catch is PropertyListError {
-      // Each is small enough, all together are not.
+      // One of them cannot be stored, or not all together.
       writeEach(submissions)
     } catch {
       for submission in submissions { submission.settle(.failure(error)) }
@@ -55,16 +55,25 @@ final class BatchOutlet: Sendable {
   /// - Returns: the error, if the queue is full.
   private func writeOne(_ submission: Submission) -> AppGroupError? {
     do {
-      guard try admits(1, submission.bytes.count) else {
+      let bytes = try bytes(of: [submission])
+      guard try admits(1, bytes.count) else {
         let refusal = full()
         submission.settle(.failure(refusal))
         return refusal
       }
-      try store([submission], submission.bytes)
+      try store([submission], bytes)
+    } catch let error as PropertyListError {
+      submission.settle(.failure(unsupported(error)))
     } catch {
       submission.settle(.failure(error))
     }
     return nil
+  }
+
+  // Written once, for all that go out together. What passes the counting passes the check.
+  private func bytes(of submissions: [Submission]) throws(PropertyListError) -> [UInt8] {
+    let mustCheck = submissions.contains { !$0.footprint.isSmall }
+    return try Batch(submissions.map(\.entry)).bytes(mustCheck: mustCheck)
   }
 
   // MARK: Storing
@@ -131,12 +140,12 @@ final class BatchOutlet: Sendable {
     return keys
   }
 
-  // A move is on the disk when both directories are; and so must be those above, which change
-  // when something is made in them for the first time. How a look tells: see `SynchronizedNames`.
+  // The name in `pending/` must be on the disk; that it may come back in `staged/` does no harm,
+  // for it is swept there. So must be those above, which change when something is made in them for
+  // the first time. How a look tells: see `SynchronizedNames`.
   private func synchronize(_ place: borrowing FileDescriptor, _ keepsReceipt: Bool) throws {
     if keepsReceipt { try queue.place.synchronize(QueueDirectory.sent, at: place) }
     try queue.place.synchronize(QueueDirectory.pending, at: place)
-    try queue.place.synchronize(QueueDirectory.staged, at: place)
     let status = try place.status()
     if state.withLock(\.durable) != status {
       let now = realTime()
@@ -189,6 +198,14 @@ final class BatchOutlet: Sendable {
       }
       return entries >= count && bytes >= size
     }
+  }
+
+  private func unsupported(_ error: PropertyListError) -> AppGroupError {
+    AppGroupError(
+      error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"",
+      path: queue.path,
+      reason: "no consumer would accept it: \(error.reason)",
+      remedy: "an entry is meant to be small; share large content as a file")
   }
 
   private func full() -> AppGroupError {

@@ -118,6 +118,9 @@ extension Queue {
       }
     }
 
+    /// For tests: whether somebody waits in `next`.
+    package var isAwaited: Bool { wake.latch.isAwaited }
+
     // One look before each wait: what comes after it raises the latch.
     private func step() throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {

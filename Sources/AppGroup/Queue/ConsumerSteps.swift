@@ -5,18 +5,31 @@ import SystemCalls
 struct ConsumerSteps {
   private let queue: Queue
   /// The name of this consumer's directory in `taken/`.
-  private let consumer: String
+  private let ownName: String
+  /// What a test of the tests follows the directory by.
+  private var followed: SharedDescriptor?
   /// What others had taken before, the next at the end.
   private var left: [BatchName]
   private var waiting = PendingOrder()
   private var current: (batch: TakenBatch, next: Int)?
+
+  private var consumer: String {
+    guard let followed else { return ownName }
+    do throws(Errno) {
+      let target = try linkTarget("/proc/self/fd/\(followed.descriptor.rawValue)")
+      return String(target.split(separator: "/").last ?? "")
+    } catch {
+      // Without /proc it is not followed.
+      return ownName
+    }
+  }
 
   private var takenPath: String { QueueDirectory.taken + "/" + consumer }
 
   /// Makes this the queue's consumer, whoever was it before.
   init(_ queue: Queue) throws {
     self.queue = queue
-    consumer = "consumer-" + Nonce.next()
+    ownName = "consumer-" + Nonce.next()
     left = []
     for _ in 0..<interruptionLimit {
       let place = try queue.place.openOrMake()
@@ -34,6 +47,10 @@ struct ConsumerSteps {
         guard error == .noSuchFile else { throw error }
         continue
       }
+      if queue.container.fault == .consumingThroughOldDescriptor {
+        followed = SharedDescriptor(
+          try FileDescriptor.openBeneath(takenPath, at: place.rawValue, [.pathOnly, .directory]))
+      }
       // From here on nobody else changes anything in it, so the listing is one.
       try tidy(place)
       try queue.place.sweep(at: place)
@@ -48,6 +65,10 @@ struct ConsumerSteps {
     left = names.compactMap { BatchName($0) }.sorted(by: >)
     let batches = Set(left.map(\.text))
     for name in names {
+      if name.hasPrefix(AttachmentPlace.makingPrefix) {
+        try queue.place.removeAttachmentDirectory(takenPath + "/" + name, at: place)
+        continue
+      }
       let isDone = name.hasSuffix(QueueDirectory.doneSuffix)
       let isOrphan =
         isDone && !batches.contains(String(name.dropLast(QueueDirectory.doneSuffix.count)))
@@ -56,7 +77,8 @@ struct ConsumerSteps {
     }
     guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
     let needed = try left.reduce(into: Set<String>()) { needed, batch in
-      needed.formUnion(try queue.place.attachmentIDs(batch, in: takenPath, at: place))
+      needed.formUnion(
+        try queue.place.attachmentIDs(batch, in: takenPath, at: place).compactMap { $0 })
     }
     try queue.place.sweepAttachments(takenBy: consumer, at: place) { needed.contains($0) }
   }

@@ -82,34 +82,41 @@ extension Queue {
     } ?? false
   }
 
-  /// Whether an entry of a sender that waits or is taken names an attachment whose name begins so.
+  /// The entry of a sender that waits or is taken, and names an attachment whose name begins so; nil if
+  /// there is none.
   ///
   /// - Throws: `AppGroupError`, for what the file system refuses.
   /// - Complexity: reads every batch of the sender that is there.
-  package func hasEntry(of sender: String, attachmentPrefix prefix: String) throws -> Bool {
+  package func entry(
+    of sender: String, attachmentPrefix prefix: String
+  ) throws -> QueueEntryID? {
     let sender = EncodedName(sender).component
     return try withPlaceIfAny { place in
       for _ in 0..<interruptionLimit {
         // What is taken was pending before: in this order nothing is missed.
-        if try names(prefix, sender, in: QueueDirectory.pending, at: place) == true { return true }
-        guard let consumer = try self.place.consumer(at: place) else { return false }
+        let pending = QueueDirectory.pending
+        if let found = try entry(prefix, sender, in: pending, at: place)?.id { return found }
+        guard let consumer = try self.place.consumer(at: place) else { return nil }
         let taken = QueueDirectory.taken + "/" + consumer
         // A consumer that is replaced meanwhile gives its directory another name.
-        if let found = try names(prefix, sender, in: taken, at: place) { return found }
+        if let found = try entry(prefix, sender, in: taken, at: place) { return found.id }
       }
       throw Errno.deviceBusy
-    } ?? false
+    } ?? nil
   }
 
-  private func names(
+  /// - Returns: nil when there is no such part.
+  private func entry(
     _ prefix: String, _ sender: String, in part: String, at place: borrowing FileDescriptor
-  ) throws -> Bool? {
+  ) throws -> (id: QueueEntryID?, Void)? {
     guard let batches = try self.place.batches(part, at: place) else { return nil }
     for batch in batches where batch.sender == sender {
       let ids = try self.place.attachmentIDs(batch, in: part, at: place)
-      if ids.contains(where: { $0.hasPrefix(prefix) }) { return true }
+      if let index = ids.firstIndex(where: { $0?.hasPrefix(prefix) == true }) {
+        return (QueueEntryID(batch: batch, index: index), ())
+      }
     }
-    return false
+    return (nil, ())
   }
 
   /// The files that are being copied into the queue right now.
@@ -171,14 +178,15 @@ extension Queue {
 }
 
 extension QueueDirectory {
-  /// The attachments that the entries of a batch name; none for one that is gone or unreadable.
+  /// The attachments that the entries of a batch name, in their order; none for one that is gone or
+  /// unreadable.
   func attachmentIDs(
     _ batch: BatchName, in part: String, at place: borrowing FileDescriptor
-  ) throws -> [String] {
+  ) throws -> [String?] {
     do {
       guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
       return try Batch(bytes: bytes, count: batch.count).entries
-        .compactMap { $0.payload?.attachmentID }
+        .map { $0.payload?.attachmentID }
     } catch is Batch.Unreadable {
       // Its consumer puts it aside; what it named is its sender's.
       return []

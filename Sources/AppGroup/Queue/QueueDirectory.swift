@@ -230,7 +230,8 @@ struct QueueDirectory: Sendable {
   func batches(
     _ part: String, at place: borrowing FileDescriptor
   ) throws(Errno) -> [BatchName]? {
-    try SharedContainer.entries(part, at: place.rawValue)?.compactMap { BatchName($0.name.text) }
+    try SharedContainer.entries(part, at: place.rawValue)?
+      .compactMap { BatchName(bytes: $0.name.bytes) }
   }
 
   /// The name of the one directory in `taken/`; nil when there is none.

@@ -54,7 +54,7 @@ extension Queue {
     ///   `tooLarge`; or what the file system refuses. The entry is not stored then; only after an
     ///   error of the last fsyncs, or of the receipt when a consumer was quick, it may be.
     /// - Complexity: create, lock, write, rename and a few cheap calls, shared by all that go out
-    ///   together; `.durable` adds three fsyncs, and three more where names were new lately. A receipt
+    ///   together; `.durable` adds two fsyncs, and three more where names were new lately. A receipt
     ///   adds a mkdir and a link, and with `.durable` one fsync. A key adds a link and a listing, and
     ///   for what is superseded the cost of `cancel`. A look at all that waits after each sixteenth
     ///   of the limit, and when the sender sends for the first time.
@@ -67,7 +67,7 @@ extension Queue {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt)
-      let submission = try submission(entry, durability, outcome.settle)
+      let submission = Submission(entry, durability, outcome.settle)
       // Whoever finds nobody writing writes itself, also what others add meanwhile.
       if enqueue(submission) { write(until: { outcome.isSettled }) }
       let id = try outcome.wait()
@@ -93,28 +93,8 @@ extension Queue {
       _ entry: Batch.Entry, _ durability: Durability
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
-        do {
-          let submission = try submission(entry, durability) { continuation.resume(with: $0) }
-          if enqueue(submission) { Blocking.queue().async { self.write(until: { false }) } }
-        } catch {
-          continuation.resume(throwing: error)
-        }
-      }
-    }
-
-    private func submission(
-      _ entry: Batch.Entry, _ durability: Durability,
-      _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
-    ) throws -> Submission {
-      do throws(PropertyListError) {
-        return Submission(
-          entry: entry, bytes: try Batch([entry]).bytes(), durability: durability, settle: settle)
-      } catch {
-        throw AppGroupError(
-          error.code.isOfSize ? .tooLarge : .unsupportedValue, "send to \"\(queue.name)\"",
-          path: queue.path,
-          reason: "no consumer would accept it: \(error.reason)",
-          remedy: "an entry is meant to be small; share large content as a file")
+        let submission = Submission(entry, durability) { continuation.resume(with: $0) }
+        if enqueue(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
 
@@ -152,7 +132,7 @@ extension Queue {
       var count = 0
       var bytes = 0
       for submission in waiting.prefix(BatchName.maximumCount) {
-        bytes += submission.bytes.count
+        bytes += submission.footprint.fileBytes
         guard count == 0 || bytes <= gatheredBytes else { break }
         count += 1
       }
@@ -166,10 +146,20 @@ extension Queue {
 /// One send on its way.
 struct Submission: Sendable {
   let entry: Batch.Entry
-  /// The file, if it goes out alone.
-  let bytes: [UInt8]
+  /// What it adds to the file that it goes out in.
+  let footprint: PropertyListFootprint
   let durability: Durability
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
+
+  init(
+    _ entry: Batch.Entry, _ durability: Durability,
+    _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
+  ) {
+    self.entry = entry
+    footprint = entry.footprint
+    self.durability = durability
+    self.settle = settle
+  }
 }
 
 /// What a blocked sender waits for.

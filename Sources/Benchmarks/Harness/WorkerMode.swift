@@ -15,6 +15,10 @@ enum WorkerMode {
     /// Is present until it is killed; ours and raw.
     case present
     case rawPresent = "present-raw"
+    /// Answers requests; ours, raw, and over D-Bus.
+    case answer
+    case rawAnswer = "answer-raw"
+    case busAnswer = "answer-bus"
     /// Presents files.
     case presentFiles = "present-files"
   }
@@ -33,6 +37,9 @@ enum WorkerMode {
     case .observe: try ObserverRows.serve(directory, count: Int(arguments[2]) ?? 0)
     case .present: try PresenceRows.present(directory)
     case .rawPresent: try PresenceRows.presentRaw(directory)
+    case .answer: try RequestRows.answer(directory)
+    case .rawAnswer: try RequestRows.answerRaw(directory)
+    case .busAnswer: try RequestRows.answerOnBus(directory)
     case .presentFiles: try CoordinationRows.present(directory)
     }
   }

@@ -1,7 +1,6 @@
 import AppGroup
 import Dispatch
 import PropertyLists
-import Synchronization
 import SystemCalls
 
 /// Sending to a queue and consuming it, against bare files that are made, renamed and removed.
@@ -57,7 +56,7 @@ enum QueueRows {
     _ count: Int, _ each: Int, _ send: @escaping @Sendable () throws -> Void
   ) throws -> Double {
     let group = DispatchGroup()
-    let failure = Failure()
+    let failure = FirstFailure()
     let begin = ContinuousClock.now
     for _ in 0..<count {
       Blocking.queue().async(group: group) {
@@ -126,18 +125,5 @@ private final class RawQueue {
     _ = try file.readToEnd(expectedBytes: content.count, maximumBytes: 4_096)
     try removeFile("taken", at: directory.rawValue)
     taken += 1
-  }
-}
-
-/// The first failure of several threads.
-private final class Failure: Sendable {
-  private let first = Mutex<(any Error)?>(nil)
-
-  func note(_ error: any Error) {
-    first.withLock { if $0 == nil { $0 = error } }
-  }
-
-  func check() throws {
-    if let error = first.withLock({ $0 }) { throw error }
   }
 }

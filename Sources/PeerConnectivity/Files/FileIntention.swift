@@ -23,7 +23,8 @@ struct FileIntention: Sendable {
   var attachmentPrefix: String { id + "-" }
 
   init(
-    _ source: borrowing SourceFile, to peer: String, metadata: PropertyListValue?, options: PeerFileOptions
+    _ source: borrowing SourceFile, to peer: String, metadata: PropertyListValue?,
+    options: PeerFileOptions
   ) {
     id = Self.newID()
     self.peer = peer

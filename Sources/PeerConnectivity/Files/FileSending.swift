@@ -21,16 +21,17 @@ struct FileSending {
   private let intention: FileIntention
   private let files: OutgoingFiles
   private let process: FileProcess
-  private let isRedelivery: Bool
+  /// The intention's.
+  private let entry: QueueEntry
 
   init(
-    _ intention: FileIntention, _ files: OutgoingFiles, _ process: FileProcess,
-    isRedelivery: Bool
+    _ intention: FileIntention, _ entry: QueueEntry, _ files: OutgoingFiles,
+    _ process: FileProcess
   ) {
     self.intention = intention
+    self.entry = entry
     self.files = files
     self.process = process
-    self.isRedelivery = isRedelivery
   }
 
   private struct Content {
@@ -45,26 +46,25 @@ struct FileSending {
 
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
-  /// - Parameter sent: when the intention was stored.
-  /// - Returns: the entry that was stored; nil when that was done before.
+  /// - Returns: the entry that was stored; nil when that was done before, and the peer has it.
   /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent. Nothing is left then.
-  func run(sent: Date) throws -> QueueEntryID? {
+  func run() throws -> QueueEntryID? {
     let sender = try files.sender(to: intention.peer)
     let content: Content
-    if isRedelivery {
+    if entry.isRedelivery {
       switch try left(sender) {
       case .nothing(let old): content = try make(sender, replacing: old)
       case .whole(let adopted): content = adopted
-      case .stored:
+      case .stored(let id):
         removeSourceIfMoved()
         startPeer()
-        return nil
+        return id
       }
     } else {
       content = try make(sender, replacing: [])
     }
     do {
-      let id = try store(content, sender, sent)
+      let id = try store(content, sender)
       if content.isSourceLeft { removeSourceIfMoved() }
       startPeer()
       return id
@@ -80,26 +80,31 @@ struct FileSending {
     /// And attachments that are not whole.
     case nothing([Queue.WaitingAttachment])
     case whole(Content)
-    case stored
+    /// As this entry, unless the peer has handled it already.
+    case stored(QueueEntryID?)
   }
 
   private func left(_ sender: Queue.Sender) throws -> Left {
     let old = try sender.queue.waitingAttachments(prefix: intention.attachmentPrefix)
     guard let whole = old.first(where: \.isWhole) else {
       let note = old.isEmpty ? try files.notes.read()?["whole"]?.stringValue : nil
-      return note == intention.id ? .stored : .nothing(old)
+      guard note == intention.id else { return .nothing(old) }
+      return .stored(try storedEntry(sender))
     }
-    let isStored = try sender.queue.hasEntry(
-      of: files.name, attachmentPrefix: intention.attachmentPrefix)
+    if let stored = try storedEntry(sender) { return .stored(stored) }
     let attachment = newAttachment()
-    guard !isStored, let size = try sender.queue.renameAttachment(whole.id, to: attachment) else {
-      return .stored
+    guard let size = try sender.queue.renameAttachment(whole.id, to: attachment) else {
+      return .stored(try storedEntry(sender))
     }
     for other in old where other.id != whole.id { try sender.queue.removeAttachment(other.id) }
     return .whole(
       Content(
         attachment: attachment, size: size, checksum: nil,
         isSourceLeft: intention.options.isMoved && isSourceThere))
+  }
+
+  private func storedEntry(_ sender: Queue.Sender) throws -> QueueEntryID? {
+    try sender.queue.entry(of: files.name, attachmentPrefix: intention.attachmentPrefix)
   }
 
   // MARK: Content
@@ -109,7 +114,7 @@ struct FileSending {
   ) throws -> Content {
     let source = try SourceFile(
       intention.source, isMoved: intention.options.isMoved, to: intention.peer)
-    let stage = try sender.stage(newAttachment())
+    let stage = try sender.stage(newAttachment(), for: entry)
     do {
       for other in old { try sender.queue.removeAttachment(other.id) }
       if intention.options.isMoved, let content = try move(source, stage) { return content }
@@ -152,7 +157,7 @@ struct FileSending {
   // MARK: Storing
 
   private func store(
-    _ content: Content, _ sender: Queue.Sender, _ sent: Date
+    _ content: Content, _ sender: Queue.Sender
   ) throws -> QueueEntryID {
     let durability = intention.options.durability
     try files.notes.update(durability: durability) { notes in
@@ -163,7 +168,7 @@ struct FileSending {
     try checkGivenUp()
     let notice = FileNotice(
       intention, attachment: content.attachment, size: content.size, checksum: content.checksum)
-    let passed = Duration.seconds(max(0, -sent.timeIntervalSinceNow))
+    let passed = Duration.seconds(max(0, -entry.sent.timeIntervalSinceNow))
     return try sender.send(
       notice.value, durability: durability,
       expires: intention.options.expiry.map { max(.zero, $0 - passed) }, keepsReceipt: true)

@@ -100,9 +100,14 @@ final class OutgoingFiles: Sendable {
 
   /// Goes on with what an earlier process of this name has left, if it has left anything.
   ///
-  /// - Complexity: one listing.
-  func resume() throws {
-    if try queue.hasEntries() { begin() }
+  /// - Complexity: two or three listings; blocks its thread for them.
+  func resume() {
+    do {
+      if try queue.hasEntries() { begin() }
+    } catch {
+      // Whoever is active is not to fail for that: it is tried with the next file that is sent.
+      return
+    }
   }
 
   private func work() {
@@ -149,8 +154,7 @@ final class OutgoingFiles: Sendable {
     }
     let process = process(of: intention)
     do {
-      let sending = FileSending(intention, self, process, isRedelivery: entry.isRedelivery)
-      process.finish(try sending.run(sent: entry.sent))
+      process.finish(try FileSending(intention, entry, self, process).run())
       try entry.acknowledge()
     } catch is FileSending.GivenUp {
       try entry.cancel()

@@ -66,7 +66,7 @@ public final class PeerFile: Sendable {
   /// Reads the content, and compares it with the checksum that its sender computed. Its size was
   /// compared before it was delivered.
   ///
-  /// Not done for every file, for it takes about half as long as the copying. Blocks its thread.
+  /// Not done for every file, for it reads all of it once more. Blocks its thread.
   ///
   /// - Returns: false if there is no checksum.
   /// - Throws: `PeerError`: `damaged`; `fileAccess` when it was claimed; `replaced`; or what the

@@ -50,12 +50,20 @@ public final class PeerFileTransfer: Sendable {
   /// The entry that its peer gets; nil if there is none, or it is forgotten.
   private func storedEntry() throws -> QueueEntryID? {
     if let known = process.entry { return known }
-    // The last one, should one who was stopped have stored another that has no content any more.
-    let found = try files.sender(to: peer).receipts().last {
-      FileNotice($0.payload)?.id == intention.id
+    let receipts = try self.receipts()
+    // One who was stopped, and was taken over, may have stored another that names nothing, and fails.
+    let delivered = receipts.first {
+      if case .failed = $0.status { false } else { true }
     }
-    process.entry = found?.id
-    return found?.id
+    if receipts.count == 1 { process.entry = delivered?.id }
+    if let entry = (delivered ?? receipts.last)?.id { return entry }
+    // Who stored it was killed before it had its receipt.
+    return try files.sender(to: peer).queue.entry(
+      of: files.name, attachmentPrefix: intention.attachmentPrefix)
+  }
+
+  private func receipts() throws -> [QueueReceipt] {
+    try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
   }
 
   /// Waits until the content is safe in the container: from then on it outlives this process.
@@ -186,11 +194,9 @@ public final class PeerFileTransfer: Sendable {
     guard try status().isEnd else { return }
     try betweenPeers(action("forget"), peer) {
       // The intention last: it is what lists the transfer.
-      if let stored = try storedEntry() {
-        let sender = try files.sender(to: peer)
-        try removeAttachments(sender.queue)
-        try sender.forget(stored)
-      }
+      let sender = try files.sender(to: peer)
+      try removeAttachments(sender.queue)
+      for receipt in try receipts() { try sender.forget(receipt.id) }
       try files.sender().forget(entry)
     }
   }

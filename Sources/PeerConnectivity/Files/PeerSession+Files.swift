@@ -48,13 +48,6 @@ extension PeerSession {
     }
   }
 
-  /// Goes on, on a thread of its own, with the files that an earlier process of this name has left.
-  ///
-  /// - Complexity: two or three listings.
-  package func resumeFileTransfers() throws {
-    try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.resume() }
-  }
-
   /// Sends what waits, blocking the calling thread.
   package func sendOutgoingFiles() throws {
     try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }

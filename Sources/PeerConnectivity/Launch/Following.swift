@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Synchronization
 import SystemCalls
 
 /// Waits for a child's end without a thread, so that it never stays a zombie of this process.
@@ -32,4 +33,26 @@ private final class FollowedChild: Sendable {
   let process: ChildProcess
 
   init(_ process: consuming ChildProcess) { self.process = process }
+}
+
+/// A program that one call started, as far as its end has been told.
+final class StartedChild: Sendable {
+  let nonce: String
+  let isTold = Atomic(false)
+
+  init(_ nonce: String) { self.nonce = nonce }
+
+  func isUntold(_ nonce: String) -> Bool {
+    nonce == self.nonce && !isTold.load(ordering: .acquiring)
+  }
+}
+
+extension Termination {
+  /// "exited with status 3".
+  var clause: String {
+    switch self {
+    case .exited(let status): "exited with status \(status)"
+    case .killed(let signal): "was killed by signal \(signal)"
+    }
+  }
 }

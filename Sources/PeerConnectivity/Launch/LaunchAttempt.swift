@@ -51,12 +51,13 @@ final class LaunchAttempt {
       let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
       let status = try presence.status()
       if status.isSomebodyHere { return .active }
+      let wasActive = last.map { self.wasActive(status, since: $0) } ?? false
+      if wasActive, last?.nonce == followed { return .active }
       switch (standing, last) {
-      case (.underWay(let isSettled), let start?) where !wasActive(status, since: start):
+      case (.underWay(let isSettled), let start?) where !wasActive:
         followed = start.nonce
         return .underWay(start, isSettled: isSettled)
       case (.ended, let start?) where start.nonce == followed:
-        if wasActive(status, since: start) { return .active }
         // Its end comes to be seen a moment before how it ended is told.
         if child?.isUntold(start.nonce) == true { return .underWay(start, isSettled: true) }
         throw ended(start)
@@ -255,33 +256,11 @@ final class LaunchAttempt {
   }
 }
 
-/// A program that one call started, as far as its end has been told.
-private final class StartedChild: Sendable {
-  let nonce: String
-  let isTold = Atomic(false)
-
-  init(_ nonce: String) { self.nonce = nonce }
-
-  func isUntold(_ nonce: String) -> Bool {
-    nonce == self.nonce && !isTold.load(ordering: .acquiring)
-  }
-}
-
 extension PresenceStatus {
   fileprivate var isSomebodyHere: Bool {
     switch self {
     case .running, .suspended, .unknown: true
     case .gone, .neverSeen: false
-    }
-  }
-}
-
-extension Termination {
-  /// "exited with status 3".
-  fileprivate var clause: String {
-    switch self {
-    case .exited(let status): "exited with status \(status)"
-    case .killed(let signal): "was killed by signal \(signal)"
     }
   }
 }

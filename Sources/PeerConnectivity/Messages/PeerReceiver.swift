@@ -57,7 +57,8 @@ public final class PeerReceiver: Sendable {
       precondition(delivery == nil, "a receiver of messages has one handler")
       let name = name
       delivery = MessageDelivery(
-        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler)
+        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler
+      )
     }
   }
 
@@ -75,6 +76,9 @@ public final class PeerReceiver: Sendable {
     delivery.withLock { $0 }?.end()
     consumer.end()
   }
+
+  /// For tests: whether somebody waits in `next`.
+  var isAwaited: Bool { consumer.isAwaited }
 
   private var action: String { "receive messages for \"\(name)\"" }
 

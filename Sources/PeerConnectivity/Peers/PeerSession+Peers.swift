@@ -8,7 +8,9 @@ extension PeerSession {
   /// - Complexity: a look at its presence; where nobody is, another at what is registered to start it.
   public func reachability(of peer: String) throws -> PeerReachability {
     try PeerNames.check(peer)
-    return try betweenPeers("look for \"\(peer)\"", peer) { try PeerReachability.of(peer, in: container) }
+    return try betweenPeers("look for \"\(peer)\"", peer) {
+      try PeerReachability.of(peer, in: container)
+    }
   }
 
   /// Calls a handler with the reachability of a peer, now and whenever somebody becomes or ends being
@@ -61,7 +63,7 @@ extension PeerSession {
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
       try container.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
-        try container.presence(PeerNames.presence($0)).activeMember()?.member.state != nil
+        try container.presence(PeerNames.presence($0)).activeMember() != nil
       }
     }
   }

@@ -30,6 +30,12 @@ final class IncomingRequests: Sendable {
     var waiting: [PeerRequest] = []
     var open: [Key: Open] = [:]
     var requesters: [String: Requester] = [:]
+    /// How many requests a queue has, or its handler.
+    var enqueued = 0
+    /// The thread that has read a request is about to call the handler on its queue.
+    var isEntering = false
+    /// What came after that: enqueued when the handler is called.
+    var behind: [(queue: DispatchQueue, work: @Sendable () -> Void)] = []
   }
 
   /// More unanswered requests than this are refused, and so many senders are known at a time.
@@ -44,7 +50,7 @@ final class IncomingRequests: Sendable {
   // MARK: What comes
 
   /// Takes a request; on the thread that has read it, perhaps the monitor's.
-  func receive(_ call: RequestMessage.IncomingCall) {
+  func receive(_ call: RequestMessage.IncomingCall, _ delivery: Mailbox.Delivery) {
     guard !call.expiry.hasPassed else { return }
     do {
       guard let requester = try requester(call.replyTo) else { return }
@@ -53,7 +59,7 @@ final class IncomingRequests: Sendable {
         guard state.open.count < Self.maximumOpen else { return true }
         state.open[request.key] = Open(request: request)
         // Under the lock, so that none overtakes another: enqueues, and never blocks.
-        hand(request, &state)
+        hand(request, &state, delivery)
         return false
       }
       if isRefused {
@@ -142,12 +148,42 @@ final class IncomingRequests: Sendable {
     _ = waiting
   }
 
-  private func hand(_ request: PeerRequest, _ state: inout State) {
+  private func hand(
+    _ request: PeerRequest, _ state: inout State, _ delivery: Mailbox.Delivery? = nil
+  ) {
     switch state.handler {
     case .none: state.waiting.append(request)
     case .refuse: refuse(request, .notHandled, "the peer handles no requests")
-    case .queue(let queue, let handler): queue.async { Self.call(handler, request) }
+    case .queue(let queue, let handler):
+      let work: @Sendable () -> Void = { [self] in
+        Self.call(handler, request)
+        self.state.withLock { $0.enqueued -= 1 }
+      }
+      let isIdle = state.enqueued == 0
+      state.enqueued += 1
+      if state.isEntering {
+        state.behind.append((queue, work))
+      } else if isIdle, delivery?.goOn(with: { self.enter(queue, work) }) == true {
+        state.isEntering = true
+      } else {
+        queue.async(execute: work)
+      }
     case .task(let prepare): Self.begin(prepare, request)
+    }
+  }
+
+  // Without a hop to another thread, if the queue is idle; what came after it still comes after it.
+  private func enter(_ queue: DispatchQueue, _ work: @Sendable () -> Void) {
+    queue.sync {
+      let behind = state.withLock { state in
+        defer {
+          state.isEntering = false
+          state.behind = []
+        }
+        return state.behind
+      }
+      for (queue, work) in behind { queue.async(execute: work) }
+      work()
     }
   }
 

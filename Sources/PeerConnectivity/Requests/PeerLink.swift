@@ -100,12 +100,14 @@ final class PeerLink: Sendable {
       do {
         try post(call)
       } catch {
-        calls.remove(call.id)?.end(.failure(PeerError(any: error, "ask \"\(target.peer)\"", peer: target.peer)))
+        let failure = PeerError(any: error, "ask \"\(target.peer)\"", peer: target.peer)
+        calls.remove(call.id)?.end(.failure(failure))
       }
     case .cancel(let id, let address, let replyTo):
       do {
         guard let current = target.current, current.address == address else { return }
-        _ = try current.outlet.post(RequestMessage.cancel(id: id, replyTo: replyTo).propertyList)
+        let message = RequestMessage.cancel(id: id, replyTo: replyTo)
+        _ = try current.outlet.post(message.propertyList)
       } catch {
         // The peer does work for nobody: a full disk is no reason to tell its caller anything else.
         return
@@ -114,7 +116,8 @@ final class PeerLink: Sendable {
   }
 
   private func post(_ call: OutgoingCall) throws {
-    while calls.contains(call.id) {
+    // A caller that is blocked here looks at the clock afterwards.
+    while calls.contains(call.id), ContinuousClock.now < call.deadline {
       let current = try target.resolve(until: call.deadline)
       // Noted first: if the peer ends from now on, so does the call.
       guard calls.assign(call.id, to: current.address) else { return }

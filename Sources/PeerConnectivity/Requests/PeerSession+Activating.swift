@@ -2,7 +2,8 @@ import AppGroup
 
 extension PeerSession {
   /// Becomes the one who is reached under this name, until `invalidate`, until the session is
-  /// forgotten, or until the process ends. Does nothing if it is active.
+  /// forgotten, or until the process ends. Does nothing if it is active. Goes on with the files that an
+  /// earlier process of this name has begun to send.
   ///
   /// - Parameter deadline: until when to wait for another process that is active under the name;
   ///   one that is stopped is replaced. By default 10 seconds from now.
@@ -14,6 +15,7 @@ extension PeerSession {
     let (presence, content) = (core.presence, PresenceMember.content(mailbox: address))
     try core.activated(
       Result { try presence.enterExclusively(content: content, until: deadline) }, address)
+    outgoingFiles.resume()
   }
 
   /// Becomes the one who is reached under this name; see the form without `async`. Cancelling the
@@ -29,7 +31,10 @@ extension PeerSession {
     } catch {
       result = .failure(error)
     }
-    try await Blocking.run { [result] in try core.activated(result, address) }
+    try await Blocking.run { [result, outgoingFiles] in
+      try core.activated(result, address)
+      outgoingFiles.resume()
+    }
   }
 
   /// Whether this session is the one who is reached under its name.

@@ -42,7 +42,7 @@ final class Chaos {
     counts.started += 1
     let arguments = WorkerArguments(
       directory: directory, slot: slot, life: counts.started, seed: options.seed, end: end,
-      processes: options.processes, fault: options.fault)
+      processes: options.processes, fault: options.fault, kinds: options.kinds)
     workers.append(try WorkerProcess(arguments))
   }
 

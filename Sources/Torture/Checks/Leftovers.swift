@@ -11,10 +11,15 @@ struct Leftovers {
     "lease/taken.plist",
   ]
 
-  func check(after sweep: SharedContainer.SweepReport) throws -> Check {
+  func check(
+    after sweep: SharedContainer.SweepReport, _ container: SharedContainer
+  ) throws -> Check {
     var evidence = sweep.failures.map { "the sweep: \($0)" }
+    evidence += try container.report().leftovers.map { "\($0.kind): \($0.path)" }
     var directories = 0
     for entry in try entries(path) {
+      // What is in these the report knows.
+      guard !["presence", "queues", "mailboxes"].contains(entry) else { continue }
       guard ["container.plist", "values", "notifications"].contains(entry) else {
         evidence.append(entry)
         continue

@@ -10,6 +10,7 @@ final class Worker {
   private let arguments: WorkerArguments
   private let operations: Operations
   private let task: TaskStrand
+  private let companions: Companions
   private let observers: Observers
   private let registrations: [(bell: String, registration: NotificationRegistration)]
   private var random: SeededGenerator
@@ -29,11 +30,19 @@ final class Worker {
     registrations = try Workload.bells.map { ($0, try container.notification($0).register()) }
     task = TaskStrand(
       container, try Recorder(arguments.directory, life: arguments.life, .task), arguments)
+    companions = try Companions(container, arguments)
     random = SeededGenerator(seed: mix(arguments.seed) ^ UInt64(arguments.life))
     nextNumber = Workload.firstNumber(life: arguments.life)
   }
 
   func run() throws {
+    companions.begin()
+    if arguments.kinds.contains(.values) { try work() }
+    try companions.waitForEnd()
+    try finish()
+  }
+
+  private func work() throws {
     try beginObserving()
     task.begin()
     while bootTimeNanoseconds() < arguments.end {
@@ -41,7 +50,6 @@ final class Worker {
       pauseThread(.microseconds(Int.random(in: 0..<2_000, using: &random)))
     }
     task.waitForEnd()
-    try finish()
   }
 
   // A few keys each, so that being told does not take all the time.
@@ -150,12 +158,16 @@ final class Worker {
     guard let line = readLine() else { return }
     let last = FinalValues.parse(line)
     let deadline = ContinuousClock.now + Self.reach
-    var behind = observers.behind(last)
-    while !behind.isEmpty || observers.heard() == heard, ContinuousClock.now < deadline {
+    let listens = !heard.isEmpty
+    var behind = observers.behind(last) + companions.behind(last)
+    while !behind.isEmpty || (listens && observers.heard() == heard), ContinuousClock.now < deadline
+    {
       pauseThread(.milliseconds(5))
-      behind = observers.behind(last)
+      behind = observers.behind(last) + companions.behind(last)
     }
-    if observers.heard() == heard { behind.append("its listener was not told of the last post") }
+    if listens, observers.heard() == heard {
+      behind.append("its listener was not told of the last post")
+    }
     let answer = behind.isEmpty ? ["done"] : behind.map { "behind \($0)" } + ["done"]
     try Program.write(Array((answer.joined(separator: "\n") + "\n").utf8), to: 1)
   }

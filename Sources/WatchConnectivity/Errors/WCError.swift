@@ -1,8 +1,8 @@
 public import Foundation
 
-/// The domain of `WCError` as an `NSError`.
 // Apple's name, capital included.
 // swift-format-ignore: AlwaysUseLowerCamelCase
+/// The domain of `WCError` as an `NSError`.
 public let WCErrorDomain = "WCErrorDomain"
 
 /// Why a session could not do something.

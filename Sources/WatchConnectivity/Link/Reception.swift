@@ -15,10 +15,15 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
     var isHandingOver = false
     /// Whether some were left for the time when another watch is active.
     var hasForeign = false
-    /// Whether some were left for the time when there is a delegate.
+    /// Whether some were left for the time when there is a delegate: then all that follow are, too,
+    /// or they would overtake.
     var hasUndelegated = false
+    var isRestarting = false
     var hasEnded = false
   }
+
+  /// Between a failure and the next attempt.
+  private static var pause: Duration { .seconds(1) }
 
   private let state: Mutex<State>
   private let queue: DispatchQueue
@@ -57,13 +62,19 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
     do {
       while let entry = try await receiver.next(until: .now) { await hand(entry) }
     } catch {
-      failure(error)
+      // What could not be taken waits until this watch is the active one again.
+      Diagnostics.report(error)
     }
   }
 
-  /// Begins again with what was left for want of a delegate.
+  /// Begins again with what was left for want of a delegate; on the queue.
   func restart() {
-    guard state.withLock({ $0.hasUndelegated && !$0.hasEnded }) else { return }
+    let mustRestart = state.withLock { state in
+      guard state.hasUndelegated, !state.isRestarting, !state.hasEnded else { return false }
+      state.isRestarting = true
+      return true
+    }
+    guard mustRestart else { return }
     Task {
       await stop().end()
       do {
@@ -72,6 +83,7 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
           $0.receiver = receiver
           $0.hasForeign = false
           $0.hasUndelegated = false
+          $0.isRestarting = false
           return $0.hasEnded
         }
         if hasEnded { receiver.end() } else { start() }
@@ -109,23 +121,48 @@ final class Reception<Receiver: EntryReceiver>: Sendable {
   }
 
   private func run(_ receiver: Receiver) async {
-    do {
-      while !Task.isCancelled {
+    while !Task.isCancelled {
+      do {
         // Waking once an hour for nothing costs nothing.
         guard let entry = try await receiver.next(until: .now + .seconds(3_600)) else { continue }
         await hand(entry)
+      } catch {
+        guard await mayGoOn(after: error) else { return }
       }
-    } catch {
-      guard !Task.isCancelled, !state.withLock({ $0.hasEnded }) else { return }
+    }
+  }
+
+  /// What the disk or the process lacks for a moment only delays; who was replaced is told so.
+  private func mayGoOn(after error: any Error) async -> Bool {
+    if Task.isCancelled || state.withLock({ $0.hasEnded }) { return false }
+    if let error = error as? PeerError, [.replaced, .notActive].contains(error.code) {
       failure(error)
+      return false
+    }
+    Diagnostics.report(error)
+    do {
+      try await Task.sleep(for: Self.pause)
+      return true
+    } catch {
+      // Cancelled, which is how it ends.
+      return false
     }
   }
 
   private func hand(_ entry: Receiver.Entry) async {
     state.withLock { $0.isHandingOver = true }
-    let outcome = await withCheckedContinuation { continuation in
-      queue.async { continuation.resume(returning: self.deliver(entry)) }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      queue.async {
+        self.handNow(entry)
+        continuation.resume()
+      }
     }
+  }
+
+  // What became of it is noted on the queue: a delegate that is set afterwards finds it.
+  private func handNow(_ entry: Receiver.Entry) {
+    let waits = state.withLock { $0.hasUndelegated }
+    let outcome = waits ? .leftForDelegate : deliver(entry)
     state.withLock {
       $0.isHandingOver = false
       if outcome == .leftForAnotherWatch { $0.hasForeign = true }

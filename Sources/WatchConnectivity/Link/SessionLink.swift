@@ -38,8 +38,7 @@ final class SessionLink: Sendable {
   /// Becomes the receiver of what is sent to this side, without handing anything over yet.
   static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
     let counterpart = try await Blocking.run {
-      if place.role == .phone { try WatchDirectory.sweep(place) }
-      return place.role == .watch ? SessionPlace.phone : try place.phonePairing.state().activeName
+      try place.counterpart()
     }
     let link = SessionLink(session, place, counterpart)
     let failure: @Sendable (any Error) -> Void = { [weak link] error in

@@ -1,23 +1,31 @@
 import PeerConnectivity
 
-/// The messages under way, by which they are cancelled when the session becomes inactive.
+/// The messages under way; each ends once, by its answer or because the session becomes inactive.
 struct CallTable {
   private var next = 0
-  /// Nil from the moment of the decision until there is something to cancel.
-  private var calls: [Int: PeerCall?] = [:]
+  private var calls: [Int: (handlers: MessageHandlers, call: PeerCall?)] = [:]
 
-  mutating func reserve() -> Int {
+  mutating func begin(_ handlers: MessageHandlers) -> Int {
     next += 1
-    calls.updateValue(nil, forKey: next)
+    calls[next] = (handlers, nil)
     return next
   }
 
-  mutating func keep(_ call: PeerCall, _ number: Int) {
-    // It may have ended already.
-    if calls.keys.contains(number) { calls.updateValue(call, forKey: number) }
+  /// - Returns: false when it has ended already.
+  mutating func keep(_ call: PeerCall, _ number: Int) -> Bool {
+    guard let handlers = calls[number]?.handlers else { return false }
+    calls[number] = (handlers, call)
+    return true
   }
 
-  mutating func end(_ number: Int) { calls.removeValue(forKey: number) }
+  /// - Returns: the handlers, one of which is to be called; nil when it has ended already.
+  mutating func end(_ number: Int) -> MessageHandlers? {
+    calls.removeValue(forKey: number)?.handlers
+  }
 
-  var all: [PeerCall] { calls.values.compactMap(\.self) }
+  /// Ends all, in the order in which they began.
+  mutating func endAll() -> [(handlers: MessageHandlers, call: PeerCall?)] {
+    defer { calls = [:] }
+    return calls.sorted { $0.key < $1.key }.map(\.value)
+  }
 }

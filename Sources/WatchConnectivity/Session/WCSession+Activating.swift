@@ -39,8 +39,11 @@ extension WCSession {
   private func open(_ place: SessionPlace) async {
     do {
       try await place.peer.activate()
-      // No link is current, so no delegate has a file.
-      try await Blocking.run { try Inbox(place).clear() }
+      try await Blocking.run {
+        // No link is current, so no delegate has a file.
+        try Inbox(place).clear()
+        if place.role == .phone { try WatchDirectory.sweep(place) }
+      }
       let link = try await SessionLink.open(self, place)
       queue.async { self.begin(link) }
     } catch {
@@ -69,7 +72,7 @@ extension WCSession {
   /// The phone has another active watch than the link is with; on the session's queue.
   func change(from link: SessionLink) {
     guard state.withLock({ $0.becomeInactive(link) }) else { return }
-    cancelCalls()
+    endCalls()
     tell { $0.sessionDidBecomeInactive(self) }
     Task {
       await link.drain()
@@ -106,21 +109,11 @@ extension WCSession {
   /// Another process is this side now, because this one was stopped; on the session's queue.
   func lose(_ link: SessionLink, _ error: any Error) {
     guard state.withLock({ $0.lose(link) }) else { return }
-    cancelCalls()
+    endCalls()
     link.end()
     link.place.peer.invalidate()
     let error = WCError(error, of: .activation)
     tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
-  }
-
-  /// Ends a session that a test made.
-  package func end() {
-    queue.sync {
-      guard let link else { return }
-      state.withLock { _ = $0.lose(link) }
-      link.end()
-      link.place.peer.invalidate()
-    }
   }
 }
 
@@ -163,7 +156,7 @@ extension WCSession.State {
     return true
   }
 
-  mutating func lose(_ link: SessionLink) -> Bool {
+  fileprivate mutating func lose(_ link: SessionLink) -> Bool {
     guard self.link === link else { return false }
     activation = .notActivated
     self.link = nil

@@ -54,22 +54,26 @@ extension WCSession {
       if try !link.isReachable() {
         throw WCError(.notReachable, reason: try link.whyNotReachable())
       }
-      let number = state.withLock { $0.calls.reserve() }
+      let number = state.withLock { $0.calls.begin(handlers) }
       let call = link.place.peer.request(
         payload, to: counterpart, expectsReply: handlers.expectsReply,
         timeout: link.place.replyTimeout
       ) { [self] result in
-        state.withLock { $0.calls.end(number) }
+        guard let handlers = state.withLock({ $0.calls.end(number) }) else { return }
         queue.async { handlers.end(result) }
       }
-      state.withLock { $0.calls.keep(call, number) }
+      if !state.withLock({ $0.calls.keep(call, number) }) { call.cancel() }
     } catch {
       queue.async { handlers.end(.failure(error)) }
     }
   }
 
-  func cancelCalls() {
-    for call in state.withLock({ $0.calls.all }) { call.cancel() }
+  /// Ends what is under way: the session is on its way to another watch.
+  func endCalls() {
+    for (handlers, call) in state.withLock({ $0.calls.endAll() }) {
+      queue.async { handlers.end(.failure(WCError(.sessionInactive))) }
+      call?.cancel()
+    }
   }
 }
 
@@ -77,7 +81,7 @@ extension WCSession {
 // They are called on the session's serial queue and nowhere else, and only one of them, once: code
 // written for Apple's framework relies on that. What they capture may be released on any thread, as
 // with Apple's blocks.
-private struct MessageHandlers: @unchecked Sendable {
+struct MessageHandlers: @unchecked Sendable {
   /// Returns false for what is no reply to such a message.
   let reply: ((PropertyListValue) -> Bool)?
   let error: ((any Error) -> Void)?

@@ -91,7 +91,7 @@ extension WCSession {
       let (link, counterpart) = try linkForSending()
       let isUrgent = try isForComplication(link)
       let sent = try link.place.peer.enqueue(
-        value, to: counterpart, options: .init(isUrgent: isUrgent))
+        value, to: counterpart, options: .init(isUrgent: isUrgent, keepsReceipt: true))
       if isUrgent { try link.complications?.setCurrent(sent.id) }
       let transfer = WCSessionUserInfoTransfer(sent, in: link)
       link.userInfoTransfers.add(transfer)

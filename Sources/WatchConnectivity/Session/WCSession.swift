@@ -33,23 +33,9 @@ public final class WCSession: NSObject, Sendable {
     case known(Result<SessionPlace, WCError>)
   }
 
-  override convenience init() { self.init(.environment) }
-
-  private init(_ place: Place) {
-    self.place = Mutex(place)
+  private override init() {
+    place = Mutex(.environment)
     state = Mutex(State())
-  }
-
-  /// A session beside the default one, for tests of both sides in one process.
-  package convenience init(
-    role: Role, container: SharedContainer, watchName: String? = nil, replyTimeout: Duration? = nil
-  ) throws {
-    self.init(
-      .known(
-        .success(
-          try SessionPlace(
-            role: role, container: container, watchName: watchName ?? SessionPlace.standardWatch,
-            replyTimeout: replyTimeout ?? SessionPlace.standardReplyTimeout))))
   }
 
   // MARK: Where it is

@@ -11,10 +11,45 @@ protocol OutgoingTransfer: AnyObject, Sendable {
   func status() async throws -> QueueEntryStatus
   /// It has ended.
   func finish()
+  /// Whether the app has cancelled it, and knows.
+  var isCancelled: Bool { get }
+  /// Whether the app takes it back or has done so.
+  var isTakenBackHere: Bool { get }
   /// Its end is known to the app, and is not to be told again.
   func forget() throws
   /// Tells the delegate.
   func tell(_ delegate: any WCSessionDelegate, _ session: WCSession, _ error: WCError?)
+}
+
+/// How far a transfer is, as its app knows.
+enum TransferStage: Sendable {
+  case underWay
+  /// The app takes it back right now, and may be too late. Others see it cancelled before `cancel()`
+  /// returns, and have to know by whom.
+  case takingBack
+  case ended
+  case takenBack
+
+  var isTransferring: Bool { self == .underWay || self == .takingBack }
+
+  /// - Returns: whether the caller is the one who takes it back.
+  mutating func beginTakingBack() -> Bool {
+    guard self == .underWay else { return false }
+    self = .takingBack
+    return true
+  }
+
+  mutating func endTakingBack(_ isTakenBack: Bool) {
+    if isTakenBack {
+      self = .takenBack
+    } else if self == .takingBack {
+      self = .underWay
+    }
+  }
+
+  mutating func finish() {
+    if isTransferring { self = .ended }
+  }
 }
 
 /// What was sent and has not ended, in the order of sending; its ends are told to the delegate.
@@ -39,11 +74,17 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     state.withLock { $0.transfers.values.sorted { $0.number < $1.number }.map(\.transfer) }
   }
 
-  func add(_ transfer: Transfer) {
+  /// - Parameter status: of one that an earlier process sent: when it has ended, only the delegate is
+  ///   to be told.
+  func add(_ transfer: Transfer, _ status: QueueEntryStatus = .stored) {
     guard let id = transfer.id else { return }
-    state.withLock { state in
-      state.transfers[id] = (state.next, transfer)
-      state.next += 1
+    if [.stored, .taken].contains(status) {
+      state.withLock { state in
+        state.transfers[id] = (state.next, transfer)
+        state.next += 1
+      }
+    } else {
+      transfer.finish()
     }
     adding.yield(transfer)
   }
@@ -79,7 +120,11 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       switch try await transfer.status() {
       case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
       case .expired: failure = WCError(.transferTimedOut)
-      case .cancelled, .superseded: return conclude(transfer)
+      // `cancel()` concludes it.
+      case .cancelled where transfer.isTakenBackHere: return
+      // `wormhole peer cancel` is another process: the app has to learn of it.
+      case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
+      case .superseded: return conclude(transfer)
       case .processed: failure = nil
       case .stored, .taken: return
       }
@@ -96,7 +141,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   private func tell(_ transfer: Transfer, _ session: WCSession, _ failure: WCError?) {
-    guard !state.withLock({ $0.hasEnded }) else { return }
+    // One that was taken back is forgotten, and what is forgotten counts as processed.
+    guard !state.withLock({ $0.hasEnded }), !transfer.isCancelled else { return }
     transfer.finish()
     if let id = transfer.id { remove(id) }
     switch session.offer({ transfer.tell($0, session, failure) }) {
@@ -123,10 +169,10 @@ extension SessionLink {
   func loadOutstanding() throws {
     guard let counterpart else { return }
     for sent in try place.peer.transfers(to: counterpart) {
-      userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self))
+      userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self), try sent.status())
     }
     for sent in try place.peer.fileTransfers(to: counterpart) {
-      fileTransfers.add(WCSessionFileTransfer(sent, in: self))
+      fileTransfers.add(WCSessionFileTransfer(sent, in: self), try sent.status())
     }
   }
 }

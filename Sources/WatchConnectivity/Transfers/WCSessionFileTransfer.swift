@@ -12,15 +12,14 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   /// as keys on Linux: ask for them.
   public let progress: Progress
   private let sent: PeerFileTransfer?
-  private let isUnderWay: Mutex<Bool>
-  private let isTakenBack = Mutex(false)
+  private let stage: Mutex<TransferStage>
   private weak let link: SessionLink?
 
   init(_ sent: PeerFileTransfer, in link: SessionLink) {
     self.sent = sent
     self.link = link
     file = WCSessionFile(sent.source, sent.metadata)
-    isUnderWay = Mutex(true)
+    stage = Mutex(.underWay)
     progress = Progress(totalUnitCount: max(sent.progress.totalBytes, 1))
     super.init()
     progress.cancellationHandler = { [weak self] in self?.takeBack() }
@@ -35,29 +34,33 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     sent = nil
     link = nil
     file = WCSessionFile(url, refused: metadata)
-    isUnderWay = Mutex(false)
+    stage = Mutex(.ended)
     progress = Progress(totalUnitCount: 1)
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { isUnderWay.withLock { $0 } }
+  public var isTransferring: Bool { stage.withLock { $0 }.isTransferring }
 
   /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
   /// in Apple's, where nothing tells.
-  public var isCancelled: Bool { isTakenBack.withLock { $0 } }
+  public var isCancelled: Bool { stage.withLock { $0 } == .takenBack }
 
   /// Takes it back, also in the middle of copying, unless the counterpart has it already: then this
   /// does nothing. The delegate is not told of the end of one that was taken back.
-  public func cancel() { progress.cancel() }
+  public func cancel() { takeBack() }
 
   private func takeBack() {
-    guard let sent, isTransferring else { return }
+    guard let sent, stage.withLock({ $0.beginTakingBack() }) else { return }
     do {
-      guard try sent.cancel() else { return }
-      isTakenBack.withLock { $0 = true }
-      isUnderWay.withLock { $0 = false }
+      let isTakenBack = try sent.cancel()
+      stage.withLock { $0.endTakingBack(isTakenBack) }
+      guard isTakenBack else { return }
       link?.fileTransfers.remove(sent.id)
+      // Comes back here, on a thread of its own, and finds it done.
+      progress.cancel()
+      try sent.forget()
     } catch {
+      stage.withLock { $0.endTakingBack(false) }
       Diagnostics.report(error)
     }
   }
@@ -77,11 +80,15 @@ extension WCSessionFileTransfer: OutgoingTransfer {
 
   func status() async throws -> QueueEntryStatus { try await sent?.end() ?? .processed }
 
-  func finish() { isUnderWay.withLock { $0 = false } }
+  var isTakenBackHere: Bool { stage.withLock { $0 == .takingBack || $0 == .takenBack } }
+
+  func finish() { stage.withLock { $0.finish() } }
 
   func forget() throws { try sent?.forget() }
 
   func tell(_ delegate: any WCSessionDelegate, _ session: WCSession, _ error: WCError?) {
+    // Who reads it then is not to find it a step behind.
+    if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
   }
 }

@@ -14,21 +14,20 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
 
   private let content: Content
   private let complications: ComplicationTransfers?
-  private let isUnderWay: Mutex<Bool>
-  private let isTakenBack = Mutex(false)
+  private let stage: Mutex<TransferStage>
   private weak let link: SessionLink?
 
   init(_ sent: PeerTransfer, in link: SessionLink) {
     content = .sent(sent)
     complications = link.complications
-    isUnderWay = Mutex(true)
+    stage = Mutex(.underWay)
     self.link = link
   }
 
   init(refused userInfo: [String: Any]) {
     content = .refused(GivenObjects(objects: userInfo))
     complications = nil
-    isUnderWay = Mutex(false)
+    stage = Mutex(.ended)
     link = nil
   }
 
@@ -41,11 +40,11 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
-  public var isTransferring: Bool { isUnderWay.withLock { $0 } }
+  public var isTransferring: Bool { stage.withLock { $0 }.isTransferring }
 
   /// Whether `cancel()` took it back in time, through this object: the counterpart never gets it. Not
   /// in Apple's, where nothing tells.
-  public var isCancelled: Bool { isTakenBack.withLock { $0 } }
+  public var isCancelled: Bool { stage.withLock { $0 } == .takenBack }
 
   /// Whether it is the latest that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
@@ -62,13 +61,15 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
   /// not told of the end of one that was taken back.
   public func cancel() {
-    guard case .sent(let sent) = content, isTransferring else { return }
+    guard case .sent(let sent) = content, stage.withLock({ $0.beginTakingBack() }) else { return }
     do {
-      guard try sent.cancel() else { return }
-      isTakenBack.withLock { $0 = true }
-      isUnderWay.withLock { $0 = false }
+      let isTakenBack = try sent.cancel()
+      stage.withLock { $0.endTakingBack(isTakenBack) }
+      guard isTakenBack else { return }
       link?.userInfoTransfers.remove(sent.id)
+      try sent.forget()
     } catch {
+      stage.withLock { $0.endTakingBack(false) }
       Diagnostics.report(error)
     }
   }
@@ -92,7 +93,9 @@ extension WCSessionUserInfoTransfer: OutgoingTransfer {
 
   func status() async throws -> QueueEntryStatus { try await sent?.end() ?? .processed }
 
-  func finish() { isUnderWay.withLock { $0 = false } }
+  var isTakenBackHere: Bool { stage.withLock { $0 == .takingBack || $0 == .takenBack } }
+
+  func finish() { stage.withLock { $0.finish() } }
 
   func forget() throws { try sent?.forget() }
 

@@ -70,7 +70,9 @@ struct ZshCompletion {
   private func option(_ option: OptionDescription) -> [String] {
     let help = "[\(escaped(option.help))]"
     let value = option.value.map { ":\(escaped($0.name)):\(action($0.kind))" } ?? ""
-    let long = CompletionShell.quoted("--\(option.name)\(value.isEmpty ? "" : "=")\(help)\(value)")
+    let again = option.isRepeating ? "*" : ""
+    let long = CompletionShell.quoted(
+      "\(again)--\(option.name)\(value.isEmpty ? "" : "=")\(help)\(value)")
     guard let letter = option.letter else { return [long] }
     return [long, CompletionShell.quoted("-\(letter)\(help)\(value)")]
   }

@@ -1,4 +1,5 @@
 import AppGroup
+import PeerConnectivity
 import SystemCalls
 import Terminals
 
@@ -15,6 +16,10 @@ final class Demo {
     if [ -n "$SIGNAL" ] && [ "$WORMHOLE_ATTEMPT" = 1 ]; then kill -"$SIGNAL" "$PPID"; fi
     echo $((sold + 1))
     """
+
+  private static let peer = "watch"
+  /// Answers a number with twice as much.
+  private static let double = "read n; echo $((n * 2))"
 
   private struct Check {
     let claim: String
@@ -52,6 +57,7 @@ final class Demo {
     let suspended = try suspension()
     try continuation(of: suspended)
     try kill()
+    try sleep()
     try end()
     return checks.allSatisfy(\.holds)
   }
@@ -137,6 +143,45 @@ final class Demo {
     check(
       "a killed process blocks nobody, and leaves nothing half done",
       termination == .killed(signal: Signal.kill.rawValue) && heard == "3", duration)
+  }
+
+  private func sleep() throws {
+    try stage.title("5. A process is needed that does not run")
+    try stage.act("watch", "$ wormhole peer launch set watch -- watchd     (doubles numbers)")
+    finish(
+      try start(
+        "peer", "launch", "set", Self.peer,
+        tail: [
+          "--", program, "peer", "serve", Self.peer, "--count", "1", "--", "sh", "-c", Self.double,
+        ]))
+    try stage.act("phone", "$ wormhole peer send watch '\"two seats\"'")
+    _ = try output(of: start("peer", "send", Self.peer, "\"two seats\"", "--no-receipt"))
+    let (reply, duration) = try timed {
+      try stage.act("phone", "$ wormhole peer request watch 21")
+      return try output(of: start("peer", "request", Self.peer, "21"))
+    }
+    try stage.act("phone", reply, took: duration)
+    try stage.explain(
+      "Nobody answered under that name, so the request started the program that is registered "
+        + "for it: once, however many ask at the same moment.")
+    check("a process that does not run is started to answer", reply == "42", duration)
+
+    try stage.act("watch", "$ wormhole peer receive watch")
+    let receiver = try start("peer", "receive", Self.peer, "--count", "1")
+    _ = try receiver.line(until: deadline)
+    let message = try output(of: receiver)
+    try stage.act("watch", message)
+    check("a message waits for who does not run", message == "\"two seats\"", nil)
+    try waitUntilGone()
+  }
+
+  /// Waits until the process that was started has left.
+  private func waitUntilGone() throws {
+    let session = try PeerSession(SharedContainer(path: directory), name: "demo")
+    let end = deadline
+    while try session.reachability(of: Self.peer).isReachable, .now < end {
+      pauseThread(.milliseconds(1))
+    }
   }
 
   private func end() throws {

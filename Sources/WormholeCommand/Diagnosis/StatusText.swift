@@ -5,7 +5,7 @@ import PeerConnectivity
 /// What `status` prints for people.
 struct StatusText {
   let report: ContainerReport
-  let peers: [Peer]
+  let peers: [PeerWork]
   let now: Date
   let columns: Int
 
@@ -26,7 +26,8 @@ struct StatusText {
     text += table(
       ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
     text += table(
-      ["PEER", "STATE"], peers.map { [$0.name, $0.reachability.reason] })
+      ["PEER", "WAITING", "STATE"],
+      peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
     text += table(
       ["PRESENT AS", "PROCESS"],
       presences.flatMap { name in name.members.map { [name.name, member($0)] } })
@@ -63,10 +64,12 @@ struct StatusText {
     }
   }
 
-  /// Those in which there is anything, or about to be.
+  /// Those in which there is anything, or about to be; those of a peer are told with its name.
   private var queues: [ContainerReport.NamedQueue] {
-    report.queues.filter {
-      $0.waiting + $0.taken + $0.outcomes + $0.receipts > 0 || $0.consumer != nil
+    report.queues.filter { queue in
+      let isInUse =
+        queue.waiting + queue.taken + queue.outcomes + queue.receipts > 0 || queue.consumer != nil
+      return isInUse && !peers.contains { $0.has(queue) }
     }
   }
 

@@ -20,7 +20,7 @@ struct StatusCommand: Subcommand {
       return .done
     }
     let report = try container.report()
-    let peers = peers(in: container, environment)
+    let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
     if arguments.has("json") {
       var line = report.propertyList
       line["peers"] = .array(peers.map(\.propertyList))

@@ -59,7 +59,8 @@ extension OptionDescription {
     "durable", help: "Return only when it would survive a loss of power.")
 
   static let noReceipt = flag(
-    "no-receipt", help: "Do not keep how it ends for 'peer outstanding'.")
+    "no-receipt",
+    help: "Do not list it in 'peer outstanding', and keep nothing of it when it is processed.")
 
   static let wait = value(
     "wait", "state", .choice(["processed"]),
@@ -112,18 +113,11 @@ extension QueueEntryStatus {
     if case .failed(let reason) = self { reason } else { nil }
   }
 
-  var hasEnded: Bool {
-    switch self {
-    case .stored, .taken: false
-    case .processed, .cancelled, .superseded, .expired, .failed: true
-    }
-  }
-
   /// What the program exits with that has waited for the end.
   ///
   /// - Parameter what: what was sent, as the subject of a sentence.
   func exitStatus(of what: String, _ environment: CommandEnvironment) -> ExitStatus {
-    guard hasEnded else { return .deadline }
+    guard isEnd else { return .deadline }
     guard self != .processed else { return .done }
     environment.tell("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
     return .no

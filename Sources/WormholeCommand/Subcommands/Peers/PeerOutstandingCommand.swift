@@ -6,16 +6,20 @@ import PropertyLists
 struct PeerOutstandingCommand: Subcommand {
   static let description = CommandDescription(
     name: "outstanding",
-    abstract: "Print what a peer has sent and nobody was told the end of, a line each.",
+    abstract: "Print what a peer has sent, and what has become of it, a line each.",
     discussion: """
       A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
-      ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, in the order of sending. The status \
-      is 'stored', 'taken', 'processed', 'cancelled', 'expired', 'superseded' or 'failed' with a \
-      "reason". What has ended is told once and then forgotten, as a shell does with its jobs.
+      ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, messages before files, in the order \
+      of sending to each peer. The status is 'stored', 'taken', 'processed', 'cancelled', 'expired', \
+      'superseded' or 'failed' with a "reason".
+
+      What has ended is told until it is forgotten: by the program that sent it, or with --forget.
       """,
     positionals: [.ownName],
     options: [
-      .flag("keep", help: "Do not forget what has ended.")
+      .flag(
+        "forget",
+        help: "Forget what has ended when its line is written; no program hears of its end then.")
     ])
 
   static let commandPath = ["peer", "outstanding"]
@@ -23,13 +27,13 @@ struct PeerOutstandingCommand: Subcommand {
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let session = try PeerSession(
       arguments.container.open(), name: arguments.requiredText("name"))
-    let forgets = !arguments.has("keep")
+    let forgets = arguments.has("forget")
     for transfer in try session.transfers() {
       let status = try transfer.status()
       try environment.print(
         line: status.line(
           transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
-      if forgets, status.hasEnded { try transfer.forget() }
+      if forgets, status.isEnd { try transfer.forget() }
     }
     for transfer in try session.fileTransfers() {
       let status = try transfer.status()
@@ -39,7 +43,7 @@ struct PeerOutstandingCommand: Subcommand {
           [
             "kind": "file", "file": .string(transfer.source.path), "metadata": transfer.metadata,
           ]))
-      if forgets, status.hasEnded { try transfer.forget() }
+      if forgets, status.isEnd { try transfer.forget() }
     }
     return .done
   }

@@ -14,8 +14,10 @@ extension PositionalDescription {
 
 extension ParsedArguments {
   fileprivate func openPairing() throws -> PeerPairing {
-    PeerPairing(
-      try container.open(), of: text("of") ?? "phone", defaultCompanion: "watch")
+    let name = text("of") ?? "phone"
+    // As WCSession has it: a watch that nobody has paired has the phone.
+    return PeerPairing(
+      try container.open(), of: name, defaultCompanion: name == "phone" ? "watch" : "phone")
   }
 
   fileprivate func notPaired(_ verb: String) -> CommandError {

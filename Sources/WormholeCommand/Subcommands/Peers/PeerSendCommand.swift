@@ -7,8 +7,8 @@ struct PeerSendCommand: Subcommand {
     abstract: "Hand over a message that is delivered whenever the peer receives.",
     discussion: """
       The command returns when the message is stored, and prints its id, for 'peer cancel'. It is \
-      delivered until it is processed, in the order of sending. How it ended is kept until 'peer \
-      outstanding' has told it, unless --no-receipt says that nobody will ask.
+      delivered until it is processed, in the order of sending. 'peer outstanding' tells what has \
+      become of it until it is forgotten there; where nobody will ask, --no-receipt keeps nothing.
       """,
     positionals: [
       .peer,
@@ -44,7 +44,7 @@ struct PeerSendCommand: Subcommand {
     guard waits else { return .done }
     let status = try transfer.end(until: deadline)
     // Its end is told now.
-    if status.hasEnded { try transfer.forget() }
+    if status.isEnd { try transfer.forget() }
     return status.exitStatus(of: "the message \(transfer.id)", environment)
   }
 }

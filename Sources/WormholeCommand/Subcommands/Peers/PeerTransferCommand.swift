@@ -49,7 +49,7 @@ struct PeerTransferCommand: Subcommand {
     guard let status = try interruption.wait(for: { try await transfer.end(until: deadline) })
     else { return .no }
     // Its end is told now.
-    if status.hasEnded { try transfer.forget() }
+    if status.isEnd { try transfer.forget() }
     return status.exitStatus(of: file, environment)
   }
 

@@ -1,0 +1,46 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+
+/// A peer, with what waits for it.
+struct PeerWork {
+  let peer: Peer
+  let messages: ContainerReport.NamedQueue?
+  let files: ContainerReport.NamedQueue?
+
+  init(_ peer: Peer, in report: ContainerReport) {
+    self.peer = peer
+    let queue = { (name: String) in
+      report.queues.first { $0.name.utf8.elementsEqual(name.utf8) }
+    }
+    messages = queue(PeerNames.messages(peer.name))
+    files = queue(PeerNames.files(peer.name))
+  }
+
+  /// Whether a queue is shown here.
+  func has(_ queue: ContainerReport.NamedQueue) -> Bool {
+    [messages?.path, files?.path].contains(queue.path)
+  }
+
+  /// `3 messages (received by process 4711), 1 file`; what was taken and not acknowledged counts.
+  var text: String {
+    let parts = [("message", messages), ("file", files)].compactMap { noun, queue -> String? in
+      guard let queue, queue.outstanding > 0 || queue.consumer != nil else { return nil }
+      let receiver = queue.consumer.map { " (received by process \($0.processID))" } ?? ""
+      return "\(queue.outstanding) \(noun)\(queue.outstanding == 1 ? "" : "s")\(receiver)"
+    }
+    return parts.isEmpty ? "-" : parts.joined(separator: ", ")
+  }
+
+  /// Keys are only ever added.
+  var propertyList: PropertyListValue {
+    var line = peer.propertyList
+    line["messages"] = .integer(Int64(messages?.outstanding ?? 0))
+    line["files"] = .integer(Int64(files?.outstanding ?? 0))
+    return line
+  }
+}
+
+extension ContainerReport.NamedQueue {
+  fileprivate var outstanding: Int { waiting + taken }
+}

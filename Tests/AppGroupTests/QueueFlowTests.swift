@@ -1,0 +1,156 @@
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+#if DEBUG
+  /// A sender and a consumer, processes both, that are killed again and again while messages flow:
+  /// each time before another of the system calls that one message takes, so that all are hit.
+  @Suite("While messages flow")
+  struct QueueFlowTests {
+    enum Victims: String, CaseIterable {
+      case sender, consumer, both
+    }
+
+    /// QUEUE_FLOW_MESSAGES=10000 sends so many.
+    private static let messages =
+      Program.environment("QUEUE_FLOW_MESSAGES").flatMap { Int($0) } ?? 700
+
+    @Test(
+      "kill -9 at any step loses none, reorders none, and repeats only what is marked",
+      arguments: Victims.allCases)
+    func killed(victims: Victims) throws {
+      let scene = try QueueScene()
+      let flow = Flow(scene, Self.messages)
+      let steps = try flow.steps()
+      #expect(steps.sending > 5 && steps.consuming > 5)
+      let kills = Mutex(0)
+      let group = DispatchGroup()
+      let consumerSteps = victims == .sender ? 0 : steps.consuming
+      Blocking.queue().async(group: group) {
+        do {
+          let count = try flow.consume(dying: consumerSteps)
+          kills.withLock { $0 += count }
+        } catch {
+          Issue.record(error, "consumer")
+        }
+      }
+      let count = try flow.send(dying: victims == .consumer ? 0 : steps.sending)
+      group.wait()
+      kills.withLock { $0 += count }
+      let hits = kills.withLock { $0 }
+      print("\(victims.rawValue): \(Self.messages) messages, \(hits) processes killed")
+      #expect(hits >= (victims == .both ? 10 : 5))
+      try flow.check()
+    }
+  }
+
+  private struct Flow {
+    let scene: QueueScene
+    /// The last number; each try to send has one of its own.
+    let last: Int
+    private var sent: String { scene.directory.path + "/sent" }
+    private var handled: String { scene.directory.path + "/handled" }
+
+    init(_ scene: QueueScene, _ messages: Int) {
+      self.scene = scene
+      last = messages - 1
+    }
+
+    /// How many system calls one more message takes.
+    func steps() throws -> (sending: Int, consuming: Int) {
+      let trial = try QueueScene()
+      let process = try trial.participant()
+      func calls(_ command: String) throws -> Int {
+        try #require(Int(try process.ask("calls " + command)))
+      }
+      let log = trial.directory.path + "/log"
+      try trial.queue.sender("b").send(0)
+      let one = try calls("queue-send q a 0 1 \(log)")
+      let two = try calls("queue-send q a 1 2 \(log)")
+      let few = try calls("queue-work q \(log)")
+      try trial.queue.sender("b").send(0)
+      let none = try calls("queue-work q \(log)")
+      return (two - one, (few - none) / 3)
+    }
+
+    /// - Parameter steps: how many times to die, each time one call later within a message; the
+    ///   deaths are spread over all messages.
+    /// - Returns: how often it was killed.
+    func send(dying steps: Int) throws -> Int {
+      var kills = 0
+      for step in 0..<steps {
+        let first = try next()
+        guard first < last else { break }
+        let calls = (last / (steps + 1) + 2) * steps + step
+        let command = "queue-send q a \(first) \(last - first) \(sent)"
+        if try isKilled("die \(calls) \(command)") { kills += 1 }
+      }
+      let first = try next()
+      let final = try scene.participant()
+      #expect(try final.ask("queue-send q a \(first) \(max(last - first, 0)) \(sent)") == "done")
+      #expect(try final.ask("queue-send q a \(last) 1 \(sent)") == "done")
+      return kills
+    }
+
+    // What it was sending when it died may be stored or not: another number is used.
+    private func next() throws -> Int {
+      try scene.logged(sent).last.flatMap { Int($0) }.map { $0 + 2 } ?? 0
+    }
+
+    func consume(dying steps: Int) throws -> Int {
+      var kills = 0
+      for step in 0..<steps {
+        // Becoming the consumer takes some calls as well: the first deaths are there.
+        let calls = step == 0 ? 40 : (last / (steps + 1) / 2 + 20) * steps + step
+        if try isKilled("die \(calls) queue-follow q \(last) \(handled)") { kills += 1 }
+        guard try !isDone() else { return kills }
+      }
+      let final = try scene.participant()
+      #expect(try final.ask("queue-follow q \(last) \(handled)") == "done")
+      return kills
+    }
+
+    private func isDone() throws -> Bool {
+      try scene.logged(handled).contains { $0.split(separator: " ").dropFirst().first == "\(last)" }
+        && scene.leftovers().isEmpty
+    }
+
+    private func isKilled(_ command: String) throws -> Bool {
+      let process = try scene.participant()
+      try process.tell(command)
+      do {
+        let answer = try process.answer(within: .seconds(120))
+        #expect(answer == "done")
+        return false
+      } catch is Participant.Failure {
+        #expect(try process.wait() == .killed(signal: 9))
+        return true
+      }
+    }
+
+    func check() throws {
+      let stored = try scene.logged(sent).compactMap { Int($0) }
+      var seen: Set<Int> = []
+      var order: [Int] = []
+      for line in try scene.logged(handled) {
+        let delivered = try #require(QueueScene.Delivered(line: line))
+        if seen.insert(delivered.number).inserted {
+          order.append(delivered.number)
+        } else {
+          #expect(delivered.isRedelivery, "\(delivered) came twice and is not marked")
+        }
+      }
+      #expect(order == order.sorted(), "reordered")
+      #expect(seen.isSuperset(of: stored), "lost: \(Set(stored).subtracting(seen).sorted())")
+      #expect(seen.contains(last))
+      // The next consumer sweeps what the dead left.
+      #expect(try scene.drain().isEmpty)
+      #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+    }
+  }
+#endif

@@ -1,0 +1,55 @@
+import Testing
+
+@Suite("wormhole peer launch has programs started when they are needed")
+struct PeerLaunchCommandTests {
+  @Test("Whoever registered a program for a name is started once, however many ask at once")
+  func launched() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer launch set watch --budget 2 -- sh -c '
+        echo >>"$0/starts"; exec wormhole peer serve watch --count 8 -- cat' "$T"
+      wormhole peer list | grep -o launchable
+      for n in 1 2 3 4 5 6 7 8; do wormhole peer request watch $n --timeout 25 & done >"$T/replies"
+      wait; sort "$T/replies" | tr '\\n' ' '; wc -l <"$T/starts"
+      wormhole peer launch show watch | grep -o '"remaining":[0-9]'
+      """)
+    #expect(
+      outcome.output == "launchable\n1 2 3 4 5 6 7 8 1\n\"remaining\":1\n", "\(outcome)")
+  }
+
+  @Test(
+    "What is queued starts who wants to be started for it, what is urgent whom nothing else does")
+  func work() throws {
+    let outcome = try Session().shell(
+      """
+      mkdir in; echo x >file
+      wormhole peer launch set watch --on queued -- wormhole peer receive watch --count 1 -- \\
+        sh -c 'echo "$WORMHOLE_SENDER $(cat)" >>"$0"' "$T/got"
+      wormhole peer send watch 1 --from phone --wait processed --timeout 25 >"$T/id"; echo $?
+      wormhole peer launch set watch --on urgent -- wormhole peer receive watch --count 2 -- \\
+        sh -c 'cat >>"$0"' "$T/got"
+      wormhole peer send watch 2 --wait processed --timeout 0.2 >"$T/id"; echo $?
+      wormhole peer send watch 3 --urgent --wait processed --timeout 25 >"$T/id"; echo $?
+      wormhole peer launch set tablet --on queued -- \\
+        wormhole peer receive-files tablet --into "$T/in" --count 1
+      wormhole peer transfer tablet file --wait processed --timeout 25 >"$T/id"; echo $?
+      cat "$T/got" in/file
+      """)
+    #expect(outcome.output == "0\n124\n0\n0\nphone 1\n2\n3\nx\n", "\(outcome)")
+  }
+
+  @Test("A program that is not there when it is needed is told, and nothing that was sent is lost")
+  func missing() throws {
+    let outcome = try Session().shell(
+      """
+      printf '#!/bin/sh\\n' >"$T/program"; chmod 700 "$T/program"
+      wormhole peer launch set watch --on request,queued -- "$T/program"; rm "$T/program"
+      wormhole peer request watch 1 --timeout 20; echo $?
+      wormhole peer send watch 1 >"$T/id"; echo $?
+      wormhole peer launch remove watch; wormhole peer receive watch --count 1
+      wormhole peer launch set watch -- "$T/program"; echo $?
+      """)
+    #expect(outcome.output == "1\n0\n1\n1\n", "\(outcome)")
+    #expect(outcome.errors.contains("/program"), "\(outcome)")
+  }
+}

@@ -1,0 +1,156 @@
+import AppGroup
+import FoundationEssentials
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite("A file between peers, whatever happens to its processes,")
+struct FileCrashTests {
+  /// The steps of a command are shared out among tests that run beside each other. With FILES_EVERY_STEP
+  /// each is tried, else each sixth.
+  private static let shares = [0, 1]
+  static let stride = Program.environment("FILES_EVERY_STEP") == nil ? 6 : 1
+
+  /// Whether it was killed; false when it has fewer steps.
+  private func killed(_ victim: Participant, _ command: String) throws -> Bool {
+    try victim.tell(command)
+    do {
+      #expect(try victim.answer() == "done", "\(command)")
+      return false
+    } catch is Participant.Failure {
+      #expect(try victim.wait() == .killed(signal: 9))
+      return true
+    }
+  }
+
+  /// How many steps becoming the consumer of a queue has; they have tests of their own.
+  private func entering() throws -> Int {
+    let scene = try FileScene()
+    let answer = try scene.participant().ask("calls queue-consume peer/phone/outgoing")
+    return try #require(Int(answer)) - 4
+  }
+
+  @Test(
+    "arrives exactly once when its sender is killed before any step of sending it",
+    arguments: shares, [false, true])
+  func senderKilled(share: Int, isMoved: Bool) throws {
+    let first = try entering()
+    var step = first + share * Self.stride
+    let content = FileScene.content(30_000)
+    while true {
+      let scene = try FileScene()
+      let url = try scene.write(content, "f")
+      let transfer = try scene.sender.intendTransfer(
+        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+      let wasKilled = try killed(scene.participant(), "die \(step) file-copy phone")
+      // It may have been stored, and handled before its sender is there again.
+      let before = try scene.receiveAll()
+      try scene.sender.sendOutgoingFiles()
+      let after = try scene.receiveAll()
+      let comment: Comment = "before call \(step): \(scene.directory.listing)"
+      #expect((before + after).map(\.content) == [content], comment)
+      #expect(try transfer.status() == .processed, comment)
+      #expect(try scene.exists("f") == !isMoved, comment)
+      #expect(try scene.leftovers().isEmpty, comment)
+      guard wasKilled else { break }
+      step += Self.shares.count * Self.stride
+    }
+    #expect(step > first + 30)
+  }
+
+  @Test(
+    "arrives exactly once when its sender is stopped, taken over, and goes on",
+    arguments: shares, [false, true])
+  func senderStopped(share: Int, isMoved: Bool) throws {
+    var step = try entering() + 4 + share * 2 * Self.stride
+    let content = FileScene.content(30_000)
+    while true {
+      let scene = try FileScene()
+      let url = try scene.write(content, "f")
+      let transfer = try scene.sender.intendTransfer(
+        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+      let late = try scene.participant()
+      try late.tell("stop \(step) file-copy phone")
+      guard try !late.hasAnswer() else { break }
+      try scene.sender.sendOutgoingFiles()
+      let before = try scene.receiveAll()
+      try late.send(.continue)
+      let answer = try late.answer()
+      // Whatever it has done since, and whoever had to finish it.
+      try scene.sender.sendOutgoingFiles()
+      let after = try scene.receiveAll()
+      let comment: Comment = "before call \(step), \(answer): \(scene.directory.listing)"
+      #expect((before + after).map(\.content) == [content], comment)
+      #expect(try transfer.status() == .processed, comment)
+      #expect(try scene.exists("f") == !isMoved, comment)
+      #expect(try scene.leftovers().isEmpty, comment)
+      step += Self.shares.count * 2 * Self.stride
+    }
+  }
+
+  @Test(
+    "is claimed or delivered again, never both, when its receiver is killed before any step",
+    arguments: shares)
+  func receiverKilled(share: Int) throws {
+    let first = try entering()
+    var step = first + share * Self.stride
+    let content = FileScene.content(30_000)
+    while true {
+      let scene = try FileScene()
+      let transfer = try scene.sender.intendTransfer(fileAt: scene.write(content, "f"), to: "watch")
+      try scene.sender.sendOutgoingFiles()
+      try makeDirectory(scene.path("claimed"))
+      let wasKilled = try killed(
+        scene.participant(), "die \(step) file-work watch \(scene.path("claimed"))")
+      let claimed = try scene.read(scene.path("claimed/f"))
+      let again = try scene.receiveAll()
+      let comment: Comment = "before call \(step): \(scene.directory.listing)"
+      #expect((claimed.map { [$0] } ?? []) + again.map(\.content) == [content], comment)
+      #expect(try transfer.status() == .processed, comment)
+      #expect(try scene.leftovers().isEmpty, comment)
+      guard wasKilled else { break }
+      step += Self.shares.count * Self.stride
+    }
+    #expect(step > first + 15)
+  }
+
+  @Test("is delivered again, and marked, when its receiver is killed while it handles it")
+  func killedInHandler() throws {
+    let scene = try FileScene()
+    try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch").store()
+    let victim = try scene.participant()
+    #expect(try victim.ask("file-receive watch") == "done")
+    #expect(try victim.ask("file-next watch") == "phone f 2")
+    try victim.end()
+    let all = try scene.receiveAll()
+    #expect(all.count == 1 && all.first?.content == [1, 2] && all.first?.isRedelivery == true)
+    #expect(try scene.leftovers().isEmpty)
+  }
+
+  @Test(
+    "is its successor's when its receiver was stopped, which then neither claims nor deletes it")
+  func receiverStopped() throws {
+    let scene = try FileScene()
+    let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
+    try transfer.store()
+    let late = try scene.participant()
+    #expect(try late.ask("file-receive watch") == "done")
+    #expect(try late.ask("file-next watch") == "phone f 2")
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let files = try scene.receiver.receiveFiles()
+    let file = try #require(try files.next(until: .now))
+    #expect(file.isRedelivery)
+    try late.send(.continue)
+    #expect(try late.ask("file-claim watch \(scene.path("stolen"))").hasPrefix("error replaced"))
+    #expect(try late.ask("file-acknowledge watch").hasPrefix("error replaced"))
+    #expect(try late.ask("file-fail watch").hasPrefix("error replaced"))
+    #expect(try !scene.exists("stolen") && scene.read(file.url) == [1, 2])
+    try file.claim(to: scene.url("mine"))
+    try file.acknowledge()
+    #expect(try scene.exists("mine") && transfer.status() == .processed)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+}

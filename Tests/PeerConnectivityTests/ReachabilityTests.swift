@@ -1,0 +1,183 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@Suite struct ReachabilityTests {
+  @Test("Nobody there: a request fails at once, and says who was last")
+  func unreachable() throws {
+    let scene = try RequestScene()
+    let never = try peerError {
+      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+    }
+    #expect(never.code == .unreachable && never.reason.contains("ever active"))
+    #expect(try scene.session.reachability(of: "watch") == .neverSeen)
+    #expect(try scene.session.peers().isEmpty, "asking for somebody makes no peer")
+    let watch = try scene.peer()
+    #expect(try scene.session.reachability(of: "watch").isReachable)
+    #expect(try watch.ask("peer-invalidate watch") == "done")
+    let left = try peerError {
+      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+    }
+    #expect(left.code == .unreachable && left.reason.contains("has left"))
+    #expect(left.reason.contains("\(watch.processID)"))
+  }
+
+  @Test("One process is active under a name; another waits, and is told who it is")
+  func exclusive() throws {
+    let scene = try RequestScene()
+    let first = try scene.peer()
+    let second = try Participant(scene.directory.path)
+    let answer = try second.ask("peer-activate watch 0")
+    #expect(answer.hasPrefix("error replaced") && answer.contains("\(first.processID)"))
+    try second.tell("peer-activate watch 30")
+    try first.end()
+    #expect(try second.answer() == "done")
+    #expect(try second.ask("peer-is-active watch") == "true")
+  }
+
+  @Test("An observer is told of coming and dying, each once")
+  func observing() throws {
+    let scene = try RequestScene()
+    let heard = Mutex<[String]>([])
+    let observation = try scene.session.observeReachability(
+      of: "watch", on: DispatchQueue(label: "test")
+    ) { reachability in
+      let word =
+        switch reachability {
+        case .reachable: "reachable"
+        case .suspended: "suspended"
+        case .launchable: "launchable"
+        case .gone: "gone"
+        case .neverSeen: "never"
+        }
+      heard.withLock { $0.append(word) }
+    }
+    try eventually("the beginning") { heard.withLock { $0 } == ["never"] }
+    for round in 1...2 {
+      let watch = try scene.peer()
+      try eventually("it has come") { heard.withLock { $0.count } == 2 * round }
+      try watch.end()
+      try eventually("it has died") { heard.withLock { $0.count } == 2 * round + 1 }
+    }
+    #expect(heard.withLock { $0 } == ["never", "reachable", "gone", "reachable", "gone"])
+    observation.cancel()
+  }
+
+  @Test("All peers, as they come and die")
+  func changes() async throws {
+    let scene = try RequestScene()
+    let stream = try scene.session.peerChanges()
+    var changes = stream.makeAsyncIterator()
+    #expect(await changes.next()?.isEmpty == true)
+    let watch = try scene.peer()
+    var peers: [Peer] = []
+    while peers.first?.reachability.isReachable != true {
+      peers = try #require(await changes.next())
+    }
+    #expect(peers.map(\.name) == ["watch"])
+    try watch.end()
+    while peers.first?.reachability.isReachable == true {
+      peers = try #require(await changes.next())
+    }
+    #expect(peers.map(\.name) == ["watch"])
+  }
+
+  @Test("A hundred peers in ten processes: all reachable, and a broadcast reaches each")
+  func hundred() async throws {
+    let scene = try RequestScene()
+    let processes = try (0..<10).map { number in
+      let participant = try Participant(scene.directory.path)
+      try participant.tell("peer-crowd peer\(number) 10")
+      return participant
+    }
+    for process in processes { #expect(try process.answer() == "done") }
+    let peers = try scene.session.peers()
+    #expect(peers.count == 100 && peers.allSatisfy(\.reachability.isReachable))
+    let answers = try await scene.session.broadcast(7, timeout: .seconds(60))
+    #expect(answers.count == 100)
+    for (peer, answer) in answers { #expect(try answer.get() == 7, "\(peer)") }
+  }
+
+  @Test("What dead processes leave is swept when the next becomes active, and by a sweep")
+  func swept() throws {
+    let scene = try RequestScene()
+    let path = scene.directory.path + "/mailboxes"
+    func mailboxes() throws -> Int {
+      try FileDescriptor.open(path, [.readOnly, .directory]).entries().count
+    }
+    let first = try scene.peer("watch")
+    try first.end()
+    let second = try scene.peer("tablet")
+    try eventually("the dead one's is swept") { try mailboxes() == 1 }
+    try second.end()
+    #expect(try mailboxes() == 1)
+    #expect(try scene.container.report().leftovers.contains { $0.kind == .abandonedMailbox })
+    #expect(try scene.container.sweep().failures.isEmpty)
+    #expect(try mailboxes() == 0)
+  }
+
+  @Test("The mailboxes are removed by somebody: peers are reached again")
+  func removed() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    #expect(try scene.session.request(1, to: "watch") == 1)
+    let remove = try ChildProcess("rm", ["-rf", scene.directory.path + "/mailboxes"])
+    _ = try remove.wait(until: .now + .seconds(30))
+    try eventually("it is reached again") {
+      do {
+        return try scene.session.request(2, to: "watch", timeout: .seconds(1)) == 2
+      } catch let error as PeerError where error.code == .timedOut {
+        // The answer came while this one's mailbox was still missing.
+        return false
+      }
+    }
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("Whatever lies in a mailbox, what comes after it is answered")
+  func hostile() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let member = try #require(
+      try scene.container.presence("peer/watch").members().first?.content?["mailbox"]?.stringValue)
+    let mailbox = scene.directory.path + "/mailboxes/" + member + "/"
+    let hostile: [(String, [UInt8])] = [
+      ("not a list", Array("nonsense".utf8)), ("empty", []),
+      ("no message", try PropertyListValue.array([1, 2]).binaryBytes()),
+      ("no request", try (["kind": "request", "id": 1] as PropertyListValue).binaryBytes()),
+      ("a stranger's", try request(replyTo: "../../etc").binaryBytes()),
+      ("nobody's", try request(replyTo: "123-456").binaryBytes()),
+    ]
+    for (index, (_, bytes)) in hostile.enumerated() {
+      let file = try FileDescriptor.open(
+        scene.directory.path + "/planted", [.writeOnly, .create, .truncate])
+      try file.writeAll(bytes)
+      try rename(
+        scene.directory.path + "/planted", at: Directory.current,
+        to: mailbox + "000000000000000\(index)-abc-\(bytes.count).plist", at: Directory.current)
+    }
+    try makeFIFO(FileName(mailbox + "fifo"), at: Directory.current)
+    try rename(
+      mailbox + "fifo", at: Directory.current, to: mailbox + "0000000000000010-abc-1.plist",
+      at: Directory.current)
+    #expect(try scene.session.request(5, to: "watch") == 5)
+    try eventually("what is no property list is put aside") {
+      try scene.container.report().quarantine.count == 2
+    }
+    withExtendedLifetime(watch) {}
+  }
+
+  private func request(replyTo: String) -> PropertyListValue {
+    var request: PropertyListValue = [
+      "kind": "request", "id": 7, "from": "x", "replyTo": .string(replyTo), "expectsReply": true,
+      "value": 1,
+    ]
+    Expiry(after: .seconds(600)).write(into: &request)
+    return request
+  }
+}

@@ -1,0 +1,269 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+/// What happens when two ends of a call come at the same time: one of them counts, once.
+@Suite struct RequestRaceTests {
+  @Test("Replies, timeouts and cancelling race: each call ends exactly once, with its own reply")
+  func everything() throws {
+    let scene = try RequestScene()
+    let other = try PeerSession(scene.container, name: "watch")
+    let seed = TestSeed.next("WORMHOLE_REQUEST_SEED")
+    let random = Mutex(seed.generator)
+    @Sendable func next(_ range: Range<Int>) -> Int {
+      random.withLock { Int.random(in: range, using: &$0) }
+    }
+    let queue = DispatchQueue(label: "handler", attributes: .concurrent)
+    other.requests.handle(on: queue) { request in
+      queue.asyncAfter(deadline: .now() + .microseconds(next(0..<4_000))) {
+        // Some are let go.
+        if next(0..<10) > 0 { noting { try request.reply(request.value) } }
+      }
+    }
+    try other.activate()
+    let ends = CallEnds()
+    let count = 3_000
+    for number in 0..<count {
+      let call = scene.session.request(
+        PropertyListValue(number), to: "watch", timeout: .microseconds(next(200..<40_000))
+      ) { ends.add(number, $0) }
+      guard next(0..<4) == 0 else { continue }
+      queue.asyncAfter(deadline: .now() + .microseconds(next(0..<4_000))) { call.cancel() }
+    }
+    try ends.wait(for: count)
+    // Whatever came twice would come soon after.
+    try eventually("nobody asks any more") { scene.session.core.calls.count == 0 }
+    let all = ends.all
+    #expect(all.map(\.number).sorted() == Array(0..<count), "\(seed)")
+    for (number, end) in all {
+      switch end {
+      case .success(let value): #expect(value.intValue == number, "\(seed)")
+      case .failure(let error):
+        #expect([.timedOut, .cancelled, .notAnswered].contains(error.code), "\(seed) \(error)")
+      }
+    }
+  }
+
+  @Test("The death of a peer ends all its calls at once, as unreachable")
+  func death() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "hold")
+    let ends = CallEnds()
+    for number in 0..<300 {
+      scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(600)) {
+        ends.add(number, $0)
+      }
+    }
+    _ = try scene.held(watch, count: 300)
+    try watch.end()
+    try ends.wait(for: 300)
+    #expect(ends.codes.allSatisfy { $0 == .unreachable })
+    let error = try peerError {
+      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+    }
+    #expect(error.code == .unreachable && error.reason.contains("\(watch.processID)"))
+  }
+
+  @Test("Killed in the middle of answering: each call ends once, as answered or unreachable")
+  func deathWhileAnswering() throws {
+    let scene = try RequestScene()
+    let seed = TestSeed.next("WORMHOLE_REQUEST_SEED")
+    var random = seed.generator
+    for round in 0..<3 {
+      let watch = try scene.peer()
+      let ends = CallEnds()
+      let count = 600
+      let kills = Int.random(in: 0..<500, using: &random)
+      for number in 0..<count {
+        scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(600)) {
+          ends.add(number, $0)
+        }
+      }
+      try ends.wait(for: kills)
+      try watch.end()
+      try ends.wait(for: count)
+      #expect(ends.all.map(\.number).sorted() == Array(0..<count), "\(seed) \(round)")
+      for (number, end) in ends.all {
+        switch end {
+        case .success(let value): #expect(value.intValue == number)
+        case .failure(let error): #expect(error.code == .unreachable, "\(seed) \(error)")
+        }
+      }
+    }
+  }
+
+  @Test("The same name again: what was not answered is unreachable, what comes next is answered")
+  func sameNameAgain() throws {
+    let scene = try RequestScene()
+    let first = try scene.peer("watch", "hold")
+    let ends = CallEnds()
+    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    _ = try scene.held(first, count: 1)
+    try first.end()
+    let second = try scene.peer()
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.unreachable])
+    #expect(try scene.session.request(2, to: "watch") == 2)
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("A stopped peer is waited for until the timeout, whose error says who is stopped")
+  func suspended() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    #expect(try scene.session.request(1, to: "watch") == 1)
+    try watch.send(.stop)
+    try watch.waitUntilStopped()
+    guard case .suspended(let member) = try scene.session.reachability(of: "watch") else {
+      Issue.record("it is stopped")
+      return
+    }
+    #expect(member.processID == watch.processID)
+    let error = try peerError {
+      _ = try scene.session.request(2, to: "watch", timeout: .milliseconds(50))
+    }
+    #expect(error.code == .timedOut && error.reason.contains("is stopped"))
+    #expect(error.holder?.processID == watch.processID)
+    let ends = CallEnds()
+    scene.session.request(3, to: "watch", timeout: .seconds(600)) { ends.add(3, $0) }
+    try watch.send(.continue)
+    try ends.wait(for: 1)
+    #expect(try ends.all[0].end.get() == 3)
+  }
+
+  @Test(
+    "A stopped peer is replaced: its calls are unreachable, it learns it, and its work is cancelled"
+  )
+  func replaced() throws {
+    let scene = try RequestScene()
+    let first = try scene.peer("watch", "hold")
+    let ends = CallEnds()
+    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    _ = try scene.held(first, count: 1)
+    try first.send(.stop)
+    try first.waitUntilStopped()
+    let second = try scene.peer()
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.unreachable])
+    #expect(try scene.session.request(2, to: "watch") == 2)
+    try first.send(.continue)
+    try eventually("the first knows that it was replaced") {
+      try first.ask("peer-is-active watch") == "false"
+    }
+    try eventually("its request is cancelled") {
+      try first.ask("peer-held watch") == "1:cancelled"
+    }
+    #expect(try first.ask("peer-activate watch 0").hasPrefix("error replaced"))
+    #expect(try scene.session.request(3, to: "watch") == 3)
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("A requester that dies, is cancelled or gives up: the handler is told")
+  func cancelled() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "hold")
+    let dies = try Participant(scene.directory.path)
+    #expect(try dies.ask("peer-begin tablet watch 1 600") == "done")
+    _ = try scene.held(watch, count: 1)
+    let ends = CallEnds()
+    let call = scene.session.request(2, to: "watch", timeout: .seconds(600)) { ends.add(2, $0) }
+    _ = try scene.held(watch, count: 2)
+    let late = CallEnds()
+    scene.session.request(3, to: "watch", timeout: .seconds(1)) { late.add(3, $0) }
+    _ = try scene.held(watch, count: 3)
+    try late.wait(for: 1)
+    #expect(late.codes == [.timedOut])
+    call.cancel()
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.cancelled])
+    try dies.end()
+    try eventually("all are cancelled") {
+      try scene.held(watch, count: 3) == ["1:cancelled", "2:cancelled", "3:cancelled"]
+    }
+    #expect(try watch.ask("peer-release watch") == "0")
+  }
+
+  @Test("Cancelling a task cancels the task of the handler")
+  func cancelledTask() async throws {
+    let scene = try RequestScene()
+    let other = try PeerSession(scene.container, name: "watch")
+    let (begun, ended) = (WakeLatch(), WakeLatch())
+    other.requests.handle { _ in
+      begun.raise()
+      do {
+        try await Task.sleep(for: .seconds(600))
+      } catch {
+        ended.raise()
+        throw error
+      }
+      return 0
+    }
+    try await other.activate()
+    let session = scene.session
+    let asking = Task { try await session.request(1, to: "watch", timeout: .seconds(600)) }
+    await begun.suspend(until: nil)
+    asking.cancel()
+    await ended.suspend(until: nil)
+    let error = await #expect(throws: PeerError.self) { try await asking.value }
+    #expect(error?.code == .cancelled)
+  }
+
+  @Test("A session that is invalidated ends its calls, and may be activated again")
+  func invalidated() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "hold")
+    let ends = CallEnds()
+    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    _ = try scene.held(watch, count: 1)
+    scene.session.invalidate()
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.cancelled])
+    try eventually("the handler is told") { try watch.ask("peer-held watch") == "1:cancelled" }
+    scene.session.requests.handle(on: DispatchQueue(label: "test")) { request in
+      noting { try request.reply(request.value) }
+    }
+    for _ in 0..<2 {
+      try scene.session.activate()
+      #expect(scene.session.isActive)
+      #expect(try watch.ask("peer-request watch phone 5") == "5")
+      scene.session.invalidate()
+      #expect(try watch.ask("peer-request watch phone 5").hasPrefix("error unreachable"))
+    }
+    #expect(throws: PeerError.self) { try scene.session.confirmActive() }
+  }
+
+  @Test("A session that is forgotten ends, and leaves nothing in the container")
+  func forgotten() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer("watch", "hold")
+    let ends = CallEnds()
+    let weak = try forget(scene, ends, watch)
+    try ends.wait(for: 1)
+    #expect(ends.codes == [.cancelled])
+    #expect(weak() == nil)
+    guard case .gone = try scene.session.reachability(of: "tablet") else {
+      Issue.record("it is still there")
+      return
+    }
+    let mailboxes = try FileDescriptor.open(
+      scene.directory.path + "/mailboxes", [.readOnly, .directory])
+    #expect(try mailboxes.entries().count == 1, "only the other process's")
+  }
+
+  private func forget(
+    _ scene: RequestScene, _ ends: CallEnds, _ watch: Participant
+  ) throws -> () -> PeerSession? {
+    let session = try PeerSession(scene.container, name: "tablet")
+    session.requests.handle { $0.value }
+    try session.activate()
+    session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    _ = try scene.held(watch, count: 1)
+    return { [weak session] in session }
+  }
+}

@@ -1,0 +1,150 @@
+import AppGroup
+import Testing
+
+@testable import Torture
+
+@Suite("The checks of messages, files and requests find")
+struct PeerCheckTests {
+  private func sending(_ number: UInt64) -> [QueueEvent] {
+    [
+      .sending(place: "q", slot: 0, number: number), .sent(number: number, id: "id-\(number)"),
+    ]
+  }
+
+  private func taken(
+    _ number: UInt64, _ time: UInt64, by tenure: String = "a", again: Bool = false
+  ) -> [QueueEvent] {
+    [
+      .taken(
+        place: "q", tenure: tenure, slot: 0, number: number, isRedelivery: again, from: time,
+        to: time + 1)
+    ]
+  }
+
+  private func handled(_ number: UInt64, _ time: UInt64, by tenure: String = "a") -> [QueueEvent] {
+    taken(number, time, by: tenure) + [
+      .acknowledging(place: "q", number: number),
+      .acknowledged(place: "q", number: number, at: time + 2),
+    ]
+  }
+
+  private func consuming(_ tenure: String, _ time: UInt64) -> [QueueEvent] {
+    [.consuming(place: "q", tenure: tenure, from: time, to: time + 1)]
+  }
+
+  private func failed(_ journals: [QueueEvent]...) -> [String] {
+    QueueChecks("message", journals).all.filter { !$0.holds }.map(\.promise)
+  }
+
+  private let lost = "no stored message is lost, and none comes that nobody sent"
+  private let repeated = "a message comes again only if it is marked and was not acknowledged"
+  private let disordered = "each sender's messages come in its order"
+  private let replaced = "a consumer that was replaced gets nothing new"
+
+  @Test("nothing in what may happen")
+  func allowed() {
+    #expect(
+      failed(
+        sending(1) + sending(2) + sending(3) + [.sending(place: "q", slot: 0, number: 4)],
+        consuming("a", 1) + handled(1, 10) + taken(2, 20),
+        consuming("b", 30) + taken(2, 40, by: "b", again: true)
+          + [.failing(place: "q", number: 2)] + handled(3, 50, by: "b")) == [])
+  }
+
+  @Test("a message that nobody handled, and one that nobody sent")
+  func losses() {
+    #expect(failed(sending(1), consuming("a", 1)) == [lost])
+    #expect(failed(sending(1), consuming("a", 1) + taken(1, 10)) == [lost])
+    #expect(failed(consuming("a", 1) + handled(7, 10)) == [lost])
+    // It may have been cancelled by a process that was killed before it knew.
+    #expect(failed(sending(1) + [.cancelling(number: 1)]) == [])
+    #expect(failed(sending(1) + [.cancelling(number: 1), .cancelled(number: 1, false)]) == [lost])
+  }
+
+  @Test("one that was cancelled and came")
+  func cancelled() {
+    #expect(
+      failed(
+        sending(1) + [.cancelling(number: 1), .cancelled(number: 1, true)],
+        consuming("a", 1) + handled(1, 10)) == ["a cancelled message is not delivered"])
+  }
+
+  @Test("one that came twice unmarked, or after its acknowledgement")
+  func repeats() {
+    #expect(
+      failed(sending(1), consuming("a", 1) + taken(1, 10) + handled(1, 20)) == [repeated])
+    #expect(
+      failed(sending(1), consuming("a", 1) + handled(1, 10) + taken(1, 20, again: true))
+        == [repeated])
+  }
+
+  @Test("one that came before an earlier one of its sender")
+  func order() {
+    #expect(
+      failed(sending(1) + sending(2), consuming("a", 1) + handled(2, 10) + handled(1, 20))
+        == [disordered])
+  }
+
+  @Test("one that went to a consumer that was replaced")
+  func consumers() {
+    #expect(
+      failed(sending(1), consuming("a", 1) + handled(1, 10), consuming("b", 5)) == [replaced])
+    // Which of them was the first cannot be known.
+    #expect(failed(sending(1), consuming("a", 1) + handled(1, 10), consuming("b", 2)) == [])
+  }
+
+  @Test("a sender that is told otherwise")
+  func statuses() {
+    let checks = QueueChecks(
+      "message",
+      [
+        sending(1) + sending(2) + [.cancelling(number: 2), .cancelled(number: 2, true)],
+        consuming("a", 1) + handled(1, 10),
+      ])
+    #expect(checks.statuses { _, _, id in id == "id-1" ? .processed : .cancelled }.holds)
+    #expect(!checks.statuses { _, _, _ in .processed }.holds)
+    #expect(!checks.statuses { _, _, _ in .cancelled }.holds)
+    #expect(!checks.statuses { _, _, id in id == "id-1" ? .taken : .cancelled }.holds)
+  }
+
+  @Test("a request that ended twice or never, or with another's answer")
+  func requests() {
+    func holds(_ events: [RequestEvent], isWhole: Bool = true) -> [Bool] {
+      RequestChecks(journals: [(events: events, isWhole: isWhole)]).all.map(\.holds)
+    }
+    let asking = RequestEvent.asking(number: 3)
+    let answer = RequestEvent.ended(number: 3, answer: 3, how: "answered")
+    #expect(holds([asking, answer]) == [true, true])
+    #expect(holds([asking, answer, answer]) == [false, true])
+    #expect(holds([asking]) == [false, true])
+    #expect(holds([asking], isWhole: false) == [true, true])
+    #expect(
+      holds([asking, .ended(number: 3, answer: 4, how: "answered")]) == [true, false])
+    #expect(
+      holds([asking, .ended(number: 3, answer: nil, how: "inputOutput")]) == [true, false])
+  }
+
+  @Test("what was written down, and nothing in a line that was not finished")
+  func lines() {
+    let events =
+      sending(1) + taken(2, 3, again: true) + handled(4, 5) + consuming("1-2", 6) + [
+        .cancelling(number: 7), .cancelled(number: 7, true), .failing(place: "q", number: 8),
+      ]
+    let requests: [RequestEvent] = [
+      .asking(number: 1), .ended(number: 1, answer: nil, how: "timedOut"),
+      .ended(number: 2, answer: 2, how: "answered"),
+    ]
+    let entries =
+      events.map { JournalEntry.queue($0) } + events.map { .file($0) }
+      + requests.map { .request($0) } + [.rested]
+    let text = entries.map(\.line).joined()
+    #expect(JournalEntry.parse(text) == entries)
+    for entry in entries {
+      let whole = entry.line
+      for end in whole.indices {
+        let parsed = JournalEntry.parse(String(whole[..<end]))
+        #expect(parsed.isEmpty, "\(whole[..<end])")
+      }
+    }
+  }
+}
