@@ -20,6 +20,7 @@ let package = Package(
     .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
     .library(name: "WatchConnectivity", targets: ["WatchConnectivity"]),
     .library(name: "Communicator", targets: ["Communicator"]),
+    .executable(name: "cinematime", targets: ["CinemaTime"]),
     .executable(name: "wormhole", targets: ["WormholeCommand"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "torture", targets: ["Torture"]),
@@ -61,12 +62,24 @@ let package = Package(
 
     // The programs.
 
+    // What programs show at a terminal: sentences, colours, the stage of a demonstration, a screen.
+    .target(name: "Terminals", dependencies: ["SystemCalls"], swiftSettings: settings),
+    // QR codes and the PNG files of them, by their standards.
+    .target(name: "QRCodes", swiftSettings: settings),
+    // `cinematime`: a phone and a watch keep tickets in step.
+    .executableTarget(
+      name: "CinemaTime",
+      dependencies: [
+        "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "Terminals", "QRCodes",
+      ],
+      resources: [.embedInCode("../../Fixtures/movies.json")], swiftSettings: settings),
     // `wormhole`: the same for anyone with a shell.
     .executableTarget(
       name: "WormholeCommand",
       dependencies: [
         "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls",
+        "PropertyLists", "SystemCalls", "Terminals",
       ],
       swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
@@ -165,7 +178,17 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport"],
+      dependencies: [
+        "WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(name: "QRCodesTests", dependencies: ["QRCodes"], swiftSettings: settings),
+    .testTarget(
+      name: "CinemaTimeTests",
+      dependencies: [
+        "CinemaTime", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "Terminals", "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "TortureTests",

@@ -174,6 +174,13 @@ static inline int csys_terminal_columns(int descriptor) {
   return size.ws_col;
 }
 
+// The lines of a terminal, by the same call.
+static inline int csys_terminal_rows(int descriptor) {
+  struct winsize size;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == -1) return -1;
+  return size.ws_row;
+}
+
 // The kind of file system that holds an open file (fstatfs(2)).
 static inline int csys_file_system_magic(int descriptor, uint32_t *_Nonnull magic) {
   struct statfs status;

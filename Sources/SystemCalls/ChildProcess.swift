@@ -18,6 +18,7 @@ package enum Signal: Int32, Sendable {
   case `continue` = 18
   case stop = 19
   case fileTooLarge = 25
+  case windowChanged = 28
 }
 
 /// A program that this process started and waits for; one that nobody waits for stays a zombie.

@@ -35,6 +35,13 @@ package enum Program {
     return all
   }
 
+  /// The whole environment with variables, given as "NAME=value", added or replaced: of two with
+  /// one name some programs see the first and others the last.
+  package static func environment(with variables: [String]) -> [String] {
+    let names = variables.map { $0.prefix { $0 != "=" } + "=" }
+    return environment.filter { entry in !names.contains { entry.hasPrefix($0) } } + variables
+  }
+
   /// The user's home directory: HOME, else what the user database says.
   package static var homeDirectory: String? {
     if let home = environment("HOME"), !home.isEmpty { return home }

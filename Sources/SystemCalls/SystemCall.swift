@@ -8,7 +8,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case cloneFile, copyFileRange, fgetxattr, fsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
   case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, memfdCreate
-  case threadCreate, socket, connect
+  case threadCreate, terminalMode, socket, connect
 }
 
 /// How often in a row a call may be interrupted before the error is passed on: no wait here is

@@ -36,7 +36,14 @@ enum Layers {
     ],
     "WormholeCommand": [
       "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
-      "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch", "Synchronization",
+      "PropertyLists", "SystemCalls", "Terminals", "FoundationEssentials", "Dispatch",
+      "Synchronization",
+    ],
+    "Terminals": ["SystemCalls"],
+    "QRCodes": [],
+    "CinemaTime": [
+      "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+      "Terminals", "QRCodes", "Foundation", "Dispatch", "Synchronization",
     ],
     "Histories": ["Synchronization"],
     // The other process of many tests.

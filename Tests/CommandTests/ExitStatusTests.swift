@@ -2,6 +2,7 @@ import AppGroup
 import PropertyLists
 import Synchronization
 import TestSupport
+import Terminals
 import Testing
 
 @testable import WormholeCommand
@@ -42,16 +43,13 @@ struct ExitStatusTests {
   }
 
   private func shown(isTerminal: Bool, _ variables: [String: String]) throws -> String {
-    let output = Output()
-    let environment = CommandEnvironment(
-      variable: { variables[$0] }, readStandardInput: { [] },
-      writeStandardOutput: { bytes in output.bytes.withLock { $0 += bytes } },
-      writeStandardError: { _ in }, isTerminal: isTerminal)
-    try DemoStage(environment).title("Title")
-    return String(decoding: output.bytes.withLock { $0 }, as: UTF8.self)
+    let lines = Output()
+    let hasColour = Colour.isWanted(isTerminal: isTerminal) { variables[$0] }
+    try Stage(hasColour: hasColour) { line in lines.text.withLock { $0 += line } }.title("Title")
+    return lines.text.withLock { $0 }
   }
 
   private final class Output: Sendable {
-    let bytes = Mutex<[UInt8]>([])
+    let text = Mutex("")
   }
 }

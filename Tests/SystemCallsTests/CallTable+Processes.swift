@@ -103,6 +103,14 @@ extension CallTable {
       }
       return "\(try waitReadable([pipe.read.rawValue], until: .now + .seconds(30)))"
     },
+    CallRow(.terminalMode, "true") { bench in
+      // The end of a pseudo-terminal that is one, too (pty(7)).
+      let terminal = try FileDescriptor.openBeneath(
+        "dev/ptmx", at: FileDescriptor.open("/", [.readOnly, .directory]).rawValue, [.readOnly])
+      let number = terminal.rawValue
+      try bench.act { _ = try TerminalMode(keysAtOnceOn: number) }
+      return "\(Program.isTerminal(number))"
+    },
   ]
 
   private static func ended(_ status: Int32) -> String { "\(Termination.exited(status))" }

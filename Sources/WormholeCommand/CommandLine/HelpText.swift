@@ -1,3 +1,5 @@
+import Terminals
+
 /// The help of one command, in the layout of swift-argument-parser.
 ///
 /// Source: apple/swift-argument-parser, Sources/ArgumentParser/Usage/HelpGenerator.swift (labels

@@ -1,6 +1,7 @@
 import AppGroup
 import PeerConnectivity
 import SystemCalls
+import Terminals
 
 /// The demonstration: real processes of this program on a temporary container, one of them
 /// suspended and one killed in the middle of a change.
@@ -26,19 +27,25 @@ final class Demo {
     let duration: Duration?
   }
 
-  private let stage: DemoStage
+  private let stage: Stage
+  private let environment: CommandEnvironment
   private let program: String
   private let directory: String
-  private let listener: DemoProcess
-  private var started: [DemoProcess]
+  private let listener: LineProcess
+  private var started: [LineProcess]
   private var checks: [Check] = []
   private var heard: [String] = []
 
   init(_ environment: CommandEnvironment, directory: String) throws {
-    stage = DemoStage(environment)
+    self.environment = environment
+    stage = Stage(
+      hasColour: Colour.isWanted(
+        isTerminal: environment.isTerminal, variable: environment.variable)
+    ) { try environment.print(line: $0) }
     program = try Program.executablePath()
     self.directory = directory
-    listener = try DemoProcess(program, ["--container", directory, "listen", Self.name])
+    listener = try LineProcess(
+      program, ["--container", directory, "listen", Self.name], environment: Self.surroundings([]))
     started = [listener]
   }
 
@@ -60,7 +67,7 @@ final class Demo {
       do {
         try process.end()
       } catch {
-        stage.environment.tell("cannot end process \(process.processID): \(error)")
+        environment.tell("cannot end process \(process.processID): \(error)")
       }
     }
   }
@@ -71,7 +78,7 @@ final class Demo {
     try stage.title("1. A message goes from one process to another")
     try stage.act("listener", "$ wormhole listen tickets")
     guard try listener.line(until: deadline) == "listening" else {
-      throw DemoProcess.Failure(description: "the listener did not begin")
+      throw LineProcess.Failure(description: "the listener did not begin")
     }
     let (heard, duration) = try timed {
       try stage.act("sender", "$ wormhole send tickets 0")
@@ -86,7 +93,7 @@ final class Demo {
     check("a message reaches another process without a server", heard == "0", duration)
   }
 
-  private func suspension() throws -> DemoProcess {
+  private func suspension() throws -> LineProcess {
     try stage.title("2. A process is suspended in the middle of a change")
     try stage.act("A", "$ wormhole update tickets -- sell     (reads 0, would write 1)")
     let suspended = try startSelling(signal: "STOP")
@@ -107,7 +114,7 @@ final class Demo {
     return suspended
   }
 
-  private func continuation(of suspended: DemoProcess) throws {
+  private func continuation(of suspended: LineProcess) throws {
     try stage.title("3. The suspended process goes on")
     try stage.act("A", "is continued by SIGCONT, with a change that is out of date")
     let (heard, duration) = try timed {
@@ -192,14 +199,20 @@ final class Demo {
 
   private func start(
     _ arguments: String..., tail: [String] = [], variables: [String] = []
-  ) throws -> DemoProcess {
-    let process = try DemoProcess(
-      program, ["--container", directory] + arguments + tail, variables: variables)
+  ) throws -> LineProcess {
+    let process = try LineProcess(
+      program, ["--container", directory] + arguments + tail,
+      environment: Self.surroundings(variables))
     started.append(process)
     return process
   }
 
-  private func startSelling(signal: String = "") throws -> DemoProcess {
+  // What the user has set is about another container.
+  private static func surroundings(_ variables: [String]) -> [String] {
+    Program.environment(with: variables).filter { !$0.hasPrefix("WORMHOLE_") }
+  }
+
+  private func startSelling(signal: String = "") throws -> LineProcess {
     try start(
       "update", Self.name, tail: ["--", "sh", "-c", Self.sell], variables: ["SIGNAL=\(signal)"])
   }
@@ -221,19 +234,19 @@ final class Demo {
     return line
   }
 
-  private func output(of process: DemoProcess) throws -> String {
+  private func output(of process: LineProcess) throws -> String {
     defer { finish(process) }
     return try process.line(until: deadline)
   }
 
-  private func finish(_ process: DemoProcess) {
+  private func finish(_ process: LineProcess) {
     do {
       let termination = try process.wait(until: deadline)
       if termination != .exited(0) {
-        stage.environment.tell("process \(process.processID) ended so: \(termination)")
+        environment.tell("process \(process.processID) ended so: \(termination)")
       }
     } catch {
-      stage.environment.tell("\(error)")
+      environment.tell("\(error)")
     }
   }
 

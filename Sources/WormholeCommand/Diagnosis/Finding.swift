@@ -1,4 +1,5 @@
 import PropertyLists
+import Terminals
 
 /// One thing that is wrong with a container: what, where, and how it is mended.
 struct Finding: Equatable {

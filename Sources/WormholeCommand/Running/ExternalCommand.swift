@@ -61,12 +61,3 @@ extension ChildProcess {
     }
   }
 }
-
-extension Program {
-  /// The whole environment with variables, given as "NAME=value", added or replaced: of two with
-  /// one name some programs see the first and others the last.
-  static func environment(with variables: [String]) -> [String] {
-    let names = variables.map { $0.prefix { $0 != "=" } + "=" }
-    return environment.filter { entry in !names.contains { entry.hasPrefix($0) } } + variables
-  }
-}

@@ -22,7 +22,7 @@ struct DemoCommand: Subcommand {
     defer { remove(directory, environment) }
     do {
       return try Demo(environment, directory: directory).run() ? .done : .no
-    } catch let error as DemoProcess.Failure {
+    } catch let error as LineProcess.Failure {
       throw CommandError(
         verb: "finish", object: "the demonstration", reason: error.description, status: .no)
     }

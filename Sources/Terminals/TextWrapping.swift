@@ -1,10 +1,12 @@
 /// Breaking sentences into lines for a terminal.
-enum TextWrapping {
+package enum TextWrapping {
   /// `text` in lines of at most `columns` characters, every line after the first indented by
   /// `indent`; a line break in `text` stays, and a word that is longer than a line is not cut.
   ///
   /// - Parameter firstIndent: how much of the first line is taken already.
-  static func wrap(_ text: String, columns: Int, indent: Int, firstIndent: Int = 0) -> String {
+  package static func wrap(_ text: String, columns: Int, indent: Int, firstIndent: Int = 0)
+    -> String
+  {
     let margin = String(repeating: " ", count: indent)
     var taken = firstIndent
     var lines: [String] = []

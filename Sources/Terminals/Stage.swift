@@ -1,22 +1,22 @@
-/// How the demonstration looks: who does what in one column, how long it took in another.
-struct DemoStage {
-  let environment: CommandEnvironment
+/// How a demonstration looks: who does what in one column, how long it took in another.
+package struct Stage {
   private let hasColour: Bool
+  private let print: (String) throws -> Void
 
   /// 80 columns, the last one empty: some terminals wrap when it is filled.
   private static let columns = 79
   private static let indent = 3
   private static let actorColumns = 10
 
-  init(_ environment: CommandEnvironment) {
-    self.environment = environment
-    // https://no-color.org: present and not empty, whatever its value.
-    hasColour =
-      environment.isTerminal && (environment.variable("NO_COLOR") ?? "").isEmpty
-      && environment.variable("TERM") != "dumb"
+  /// - Parameters:
+  ///   - hasColour: see `Colour.isWanted`.
+  ///   - print: prints a line.
+  package init(hasColour: Bool, print: @escaping (String) throws -> Void) {
+    self.hasColour = hasColour
+    self.print = print
   }
 
-  enum Style: String {
+  private enum Style: String {
     case bold = "1"
     case faint = "2"
     case green = "32"
@@ -24,10 +24,11 @@ struct DemoStage {
     case cyan = "36"
   }
 
-  func title(_ text: String) throws { try show("\n" + styled(text, .bold)) }
+  /// Begins a step.
+  package func title(_ text: String) throws { try show("\n" + styled(text, .bold)) }
 
   /// What somebody does or gets.
-  func act(_ actor: String, _ text: String, took duration: Duration? = nil) throws {
+  package func act(_ actor: String, _ text: String, took duration: Duration? = nil) throws {
     let lead = String(repeating: " ", count: Self.indent)
     let name = actor + String(repeating: " ", count: max(1, Self.actorColumns - actor.count))
     var line = lead + styled(name, .cyan) + text
@@ -39,7 +40,7 @@ struct DemoStage {
   }
 
   /// Why it matters.
-  func explain(_ text: String) throws {
+  package func explain(_ text: String) throws {
     let column = Self.indent + Self.actorColumns
     let wrapped = TextWrapping.wrap(
       text, columns: Self.columns, indent: column, firstIndent: column)
@@ -49,13 +50,15 @@ struct DemoStage {
     }
   }
 
-  func check(_ claim: String, _ holds: Bool, took duration: Duration?) throws {
+  /// What was shown, and whether it held.
+  package func check(_ claim: String, _ holds: Bool, took duration: Duration?) throws {
     let mark = holds ? styled("✓", .green) : styled("✗", .red)
     let time = duration.map { Self.right($0.inMilliseconds, after: 5 + claim.count) } ?? ""
     try show("   \(mark) \(claim)\(time)")
   }
 
-  func show(_ line: String) throws { try environment.print(line: line) }
+  /// A line as it is.
+  package func show(_ line: String) throws { try print(line) }
 
   private func styled(_ text: String, _ style: Style) -> String {
     hasColour ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
@@ -68,7 +71,7 @@ struct DemoStage {
 
 extension Duration {
   fileprivate var inMilliseconds: String {
-    let tenths = Int((seconds * 10_000).rounded())
+    let tenths = Int((self / .microseconds(100)).rounded())
     return "\(tenths / 10).\(tenths % 10) ms"
   }
 }

@@ -1,0 +1,111 @@
+/// What a side's screen shows, and what its keys do; pure, so that it is tested without a terminal.
+struct ScreenState: Equatable {
+  /// One of the views.
+  enum Page: Equatable {
+    /// The tickets.
+    case tickets
+    /// The films without a ticket, by time.
+    case films
+    /// One film, and whether the purchase is to be confirmed.
+    case details(Movie, isConfirming: Bool)
+  }
+
+  /// What a key asks for.
+  enum Action: Equatable {
+    case buy(Movie)
+    case delete(Movie)
+    case suspend
+    case quit
+  }
+
+  let isPhone: Bool
+  var page = Page.tickets
+  var selection = 0
+  var tickets: [Movie] = []
+  /// In the order of the programme.
+  var films: [Movie] = []
+  /// Whether the other side runs.
+  var isOtherReachable = false
+  /// On the watch's face.
+  var nextShow: Movie?
+  /// What happened last.
+  var message = ""
+  /// The QR code of the film that is shown, if it has a ticket and the code is here.
+  var code: [[Bool]]?
+
+  /// The films of the list that is shown.
+  var list: [Movie] {
+    switch page {
+    case .tickets: tickets
+    case .films: films
+    case .details: []
+    }
+  }
+
+  /// The film that is shown alone.
+  var movie: Movie? {
+    guard case .details(let movie, _) = page else { return nil }
+    return movie
+  }
+
+  func isPurchased(_ movie: Movie) -> Bool { tickets.contains(movie) }
+
+  /// What is bought or left has changed; the selection stays on the screen.
+  mutating func update(tickets: [Movie], films: [Movie]) {
+    self.tickets = tickets
+    self.films = films
+    selection = max(0, min(selection, list.count - 1))
+  }
+
+  mutating func handle(_ key: ScreenKey) -> Action? {
+    switch key {
+    case .quit: return .quit
+    case .suspend: return .suspend
+    default: break
+    }
+    if case .details(let movie, let isConfirming) = page {
+      return handle(key, on: movie, isConfirming)
+    }
+    return handleInList(key)
+  }
+
+  private mutating func handleInList(_ key: ScreenKey) -> Action? {
+    switch key {
+    case .up: selection = max(0, selection - 1)
+    case .down: selection = max(0, min(list.count - 1, selection + 1))
+    case .letter("t"), .letter("f"):
+      page = key == .letter("t") ? .tickets : .films
+      selection = 0
+    case .enter, .letter("b"), .letter("d"):
+      guard list.indices.contains(selection) else { return nil }
+      let movie = list[selection]
+      if key == .letter("d") { return isPurchased(movie) ? .delete(movie) : nil }
+      page = .details(movie, isConfirming: key == .letter("b") && !isPurchased(movie))
+    default: break
+    }
+    return nil
+  }
+
+  private mutating func handle(
+    _ key: ScreenKey, on movie: Movie, _ isConfirming: Bool
+  ) -> Action? {
+    switch (key, isConfirming) {
+    case (.letter("y"), true), (.enter, true):
+      page = .details(movie, isConfirming: false)
+      return .buy(movie)
+    case (_, true): page = .details(movie, isConfirming: false)
+    case (.letter("b"), false), (.enter, false):
+      if !isPurchased(movie) { page = .details(movie, isConfirming: true) }
+    case (.letter("d"), false):
+      guard isPurchased(movie) else { return nil }
+      page = .tickets
+      selection = 0
+      return .delete(movie)
+    case (.letter("t"), false), (.letter("f"), false), (.back, false):
+      page = key == .letter("f") || (key == .back && !isPurchased(movie)) ? .films : .tickets
+      selection = list.firstIndex(of: movie) ?? 0
+    default: break
+    }
+    return nil
+  }
+}

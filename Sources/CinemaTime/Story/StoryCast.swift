@@ -1,0 +1,91 @@
+import AppGroup
+import Foundation
+import SystemCalls
+import Terminals
+import WatchConnectivity
+
+/// The processes of a story, and the directory that they share.
+final class StoryCast {
+  private let stage: Stage
+  private let program: String
+  /// The container's.
+  let directory: URL
+  private var sides: [WCSession.Role: StorySide] = [:]
+  private var all: [StorySide] = []
+
+  init(_ stage: Stage, program: String) throws {
+    self.stage = stage
+    self.program = program
+    directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("cinematime-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  func start(_ role: WCSession.Role, endsAfterTransfer: Bool = false) throws -> StorySide {
+    let arguments = ["--container", directory.path, role.rawValue]
+    try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
+    // What the user has set is about another container.
+    let environment = Program.environment(
+      with: endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : []
+    ).filter { !$0.hasPrefix("WORMHOLE_") }
+    let side = StorySide(
+      stage, role, try LineProcess(program, arguments, environment: environment))
+    sides[role] = side
+    all.append(side)
+    try side.waitUntilActive()
+    return side
+  }
+
+  func side(_ role: WCSession.Role) throws -> StorySide {
+    guard let side = sides[role] else {
+      throw LineProcess.Failure(description: "no \(role.rawValue) runs")
+    }
+    return side
+  }
+
+  /// Gives both a command at once.
+  func both(_ command: String) throws -> [String] {
+    let sides = try [side(.phone), side(.watch)]
+    for side in sides { try side.send(command) }
+    return try sides.map { try $0.receive() }
+  }
+
+  func kill(_ role: WCSession.Role) throws {
+    try side(role).end()
+    sides[role] = nil
+  }
+
+  func quit(_ role: WCSession.Role) throws {
+    try side(role).quit()
+    sides[role] = nil
+  }
+
+  /// Whether a phone runs that this story has not started.
+  func isPhoneInBackground() throws -> Bool {
+    let members = try SharedContainer(url: directory).presence("peer/phone").members()
+    return members.contains { member in !all.contains { $0.processID == member.processID } }
+  }
+
+  /// What is in the way of somebody, once what the dead have left is swept, as `wormhole doctor` does.
+  func leftovers() throws -> [String] {
+    let container = try SharedContainer(url: directory)
+    _ = try container.sweep()
+    let report = try container.report()
+    return report.leases.map { "the lease of \($0.identifier)" }
+      + report.leftovers.map { "\($0)" } + report.failures.map { "\($0)" }
+  }
+
+  /// Ends whoever still runs, the phone that was woken too, and removes the directory.
+  func end() {
+    do {
+      for side in all { try side.end() }
+      for member in try SharedContainer(url: directory).presence("peer/phone").members() {
+        try Program.send(.kill, to: member.processID)
+      }
+      try FileManager.default.removeItem(at: directory)
+    } catch {
+      FileHandle.standardError.write(Data("cinematime: \(directory.path) is left: \(error)\n".utf8))
+    }
+  }
+}

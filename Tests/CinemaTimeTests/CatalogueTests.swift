@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+
+@testable import CinemaTime
+
+@Suite("The catalogue")
+struct CatalogueTests {
+  @Test("has nine films, each with all that a view shows")
+  func films() {
+    #expect(Movie.all.count == 9)
+    #expect(Set(Movie.all.map(\.id)).count == 9)
+    for movie in Movie.all {
+      #expect(!movie.title.isEmpty && !movie.director.isEmpty && !movie.actors.isEmpty)
+      #expect(movie.synopsis.count > 100)
+    }
+    #expect(Movie.of(23523)?.ticket == "Africa Screams @ 15:00")
+    #expect(Movie.of(1) == nil)
+  }
+
+  @Test("takes two films of one number for the same")
+  func identity() throws {
+    let one = try #require(Movie.of(23523))
+    let other = Movie(
+      id: 23523, title: "Another name", synopsis: "", director: "", actors: [], poster: "", hour: 1)
+    #expect(one == other && one.hashValue == other.hashValue)
+  }
+}

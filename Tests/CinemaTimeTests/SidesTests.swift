@@ -1,0 +1,168 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+import WatchConnectivity
+
+@testable import CinemaTime
+
+/// A phone and a watch as processes, driven through their standard input.
+@Suite("A phone and a watch")
+struct SidesTests {
+  private let cast: StoryCast
+
+  init() throws { cast = try StoryCast(.silent, program: BuiltProgram.path("cinematime")) }
+
+  private static let films = Movie.all.map(\.id)
+
+  @Test("show on both sides what one of them buys, and give it back on both")
+  func buying() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    #expect(try phone.answer("buy 23523") == "bought 23523 Africa Screams")
+    _ = try watch.wait(for: "tickets", toShow: "23523 Africa Screams (QR code)")
+    #expect(try watch.answer("buy 23523") == "already bought 23523 Africa Screams")
+    #expect(try cast.codes() == ["23523.png"])
+    #expect(try watch.answer("delete 23523") == "deleted 23523 Africa Screams")
+    #expect(try cast.codes().isEmpty)
+    _ = try phone.wait(for: "tickets", toShow: "no tickets")
+    #expect(try phone.answer("delete 23523") == "no ticket for 23523 Africa Screams")
+  }
+
+  @Test("remove a ticket's QR code when the phone gives it back")
+  func deletingOnThePhone() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    _ = try phone.answer("buy 34340")
+    _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
+    _ = try phone.answer("delete 34340")
+    _ = try watch.wait(for: "tickets", toShow: "no tickets")
+    #expect(try cast.codes().isEmpty)
+  }
+
+  @Test("lose no purchase that both make at the same moment, and sell no seat twice")
+  func conflict() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    for id in Self.films {
+      let answers = try cast.both("buy \(id)")
+      #expect(answers.count { $0.hasPrefix("bought") } == 1, "\(answers)")
+      #expect(answers.count { $0.hasPrefix("already") } == 1, "\(answers)")
+    }
+    for side in [phone, watch] {
+      _ = try side.wait(for: "list", toShow: "no films left")
+    }
+  }
+
+  @Test("keep the tickets when both are started anew, also when they were killed")
+  func restart() throws {
+    defer { cast.end() }
+    for id in [23523, 34340] {
+      _ = try cast.start(.phone).answer("buy \(id)")
+      try cast.kill(.phone)
+    }
+    let watch = try cast.start(.watch)
+    _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
+    try cast.kill(.watch)
+    let lines = try cast.start(.watch).answer(lines: "tickets")
+    #expect(lines.map { String($0.prefix(11)) } == ["15:00 23523", "17:00 34340"])
+  }
+
+  @Test("tell a watch that was asleep of each purchase by guaranteed delivery, in order")
+  func guaranteed() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    #expect(try phone.answer("delivery guaranteed") == "delivery guaranteed")
+    for id in Self.films.prefix(3) { _ = try phone.answer("buy \(id)") }
+    let told = try cast.start(.watch).notices("user info says", count: 3)
+    #expect(told.map { $0.split(separator: ",").count } == [1, 2, 3])
+  }
+
+  @Test("tell a watch that was asleep only the latest by high priority")
+  func highPriority() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    _ = try phone.answer("delivery highPriority")
+    for id in Self.films.prefix(3) { _ = try phone.answer("buy \(id)") }
+    let watch = try cast.start(.watch)
+    let told = try watch.notices("context says", count: 1)
+    #expect(told[0].split(separator: ",").count == 3)
+    #expect(try watch.allNotices("context says").count == 1)
+  }
+
+  @Test("do not start a watch for a failable message, and say so on the phone")
+  func failable() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    _ = try phone.answer("delivery failable")
+    _ = try phone.answer("buy 23523")
+    _ = try phone.notices("not told", count: 1)
+  }
+
+  @Test("start a phone that does not run when the watch needs it")
+  func wakingThePhone() throws {
+    defer { cast.end() }
+    let watch = try cast.start(.watch)
+    _ = try watch.answer("buy 77788")
+    _ = try watch.wait(for: "tickets", toShow: "77788 The Royal Bed (QR code)")
+  }
+
+  @Test("get the QR code although the phone was killed with the file in its hands")
+  func killedInTransfer() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone, endsAfterTransfer: true)
+    let watch = try cast.start(.watch)
+    _ = try watch.answer("buy 99900")
+    #expect(try phone.waitForEnd() == .killed(signal: Signal.kill.rawValue))
+    _ = try watch.wait(for: "tickets", toShow: "99900 One Body Too Many (QR code)")
+  }
+
+  @Test("show the next show on the watch's face")
+  func complication() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    _ = try phone.answer("buy 34340")
+    _ = try watch.wait(for: "state", toShow: "complication 17:00 The General")
+    _ = try phone.answer("delete 34340")
+    _ = try watch.wait(for: "state", toShow: "complication none")
+  }
+
+  @Test("take no harm from numbers that are in no programme, and do not send them back and forth")
+  func unknownNumbers() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    #expect(try phone.answer("buy 1").hasPrefix("error: no film has the number '1'"))
+    #expect(try phone.answer("buy x").hasPrefix("error: no film has the number 'x'"))
+    try cast.put([1, 34340, 2])
+    for side in [phone, watch] {
+      _ = try side.wait(for: "tickets", toShow: "34340 The General (QR code)")
+    }
+    #expect(try watch.answer("buy 23523").hasPrefix("bought"))
+    #expect(try cast.purchased() == [1, 34340, 2, 23523])
+  }
+
+  @Test("are blocked by nobody who is suspended, and miss nothing themselves")
+  func suspension() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
+    try watch.stop()
+    for id in Self.films.prefix(2) { #expect(try phone.answer("buy \(id)").hasPrefix("bought")) }
+    try watch.resume()
+    _ = try watch.wait(for: "tickets", toShow: "\(Self.films[1])")
+  }
+
+  @Test("answer what they do not understand, and end at the end of their input")
+  func ending() throws {
+    defer { cast.end() }
+    let phone = try cast.start(.phone)
+    #expect(try phone.answer("sing").hasPrefix("error: there is no 'sing'"))
+    #expect(try phone.answer("delivery pigeon").hasPrefix("error: deliveries are"))
+    try phone.quit()
+  }
+}

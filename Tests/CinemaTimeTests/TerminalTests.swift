@@ -1,0 +1,85 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+import WatchConnectivity
+
+@testable import CinemaTime
+
+/// The screens in real pseudo-terminals, made by script(1), in two windows so to speak.
+@Suite("At a terminal")
+struct TerminalTests {
+  private let cast: StoryCast
+
+  init() throws { cast = try StoryCast(.silent, program: BuiltProgram.path("cinematime")) }
+
+  /// A side in a terminal of some size; what it draws is read as it comes.
+  private final class Window {
+    let process: LineProcess
+    private(set) var seen = ""
+
+    init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
+    {
+      let program = try BuiltProgram.path("cinematime")
+      // The terminal's mode is printed before and after, to be compared.
+      let line =
+        "stty cols \(columns) rows \(rows); stty -g; "
+        + "'\(program)' --container '\(directory.path)' \(role); echo \"status $?\"; stty -g; echo over"
+      process = try LineProcess(
+        "script", ["-qfec", line, "/dev/null"],
+        environment: Program.environment(with: ["TERM=xterm", "SHELL=/bin/sh"] + variables)
+          .filter { variables.contains($0) || !$0.hasPrefix("NO_COLOR=") })
+    }
+
+    func press(_ keys: String) throws { try process.type(keys) }
+
+    /// Reads until the screen shows a text.
+    func wait(for text: String) throws {
+      let deadline = ContinuousClock.now + .seconds(20)
+      while !seen.contains(text) {
+        seen += try process.text(until: deadline)
+      }
+    }
+
+    /// What is drawn from now on counts.
+    func forget() { seen = "" }
+  }
+
+  @Test("a screen changes when the other side buys something")
+  func livelyScreen() throws {
+    defer { cast.end() }
+    let watch = try Window("watch", cast.directory, columns: 80, rows: 24)
+    try watch.wait(for: "No tickets yet")
+    let phone = try cast.start(.phone)
+    _ = try phone.answer("buy 23523")
+    try watch.wait(for: "15:00 Africa Screams")
+    try watch.press("\r")
+    try watch.wait(for: "█ ▄▄▄▄▄ █")
+    watch.forget()
+    try watch.press("q")
+    try watch.wait(for: "status 0")
+  }
+
+  @Test(
+    "buys with the keys that it shows, at the width of a watch, and leaves the terminal as it was")
+  func keysAndMode() throws {
+    defer { cast.end() }
+    let watch = try Window("watch", cast.directory, columns: 30, rows: 12)
+    try watch.wait(for: "No tickets yet")
+    let modeBefore = watch.seen.split(separator: "\r\n").first
+    try watch.press("f")
+    try watch.wait(for: "> 13:00 Angel On My Shoulder")
+    try watch.press("j")
+    try watch.wait(for: "> 14:00 Baby Face Morgan")
+    try watch.press("b")
+    try watch.wait(for: "Buy a ticket for 14:00?")
+    try watch.press("y")
+    try watch.wait(for: "d give back")
+    #expect(try cast.purchased() == [23415])
+    try watch.press("q")
+    try watch.wait(for: "over\r\n")
+    let end = try #require(watch.seen.range(of: "status 0\r\n"))
+    #expect(watch.seen[end.upperBound...].split(separator: "\r\n").first == modeBefore)
+    #expect(watch.seen.contains("\u{1B}[?1049h") && watch.seen.contains("\u{1B}[?1049l"))
+  }
+}
