@@ -102,7 +102,7 @@ struct QueueEndTests {
     try rename(
       scene.place, at: Directory.current, to: scene.directory.path + "/elsewhere",
       at: Directory.current)
-    try eventually("all are told") { told.ids == ids }
+    try eventually("all are told") { Set(told.ids) == Set(ids) }
     observation.cancel()
   }
 

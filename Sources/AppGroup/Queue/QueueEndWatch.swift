@@ -139,8 +139,9 @@ final class QueueEndWatch: Sendable {
   // Off the monitor's thread: it opens files.
   private func renew() {
     let mustRenew = state.withLock { state in
+      // Also while the first watches are made: what is told then is looked at after that.
       defer { state.isRenewing = true }
-      return !state.isRenewing && !state.watches.isEmpty
+      return !state.isRenewing
     }
     guard mustRenew else { return }
     control.async { [self] in

@@ -53,7 +53,7 @@ extension Queue.Sender {
   /// - Parameters:
   ///   - ids: which; more can be added later.
   ///   - target: where the handler is called.
-  ///   - handler: gets those that have ended since, in the order in which they were sent; or why they
+  ///   - handler: gets those that have ended since, each call in the order of sending; or why they
   ///     could not be looked at, which is tried again.
   /// - Returns: tells as long as it is kept and not cancelled.
   /// - Complexity: one set of watches, however many entries; whenever something happens to a file in
