@@ -1,8 +1,8 @@
 import AppGroup
 import PropertyLists
 import Synchronization
-import TestSupport
 import Terminals
+import TestSupport
 import Testing
 
 @testable import WormholeCommand
