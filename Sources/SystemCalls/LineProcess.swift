@@ -1,4 +1,5 @@
-/// A program that gets lines and whose output is read line by line.
+/// A program that gets lines and whose output is read line by line; it ends with this value at the
+/// latest.
 package final class LineProcess {
   private let process: ChildBox
   private let input: SharedDescriptor
@@ -33,6 +34,15 @@ package final class LineProcess {
         output: answers.write.rawValue, errors: answers.write.rawValue))
     input = lines.takeWrite()
     output = answers.takeRead()
+  }
+
+  deinit {
+    do {
+      try end()
+    } catch {
+      // It has ended already, which is what this is for.
+      return
+    }
   }
 
   package var processID: Int32 { process.child.processID }

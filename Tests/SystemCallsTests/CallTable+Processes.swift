@@ -105,11 +105,12 @@ extension CallTable {
     },
     CallRow(.terminalMode, "true") { bench in
       // The end of a pseudo-terminal that is one, too (pty(7)).
-      let terminal = try FileDescriptor.openBeneath(
-        "dev/ptmx", at: FileDescriptor.open("/", [.readOnly, .directory]).rawValue, [.readOnly])
-      let number = terminal.rawValue
+      let root = SharedDescriptor(try FileDescriptor.open("/", [.readOnly, .directory]))
+      let terminal = SharedDescriptor(
+        try FileDescriptor.openBeneath("dev/ptmx", at: root.descriptor.rawValue, [.readOnly]))
+      let number = terminal.descriptor.rawValue
       try bench.act { _ = try TerminalMode(keysAtOnceOn: number) }
-      return "\(Program.isTerminal(number))"
+      return withExtendedLifetime((root, terminal)) { "\(Program.isTerminal(number))" }
     },
   ]
 
