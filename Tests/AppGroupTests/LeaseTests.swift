@@ -165,7 +165,7 @@ struct LeaseTests {
     #expect(calls > 5)
     let new: PropertyListValue? = command == "remove k" ? nil : 1
     var wasPublished = false
-    for place in 0..<calls {
+    for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
       try value.replace(with: 0)
       let victim = try participant()
       try victim.tell("die \(place) \(command)")

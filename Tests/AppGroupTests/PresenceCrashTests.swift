@@ -35,7 +35,7 @@ struct PresenceCrashTests {
     "has nobody who was killed before any of its steps, and nothing of it after the next",
     arguments: ["enter p", "alone p"], [false, true])
   func killedAtEveryStep(command: String, isFirst: Bool) throws {
-    var step = 0
+    var step = TriedSteps.first
     while true {
       if isFirst { try shell("rm -rf presence") }
       let victim = try participant()
@@ -55,7 +55,7 @@ struct PresenceCrashTests {
         Set(try names()).subtracting(["lease"]) == ["exclusive.plist", "last.plist"],
         "killed before call \(step): \(directory.listing)")
       #expect(try presence.container.report().leftovers.isEmpty, "\(directory.listing)")
-      step += 1
+      step += TriedSteps.stride
     }
     #expect(step > 15)
   }

@@ -7,9 +7,8 @@ import Testing
 
 @Suite("A queue, whatever happens to its processes,")
 struct QueueCrashTests {
-  /// Every step of a command, or each so-manieth: the steps of becoming a consumer, most of which
-  /// are those of a presence, have tests of their own.
-  private static let steps = 0..<3
+  /// The steps of becoming a consumer, most of which are those of a presence, have tests of their own.
+  private static let shares = TriedSteps.shares
 
   /// Whether it was killed; false when it has fewer steps.
   private func killed(_ victim: Participant, _ command: String) throws -> Bool {
@@ -25,7 +24,7 @@ struct QueueCrashTests {
 
   @Test(
     "loses nothing and reorders nothing when its sender is killed before any of its steps",
-    arguments: steps)
+    arguments: shares)
   func senderKilled(share: Int) throws {
     var step = share
     while true {
@@ -43,14 +42,14 @@ struct QueueCrashTests {
       checkDeliveries(delivered, of: ["a": Array(0..<count) + [9]], "killed before call \(step)")
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
       guard wasKilled else { break }
-      step += Self.steps.count
+      step += 3
     }
     #expect(step > 15)
   }
 
   @Test(
     "loses nothing and reorders nothing when its consumer is killed before any of its steps",
-    arguments: steps)
+    arguments: shares)
   func consumerKilled(share: Int) throws {
     var step = share
     while true {
@@ -69,14 +68,14 @@ struct QueueCrashTests {
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
       #expect(try scene.queue.sender("a").outcomes().map(\.status) == [.expired])
       guard wasKilled else { break }
-      step += Self.steps.count
+      step += 3
     }
     #expect(step > 40)
   }
 
   @Test(
     "has one consumer only, whichever step another was stopped before and goes on with later",
-    arguments: steps)
+    arguments: shares)
   func consumerStopped(share: Int) throws {
     let first = try QueueScene()
     let counting = try first.participant()
@@ -112,7 +111,7 @@ struct QueueCrashTests {
         try scene.drain(consumer) == [.init("a", 3), .init("a", 4)],
         "stopped before call \(step): \(result), \(scene.directory.listing)")
       consumer.end()
-      step += Self.steps.count
+      step += 3
     }
     #expect(step > entering + 10)
   }
@@ -147,7 +146,7 @@ struct QueueCrashTests {
     arguments: [[7], [7, 8]])
   func cancelStopped(numbers: [Int]) throws {
     var results: Set<String> = []
-    var step = 0
+    var step = TriedSteps.first
     while true {
       let scene = try QueueScene()
       let id = try scene.sendTogether(numbers, from: "a")[0]
@@ -168,14 +167,14 @@ struct QueueCrashTests {
       #expect(try scene.queue.sender("a").status(of: id) == status, "\(step)")
       #expect(delivered.contains(8) == numbers.contains(8), "\(step): \(delivered)")
       #expect(try scene.drain().isEmpty, "\(step): \(scene.directory.listing)")
-      step += 1
+      step += TriedSteps.stride
     }
     #expect(results == ["true", "false"])
   }
 
   @Test("brings nothing back when two cancel in one file, and one of them was stopped")
   func twoCancel() throws {
-    var step = 0
+    var step = TriedSteps.first
     while true {
       let scene = try QueueScene()
       let ids = try scene.sendTogether([0, 1, 2], from: "a")
@@ -190,7 +189,7 @@ struct QueueCrashTests {
       try late.send(.continue)
       #expect(try late.answer() == "true")
       #expect(try scene.drain() == [.init("a", 2)], "stopped before call \(step)")
-      step += 1
+      step += TriedSteps.stride
     }
     #expect(step > 10)
   }
