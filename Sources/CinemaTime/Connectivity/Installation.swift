@@ -21,6 +21,7 @@ enum Installation {
   @MainActor
   static func sessionDidActivate() {
     TicketOffice.shared.refresh()
+    TicketOffice.shared.updateComplication()
     TicketOffice.shared.didChange()
     guard !Cinema.isPhone else { return }
     askForQrCodes()

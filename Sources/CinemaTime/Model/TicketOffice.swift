@@ -22,6 +22,8 @@ final class TicketOffice {
   var delivery = Cinema.isPhone ? Delivery.guaranteed : .failable
 
   private let value: Value
+  /// What the watch's face was told last.
+  private var announcedShow: Movie?
   private var observation: Observation?
 
   private init(_ container: SharedContainer) {
@@ -34,6 +36,7 @@ final class TicketOffice {
       MainActor.assumeIsolated { TicketOffice.shared.refresh() }
     }
     purchased = try read()
+    announcedShow = Complication.movie()
   }
 
   func isPurchased(_ movie: Movie) -> Bool { purchased.contains(movie) }
@@ -85,6 +88,7 @@ final class TicketOffice {
       purchased = now
       QRCode.removeFiles(except: now)
       if !Cinema.isPhone, !isOwn { Installation.askForQrCodes() }
+      updateComplication()
       didChange()
     } catch {
       Cinema.log("\(error)")
@@ -112,9 +116,14 @@ final class TicketOffice {
         Cinema.log("not told: \(error.localizedDescription)")
         MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }
       })
-    if Cinema.isPhone {
-      Connectivity.shared.updateComplication(nextShow(after: Cinema.hour))
-    }
+  }
+
+  /// Tells the watch's face, only when it is to show something else: it has a budget for a day.
+  func updateComplication() {
+    let next = nextShow(after: Cinema.hour)
+    guard Cinema.isPhone, next != announcedShow else { return }
+    announcedShow = next
+    Connectivity.shared.updateComplication(next)
   }
 
   private func read() throws -> [Movie] {
