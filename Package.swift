@@ -186,7 +186,7 @@ let package = Package(
     .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
-        "CinemaTime", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "CinemaTime", "QRCodes", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
         "Terminals", "TestSupport",
       ],
       swiftSettings: settings),

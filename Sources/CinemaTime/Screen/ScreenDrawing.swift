@@ -36,12 +36,15 @@ struct ScreenDrawing {
   }
 
   private var keys: String {
-    switch state.page {
-    case .details(_, true): return "y buy  any other key: no"
+    let isNarrow = columns < 56
+    return switch state.page {
+    case .details(_, true): "y buy  any other key: no"
     case .details(let movie, false):
-      return (state.isPurchased(movie) ? "d give back  " : "b buy  ") + "t tickets  f films  q quit"
-    case .tickets: return "j/k choose  enter show  d give back  f films  q quit"
-    case .films: return "j/k choose  enter show  b buy  t tickets  q quit"
+      (state.isPurchased(movie) ? "d give back  " : "b buy  ") + "t tickets  f films  q quit"
+    case .tickets where isNarrow: "enter show  d back  f films  q quit"
+    case .tickets: "j/k choose  enter show  d give back  f films  q quit"
+    case .films where isNarrow: "enter show  b buy  t tickets  q quit"
+    case .films: "j/k choose  enter show  b buy  t tickets  q quit"
     }
   }
 

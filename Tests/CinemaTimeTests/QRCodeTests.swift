@@ -1,0 +1,32 @@
+import Foundation
+import QRCodes
+import SystemCalls
+import Testing
+
+@testable import CinemaTime
+
+@Suite("The QR codes of the films")
+struct QRCodeTests {
+  private static let reader = ["/usr/bin/zbarimg", "/usr/local/bin/zbarimg"]
+    .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  @Test(
+    "are read by a program that knows nothing of us", .enabled(if: reader != nil),
+    arguments: Movie.all)
+  func decoded(movie: Movie) throws {
+    let symbol = try #require(QRSymbol(movie.ticket, level: .quartile))
+    let file = FileManager.default.temporaryDirectory
+      .appendingPathComponent("cinematime-\(UUID().uuidString).png")
+    try Data(PNG.bytes(of: symbol, scale: 4)).write(to: file)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: file) } }
+    let process = try LineProcess(
+      try #require(Self.reader), ["--quiet", "--raw", file.path], environment: Program.environment)
+    #expect(try process.line(until: .now + .seconds(20)) == movie.ticket)
+  }
+
+  @Test("are the files that the watch shows", arguments: Movie.all)
+  func shown(movie: Movie) throws {
+    let symbol = try #require(QRSymbol(movie.ticket, level: .quartile))
+    #expect(PNG.symbolRows(in: PNG.bytes(of: symbol, scale: 4)) == symbol.rows)
+  }
+}
