@@ -20,7 +20,8 @@ struct QRCodeTests {
     try Data(PNG.bytes(of: symbol, scale: 4)).write(to: file)
     defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: file) } }
     let process = try LineProcess(
-      try #require(Self.reader), ["--quiet", "--raw", file.path], environment: Program.environment)
+      try #require(Self.reader), ["--nodbus", "--quiet", "--raw", file.path],
+      environment: Program.environment)
     #expect(try process.line(until: .now + .seconds(20)) == movie.ticket)
   }
 
