@@ -56,7 +56,8 @@ final class PeerCore: Sendable {
   func activated(
     _ result: Result<PresenceRegistration, any Error>, _ address: String
   ) throws {
-    state.withLock { $0.isActivating = false }
+    // Not before the registration is noted: requests that came in between were refused.
+    defer { state.withLock { $0.isActivating = false } }
     let registration: PresenceRegistration
     do {
       registration = try result.get()

@@ -172,25 +172,30 @@ final class Demo {
     let message = try output(of: receiver)
     try stage.act("watch", message)
     check("a message waits for who does not run", message == "\"two seats\"", nil)
-    try waitUntilGone()
-  }
-
-  /// Waits until the process that was started has left.
-  private func waitUntilGone() throws {
-    let session = try PeerSession(SharedContainer(path: directory), name: "demo")
-    let end = deadline
-    while try session.reachability(of: Self.peer).isReachable, .now < end {
-      pauseThread(.milliseconds(1))
-    }
   }
 
   private func end() throws {
     try stage.title("What held")
-    let isTidy = try SharedContainer(path: directory).report().isTidy
+    let isTidy = try waitUntilTidy()
     check(
       "the listener heard every value, none twice, none late", heard == ["0", "1", "2", "3"], nil)
     check("nothing is left behind in the directory", isTidy, nil)
     for check in checks { try stage.check(check.claim, check.holds, took: check.duration) }
+  }
+
+  /// The process that was started needs a moment to leave.
+  private func waitUntilTidy() throws -> Bool {
+    let container = try SharedContainer(path: directory)
+    let end = deadline
+    while true {
+      let report = try container.report()
+      guard !report.isTidy else { return true }
+      guard .now < end else {
+        for leftover in report.leftovers { try stage.show("   left: \(leftover.path)") }
+        return false
+      }
+      pauseThread(.milliseconds(1))
+    }
   }
 
   // MARK: Their parts
