@@ -39,9 +39,6 @@ private final class FollowedChild: Sendable {
 final class StartedChild: Sendable {
   let nonce: String
   let isTold = Atomic(false)
-  /// Nobody asks how it ended any more: its caller may end now, and is not to be in the middle of
-  /// noting something then.
-  let wasActive = Atomic(false)
 
   init(_ nonce: String) { self.nonce = nonce }
 

@@ -50,9 +50,9 @@ final class LaunchAttempt {
       let last = try book.read().start
       let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
       let status = try presence.status()
-      if status.isSomebodyHere { return active() }
+      if status.isSomebodyHere { return .active }
       let wasActive = last.map { self.wasActive(status, since: $0) } ?? false
-      if wasActive, last?.nonce == followed { return active() }
+      if wasActive, last?.nonce == followed { return .active }
       switch (standing, last) {
       case (.underWay(let isSettled), let start?) where !wasActive:
         followed = start.nonce
@@ -68,11 +68,6 @@ final class LaunchAttempt {
         }
       }
     }
-  }
-
-  private func active() -> Step {
-    child?.wasActive.store(true, ordering: .releasing)
-    return .active
   }
 
   // MARK: Where the last start stands
@@ -206,7 +201,6 @@ final class LaunchAttempt {
     let (book, latch, told) = (book, latch, StartedChild(start.nonce))
     self.child = told
     follow(child) { end in
-      guard !told.wasActive.load(ordering: .acquiring) else { return }
       do {
         _ = try book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       } catch {
