@@ -96,14 +96,20 @@ final class ItemWatcher: Sendable {
         return pending.news
       }
       defer { remember(state) }
-      return news.flatMap { state?.look($0, isLater: isLater) }
+      return told(news.flatMap { state?.look($0, isLater: isLater) })
     }
     if let result { deliver(result, before) }
   }
 
+  // Under the lock, which only enqueues it: whoever finds nothing new any more knows that what another
+  // thread has found was told before.
+  private func told(_ result: ItemLook.Result?) -> ItemLook.Result? {
+    if let notices = result?.notices, !notices.isEmpty { tell(notices) }
+    return result
+  }
+
   private func deliver(_ result: ItemLook.Result, _ before: ItemPath?) {
     if path != before { moved.withLock { $0 }() }
-    if !result.notices.isEmpty { tell(result.notices) }
     if let next = result.nextLook { schedule(after: next) }
   }
 
@@ -147,7 +153,7 @@ final class ItemWatcher: Sendable {
       var result = look(&state, last.news, at: Array(last.published.keys))
       result.notices.removeAll { Self.isOwn($0, of: path, last.published) }
       remember(state)
-      return result
+      return told(result)
     }
     if let result { deliver(result, before) }
   }
@@ -159,11 +165,12 @@ final class ItemWatcher: Sendable {
     let before = path
     let result = state.withLock { state in
       defer { remember(state) }
-      return Self.follow(&state, from: old, to: new, isOwn: isOwn) {
-        look(&$0, [:], at: [old, new])
-      }
+      return told(
+        Self.follow(&state, from: old, to: new, isOwn: isOwn) {
+          look(&$0, [:], at: [old, new])
+        })
     }
-    deliver(result, before)
+    if let result { deliver(result, before) }
   }
 
   private static func follow(
