@@ -1,4 +1,5 @@
 import AppGroup
+import Synchronization
 import SystemCalls
 import TestSupport
 import Testing
@@ -81,6 +82,39 @@ struct PresentersFileWatchingTests {
         try scene.shell(command)
         try scene.wait(presenter, for: "changed")
       }
+    }
+  }
+
+  // The directory used to be looked for, made by somebody, and only then was the one above it watched:
+  // nobody told of it, and nobody watched in it.
+  @Test("hears of a file in a directory that is made at any moment while the way is being watched")
+  func appearingMeanwhile() throws {
+    try scene.shell("mkdir new")
+    let item = try ItemPath.canonical(scene.path("new/deep/file"), followingLink: false)
+    let counting = Faults.Plan { _, _ in .proceed }
+    Faults.$plan.withValue(counting) { ItemWatcher { _ in }.present(item) }
+    #expect(counting.calls > 3)
+    for moment in 0..<counting.calls {
+      let heard = Mutex<[PresenterNotice]>([])
+      let watcher = ItemWatcher { notices in heard.withLock { $0 += notices } }
+      defer { watcher.cancel() }
+      let making = Faults.Plan { [scene] _, index in
+        guard index == moment else { return .proceed }
+        Faults.$plan.withValue(nil) {
+          do throws(Errno) {
+            try makeDirectory(scene.path("new/deep"))
+          } catch {
+            Issue.record("\(error)")
+          }
+        }
+        return .proceed
+      }
+      Faults.$plan.withValue(making) { watcher.present(item) }
+      try scene.shell("mkdir -p new/deep; echo 1 > new/deep/file")
+      try eventually("the file, its directory made before call \(moment)") {
+        heard.withLock { $0.contains(.changed) }
+      }
+      try scene.shell("rm -r new/deep")
     }
   }
 

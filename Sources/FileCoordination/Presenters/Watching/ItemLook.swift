@@ -58,6 +58,8 @@ struct ItemLook {
     anchors.set(path, isPresent: item != nil, hear)
   }
 
+  var isPresent: Bool { item != nil }
+
   /// Where the tree keeps what it knows of a path in the directory.
   func source(of path: ItemPath) -> (WatchSource, FileName)? {
     guard let components = self.path?.components(to: path),
@@ -182,10 +184,10 @@ struct ItemLook {
     // Each round watches first and looks then; whoever replaces it all the time is told of later.
     for _ in 0..<10 {
       item = openItem(path, old)
-      anchors.set(path, isPresent: item != nil, hear)
+      let isWatched = anchors.set(path, isPresent: item != nil, hear)
       let now = statusIfVisible(path.text)
       switch (item, now) {
-      case (nil, nil): return nil
+      case (nil, nil) where isWatched: return nil
       case (let item?, let now?) where item.known.status.isSameFile(as: now):
         return item.known.status
       default: continue

@@ -180,7 +180,10 @@ final class ItemWatcher: Sendable {
     guard let path = state?.path else { return ItemLook.Result() }
     if let moved = path.moved(from: old, to: new) {
       state?.follow(to: moved)
-      return ItemLook.Result(notices: isOwn ? [] : [.moved(moved)])
+      // What was not there before may have appeared at the new place before that was watched.
+      var result = state?.isPresent == true ? ItemLook.Result() : look(&state)
+      if !isOwn { result.notices.insert(.moved(moved), at: 0) }
+      return result
     }
     guard path.contains(old) else { return ItemLook.Result() }
     let wasKnown = state?.known(old) != nil

@@ -15,11 +15,15 @@ struct PathAnchors {
   /// Watches the way to a path; a former one's watches end after this.
   ///
   /// - Parameter isPresent: whether the item is there, so that it tells the rest by itself.
+  /// - Returns: false when a directory of the way was made while its watch was: it has told nobody, and
+  ///   nobody watches in it, so the way has to be watched again.
+  @discardableResult
   mutating func set(
     _ path: ItemPath, isPresent: Bool,
     _ hear: @escaping @Sendable (WatchSource, WatchNews) -> Void
-  ) {
+  ) -> Bool {
     var new: [Watch] = []
+    var isStillMissing = true
     var missing: FileName? = isPresent ? nil : path.name
     var isMissingWatched = isPresent
     for directory in path.ancestors {
@@ -38,9 +42,11 @@ struct PathAnchors {
       }
       // A directory above that may not be watched is not worth looking at all the time for it.
       if watch.detection == .events || awaited != nil { new.append(watch) }
+      if let awaited { isStillMissing = self.open(directory.appending(awaited)) == nil }
       isMissingWatched = true
     }
     watches = new
+    return isStillMissing
   }
 
   private func open(_ directory: ItemPath) -> SharedDescriptor? {
