@@ -6,7 +6,8 @@ import TestSupport
 /// What a participant does about presenters; a path is absolute and has no spaces.
 ///
 /// ```
-/// present PATH [MANNER]     presents the item in one of the manners of RecordingPresenter
+/// present PATH [MANNER]     presents the item in one of the manners of RecordingPresenter, or
+///                           "listens": as a ListeningPresenter
 /// dismiss PATH              removes that presenter
 /// heard PATH                what it was told so far
 /// ask KIND PATH             begins a conversation as a coordinator does before an access that is
@@ -23,6 +24,9 @@ enum PresenterVerbs {
 
   static func perform(_ verb: String, _ first: String, _ second: String?) throws -> String {
     switch verb {
+    case "present" where second == "listens":
+      // Registered, it is kept as long as the process lives.
+      try FileCoordinator.addFilePresenter(ListeningPresenter(first))
     case "present":
       let manner = second.flatMap { RecordingPresenter.Manner(rawValue: $0) }
       let presenter = RecordingPresenter(first, manner ?? .answers)

@@ -42,13 +42,15 @@ enum PresenterStep: Hashable, Sendable {
 }
 
 extension PresenterStep {
-  /// What the presenter of an item is asked for certain demands; empty when they do not concern it.
+  /// What the presenter of an item is asked for certain demands, of what it answers itself; empty when
+  /// they do not concern it.
   ///
   /// As with `NSFileCoordinator`: the item's own presenters are asked to give it up; those of
   /// directories above are asked only about deletions, for a directory is not one unit with what it
   /// contains; and those of what a directory contains, when it is deleted, replaced or moved.
-  static func steps(for demands: [PresenterDemand], ofPresenterAt item: ItemPath) -> [PresenterStep]
-  {
+  static func steps(
+    for demands: [PresenterDemand], ofPresenterAt item: ItemPath, answering answered: AnsweredSteps
+  ) -> [PresenterStep] {
     var steps: [PresenterStep] = []
     for demand in demands {
       let path = ItemPath(demand.path)
@@ -63,7 +65,7 @@ extension PresenterStep {
           [PresenterStep]()
         }
       // Asked twice for two demands of one access it would give back twice what it gave up once.
-      steps += more.filter { !steps.contains($0) }
+      steps += more.filter { answered.includes($0) && !steps.contains($0) }
     }
     return steps
   }

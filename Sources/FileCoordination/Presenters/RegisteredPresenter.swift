@@ -23,6 +23,8 @@ final class RegisteredPresenter: Sendable {
   let presenter: any FilePresenter
   let mailbox: PresenterMailbox
   let watcher: ItemWatcher
+  /// What it answers itself.
+  private let answered: AnsweredSteps
   private let state = Mutex(State())
   /// Nil as long as there is no item.
   private let registration = Mutex<Registration?>(nil)
@@ -32,6 +34,7 @@ final class RegisteredPresenter: Sendable {
     let mailbox = PresenterMailbox(presenter)
     self.presenter = presenter
     self.mailbox = mailbox
+    answered = AnsweredSteps(of: presenter)
     watcher = ItemWatcher { mailbox.post($0) }
     watcher.whenMoved { [weak self] in self?.registerLater() }
   }
@@ -80,17 +83,17 @@ final class RegisteredPresenter: Sendable {
       guard path != registration?.path else { return nil }
       let old = registration
       // Under the new path before the old one ends: there is always one.
-      registration = try path.map { try Self.register(id, $0) }
+      registration = try path.map { try register($0) }
       return old
     }
     if let old { Self.end(old) }
   }
 
-  private static func register(_ id: String, _ path: ItemPath) throws -> Registration {
+  private func register(_ path: ItemPath) throws -> Registration {
     let site = try PresenterSites.registering(path)
     try site.server.begin()
     do {
-      return Registration(site: site, path: path, presence: try site.enter(id, path))
+      return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
     } catch {
       site.server.end()
       throw error
@@ -103,6 +106,11 @@ final class RegisteredPresenter: Sendable {
   }
 
   // MARK: What it is being asked
+
+  /// What it has to be asked; empty when the demands do not concern it.
+  func steps(for demands: [PresenterDemand]) -> [PresenterStep] {
+    path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0, answering: answered) } ?? []
+  }
 
   /// - Returns: false when the presenter was removed.
   func open(_ exchange: PresenterExchange) -> Bool {

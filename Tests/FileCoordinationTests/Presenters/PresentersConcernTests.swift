@@ -32,7 +32,7 @@ struct PresentersConcernTests {
   ) {
     let demand = PresenterDemand(path: "/a/b", kind: kind)
     func steps(_ path: String) -> [PresenterStep] {
-      PresenterStep.steps(for: [demand], ofPresenterAt: ItemPath(path))
+      PresenterStep.steps(for: [demand], ofPresenterAt: ItemPath(path), answering: .all)
     }
     #expect(steps("/a/b") == item)
     #expect(steps("/a") == above)
@@ -46,7 +46,7 @@ struct PresentersConcernTests {
   func bytes() {
     let demand = PresenterDemand(path: "/\u{E9}", kind: .writing(.content))
     let item = ItemPath("/e\u{301}")
-    #expect(PresenterStep.steps(for: [demand], ofPresenterAt: item).isEmpty)
+    #expect(PresenterStep.steps(for: [demand], ofPresenterAt: item, answering: .all).isEmpty)
   }
 
   @Test("of two demands of one access each callback is made once")
@@ -56,7 +56,7 @@ struct PresentersConcernTests {
       PresenterDemand(path: "/a", kind: .reading(savesChanges: false)),
       PresenterDemand(path: "/a", kind: .writing(.content)),
     ]
-    let steps = PresenterStep.steps(for: demands, ofPresenterAt: ItemPath("/a"))
+    let steps = PresenterStep.steps(for: demands, ofPresenterAt: ItemPath("/a"), answering: .all)
     #expect(steps == [.relinquishToReader, .save, .relinquishToWriter])
   }
 }

@@ -75,7 +75,7 @@ package final class PresenterConversation: Sendable {
   private func local(_ answers: PresenterAnswers) -> [PresenterExchange] {
     PresenterRegistry.shared.all.compactMap { presenter in
       guard presenter !== own, let path = presenter.path else { return nil }
-      let steps = PresenterStep.steps(for: demands, ofPresenterAt: path)
+      let steps = presenter.steps(for: demands)
       guard !steps.isEmpty else { return nil }
       answers.expect(
         presenter.id,

@@ -32,7 +32,7 @@ final class RemoteAsking: Sendable {
     let sites = PresenterSites.asking(demands.map { ItemPath($0.path) })
     return sites.compactMap { site in
       let asked = others(at: site).filter {
-        !PresenterStep.steps(for: demands, ofPresenterAt: $0.path).isEmpty
+        !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
       }
       guard !asked.isEmpty else { return nil }
       for member in asked { answers.expect(member.id, member.description) }

@@ -90,8 +90,7 @@ final class PresenterServer: Sendable {
       presenter.watcher.follow(from: ItemPath(old), to: ItemPath(new), isOwn: false)
       answer(id, presenter.id, .given)
     case .access(let demands):
-      let steps = presenter.path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0) } ?? []
-      let exchange = PresenterExchange(presenter, steps) { [self] outcome in
+      let exchange = PresenterExchange(presenter, presenter.steps(for: demands)) { [self] outcome in
         queue.async { self.answer(id, presenter.id, PresenterRequest.Answer(outcome)) }
       }
       let isNew = state.withLock { state in

@@ -7,7 +7,7 @@ import SystemCalls
 /// Where presenters and coordinators of several processes meet: a container.
 ///
 /// ```
-/// presence/file-presenters/      a registration for each presenter: its identifier and its path
+/// presence/file-presenters/      a registration for each presenter: its identifier, its path, what it answers
 /// presence/file-coordinators/    one for each process that has asked presenters of others
 /// values/@file-presenters/       what is being asked, and the answers: see `RequestBook`
 /// ```
@@ -17,6 +17,7 @@ final class PresenterSite: Sendable {
   struct Member: Sendable {
     let id: String
     let path: ItemPath
+    let answered: AnsweredSteps
     let presence: PresenceMember
 
     var description: PresenterDescription {
@@ -52,12 +53,18 @@ final class PresenterSite: Sendable {
       guard let id = member.content?["presenter"]?.stringValue,
         let path = member.content?["path"]?.stringValue, path.utf8.first == UInt8(ascii: "/")
       else { return nil }
-      return Member(id: id, path: ItemPath(path), presence: member)
+      return Member(
+        id: id, path: ItemPath(path), answered: AnsweredSteps(member.content?["answers"]),
+        presence: member)
     }
   }
 
-  func enter(_ id: String, _ path: ItemPath) throws -> PresenceRegistration {
-    try presenters.enter(content: ["presenter": .string(id), "path": .string(path.text)])
+  func enter(
+    _ id: String, _ path: ItemPath, _ answered: AnsweredSteps
+  ) throws -> PresenceRegistration {
+    try presenters.enter(content: [
+      "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
+    ])
   }
 
   /// This process's identifier as a coordinator, by whose presence others see that it lives.

@@ -1,0 +1,66 @@
+import PropertyLists
+
+/// What a presenter answers itself. For the rest the default implementations stand, which would let the
+/// other go on at once: nobody asks for that, so that nobody waits for the presenter's queue either.
+struct AnsweredSteps: OptionSet, Hashable, Sendable {
+  let rawValue: UInt8
+
+  static let reader = AnsweredSteps(rawValue: 1 << 0)
+  static let writer = AnsweredSteps(rawValue: 1 << 1)
+  static let save = AnsweredSteps(rawValue: 1 << 2)
+  static let deletion = AnsweredSteps(rawValue: 1 << 3)
+  static let subitemDeletion = AnsweredSteps(rawValue: 1 << 4)
+
+  static let all: AnsweredSteps = [.reader, .writer, .save, .deletion, .subitemDeletion]
+}
+
+extension AnsweredSteps {
+  /// Those of a presenter: its conformance says them, for the default implementations have a result type
+  /// of their own.
+  init(of presenter: any FilePresenter) {
+    self = type(of: presenter).answeredSteps
+  }
+
+  func includes(_ step: PresenterStep) -> Bool {
+    switch step {
+    case .relinquishToReader: contains(.reader)
+    case .relinquishToWriter: contains(.writer)
+    case .save: contains(.save)
+    case .accommodateDeletion: contains(.deletion)
+    case .accommodateSubitemDeletion: contains(.subitemDeletion)
+    }
+  }
+}
+
+extension FilePresenter {
+  fileprivate static var answeredSteps: AnsweredSteps {
+    var steps = AnsweredSteps()
+    if _ReaderAnswer.self != AnsweredByDefault.self { steps.insert(.reader) }
+    if _WriterAnswer.self != AnsweredByDefault.self { steps.insert(.writer) }
+    if _SaveAnswer.self != AnsweredByDefault.self { steps.insert(.save) }
+    if _DeletionAnswer.self != AnsweredByDefault.self { steps.insert(.deletion) }
+    if _SubitemDeletionAnswer.self != AnsweredByDefault.self { steps.insert(.subitemDeletion) }
+    return steps
+  }
+}
+
+/// As other processes read it in the presenter's registration: names, for the sake of people.
+extension AnsweredSteps {
+  private static let names: [(AnsweredSteps, String)] = [
+    (.reader, "reader"), (.writer, "writer"), (.save, "save"), (.deletion, "deletion"),
+    (.subitemDeletion, "subitemDeletion"),
+  ]
+
+  var propertyList: PropertyListValue {
+    .array(Self.names.filter { contains($0.0) }.map { .string($0.1) })
+  }
+
+  /// - Parameter value: nil for a registration that does not say it: then everything is asked.
+  init(_ value: PropertyListValue?) {
+    guard let names = value?.arrayValue?.compactMap(\.stringValue) else {
+      self = .all
+      return
+    }
+    self = AnsweredSteps(Self.names.filter { names.contains($0.1) }.map(\.0))
+  }
+}
