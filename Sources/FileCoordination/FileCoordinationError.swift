@@ -13,7 +13,9 @@ public struct FileCoordinationError: Error, Sendable {
     case overtaken
     /// `FileCoordinator.cancel()` was called while the access was waited for.
     case cancelled
-    /// The item and its copy were changed in different ways; nothing of the change is visible.
+    /// The item was changed since its copy was made, by an access of the same purpose; or, of a
+    /// directory, both were changed in different ways. Nothing of the change is visible, and the copy
+    /// is kept.
     case conflict
     /// The directory that the item is in does not exist.
     case directoryMissing
@@ -46,11 +48,15 @@ public struct FileCoordinationError: Error, Sendable {
   public let errorNumber: Int32?
   /// The process in the way, or the one that took the access away.
   public let holder: LeaseHolder?
+  /// With `conflict`, where the changed copy is, beside the item: whoever reads this removes it when it
+  /// is of no use any more. Nil when there is none, or it could not be kept.
+  public let keptCopy: String?
 
   init(
     _ code: Code, _ action: String, path: String, reason: String, remedy: String? = nil,
-    errorNumber: Int32? = nil, holder: LeaseHolder? = nil
+    errorNumber: Int32? = nil, holder: LeaseHolder? = nil, keptCopy: String? = nil
   ) {
+    self.keptCopy = keptCopy
     self.code = code
     self.action = action
     self.path = path
@@ -89,6 +95,22 @@ extension FileCoordinationError {
         ? "that is this process: an accessor that coordinates its own item again waits for itself"
         : "try again, or with a later deadline",
       holder: holder)
+  }
+
+  static func conflict(path: String) -> FileCoordinationError {
+    FileCoordinationError(
+      .conflict, "publish the item", path: path,
+      reason: "it was changed since its copy was made, by an access of the same purpose or by a "
+        + "program that does not coordinate; nothing of this change is visible",
+      remedy: "read the item again and repeat the change")
+  }
+
+  /// The same, with the place of the copy.
+  func keeping(copy: String) -> FileCoordinationError {
+    FileCoordinationError(
+      code, action, path: path, reason: reason,
+      remedy: (remedy.map { $0 + "; " } ?? "") + "the copy that was to be published is \(copy)",
+      errorNumber: errorNumber, holder: holder, keptCopy: copy)
   }
 
   static func overtaken(

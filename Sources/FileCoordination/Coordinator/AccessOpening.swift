@@ -11,6 +11,7 @@ final class AccessOpening: SteppedWork {
     let purpose: String
     /// Whether other processes may have accesses of the same purpose.
     var isPurposeShared = false
+    var companions = Companions(mayExist: false)
     let term: Duration
     let patience: Patience
     let durability: Durability
@@ -60,7 +61,8 @@ final class AccessOpening: SteppedWork {
       acquisitions = []
       return .done(
         AccessSession(
-          grants: grants, conversation: conversation.take(), durability: terms.durability))
+          grants: grants, conversation: conversation.take(), companions: terms.companions,
+          durability: terms.durability))
     } catch {
       let cause = cause(of: error)
       giveUp()

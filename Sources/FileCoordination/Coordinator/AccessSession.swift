@@ -17,13 +17,18 @@ final class AccessSession: Sendable {
 
   let grants: [Grant]
   private let conversation: PresenterConversation?
+  private let companions: Companions
   private let durability: Durability
   /// Into or out of private copies: to be told when these are published.
   private let moves = Mutex<[ItemMove]>([])
 
-  init(grants: [Grant], conversation: PresenterConversation?, durability: Durability) {
+  init(
+    grants: [Grant], conversation: PresenterConversation?, companions: Companions,
+    durability: Durability
+  ) {
     self.grants = grants
     self.conversation = conversation
+    self.companions = companions
     self.durability = durability
   }
 
@@ -83,7 +88,8 @@ final class AccessSession: Sendable {
   ) -> AccessClosing {
     let moves = moves.withLock { $0 }
     return AccessClosing(
-      grants, durability: durability, conversation: conversation, until: deadline
+      grants, durability: durability, conversation: conversation, companions: companions,
+      until: deadline
     ) {
       for move in moves {
         PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
@@ -107,6 +113,7 @@ final class AccessClosing: SteppedWork {
   private var published: [String: FileStatus?] = [:]
   private let durability: Durability
   private var conversation: PresenterConversation?
+  private let companions: Companions
   private let deadline: ContinuousClock.Instant
   private let tellMoves: () -> Void
   private var isReadingOver = false
@@ -115,8 +122,10 @@ final class AccessClosing: SteppedWork {
 
   init(
     _ grants: [AccessSession.Grant], durability: Durability, conversation: PresenterConversation?,
-    until deadline: ContinuousClock.Instant, whenPublished tellMoves: @escaping () -> Void
+    companions: Companions, until deadline: ContinuousClock.Instant,
+    whenPublished tellMoves: @escaping () -> Void
   ) {
+    self.companions = companions
     self.tellMoves = tellMoves
     remaining = grants.sorted {
       ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "")
@@ -169,7 +178,8 @@ final class AccessClosing: SteppedWork {
     guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
       return nil
     }
-    return ItemPublication(access, claim, copy, durability: durability, deadline: deadline)
+    return ItemPublication(
+      access, claim, copy, companions: companions, durability: durability, deadline: deadline)
   }
 
   private func endInPlace(_ grant: AccessSession.Grant) throws {

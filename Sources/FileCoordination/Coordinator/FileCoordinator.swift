@@ -33,6 +33,8 @@ public final class FileCoordinator: Sendable {
     var isPurposeShared = false
     var calls: [UInt64: Cancellation] = [:]
     var nextCall: UInt64 = 0
+    /// Of all accesses, from before they look at an item until their end.
+    var companions: [UInt64: Companions] = [:]
     /// Accesses whose accessors run.
     var sessions: [ObjectIdentifier: AccessSession] = [:]
     var prepared: [String: Int] = [:]
@@ -65,8 +67,9 @@ public final class FileCoordinator: Sendable {
   private static let process = Nonce.next()
 
   /// What the accesses are for: those of one purpose never wait for each other, even across
-  /// processes, so their owner must know that they do not disturb each other (of two that change one
-  /// item the last one wins).
+  /// processes. Of two that change one item at the same time the first one is published, and the
+  /// second one throws `conflict`: no change is lost without an error. Accesses for replacing, which do
+  /// not look at the item, replace what is there.
   ///
   /// Unique for each coordinator at first, and the same for all coordinators of a presenter. Set it
   /// once, before the first access, to a string that is not empty, and not for a coordinator that
@@ -124,9 +127,14 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant?, term: Duration
   ) -> (call: UInt64, terms: AccessOpening.Terms) {
     let cancellation = Cancellation()
+    let companions = Companions(mayExist: filePresenter != nil)
     let (call, purpose, isShared, prepared) = state.withLock { state in
       state.nextCall += 1
       state.calls[state.nextCall] = cancellation
+      // Excludes: an access that copies the item before another one publishes, and neither knows of it.
+      if state.isPurposeShared || !state.companions.isEmpty { companions.meet() }
+      for other in state.companions.values { other.meet() }
+      state.companions[state.nextCall] = companions
       return (
         state.nextCall, state.purpose, state.isPurposeShared, Set(state.prepared.keys)
       )
@@ -137,13 +145,17 @@ extension FileCoordinator {
       call,
       AccessOpening.Terms(
         client: client, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
-        term: term, patience: patience,
+        companions: companions, term: term, patience: patience,
         durability: durability, prepared: prepared)
     )
   }
 
   func forget(_ call: UInt64) {
     state.withLock { $0.calls[call] = nil }
+  }
+
+  private func end(_ call: UInt64) {
+    state.withLock { $0.companions[call] = nil }
   }
 
   private func begin(_ session: AccessSession) {
@@ -189,6 +201,7 @@ extension FileCoordinator {
     _ accessor: (AccessSession) throws -> Result
   ) throws -> Result {
     let (call, terms) = terms(until: deadline, term: term)
+    defer { end(call) }
     let session: AccessSession
     do {
       defer { forget(call) }
@@ -213,6 +226,7 @@ extension FileCoordinator {
     _ accessor: @Sendable ([URL]) async throws -> Result
   ) async throws -> Result {
     let (call, terms) = terms(until: deadline, term: term)
+    defer { end(call) }
     let session: AccessSession
     do {
       defer { forget(call) }

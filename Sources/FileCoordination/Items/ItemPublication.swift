@@ -9,6 +9,7 @@ final class ItemPublication: SteppedWork {
   private let access: ItemAccess
   private let claim: Claim
   private let copy: StagedCopy
+  private let companions: Companions
   private let durability: Durability
   private let purpose: String
   private let deadline: ContinuousClock.Instant
@@ -22,6 +23,8 @@ final class ItemPublication: SteppedWork {
   private var others = Others()
   private var request: LeaseRequest?
   private var isMerged = false
+  /// What was at the item's place when what others did in the directory was carried over.
+  private var mergedWith: FileStatus?
   /// Whether the copy has left the claim, and shares the lease's fate.
   private var isInLease = false
   private var isPublished = false
@@ -31,9 +34,10 @@ final class ItemPublication: SteppedWork {
   private var location: ItemLocation { access.location }
 
   init(
-    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, durability: Durability,
-    deadline: ContinuousClock.Instant
+    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, companions: Companions,
+    durability: Durability, deadline: ContinuousClock.Instant
   ) {
+    self.companions = companions
     self.access = access
     self.claim = claim
     self.copy = copy
@@ -55,7 +59,7 @@ final class ItemPublication: SteppedWork {
         }
       }
     } catch {
-      let cause = cause(of: error)
+      let cause = keepingCopy(cause(of: error))
       // Unlocked before the claim ends: see `ItemAcquisition`.
       readers = ReadersWait()
       contents = nil
@@ -126,6 +130,7 @@ final class ItemPublication: SteppedWork {
     if !isMerged, case .replaced = change {
       try copy.merge(from: location, in: claim)
       isMerged = true
+      mergedWith = old
     }
     return nil
   }
@@ -174,6 +179,7 @@ final class ItemPublication: SteppedWork {
         throw claim.overtaken()
       }
       if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
+      guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.path) }
       try moveIn(change, under: lease)
       isPublished = true
       // What was locked is the old item, which is to be removed.
@@ -209,6 +215,28 @@ final class ItemPublication: SteppedWork {
     case .removable(let name, let isAlive):
       try claim.site.takeAway(name, isAlive: isAlive, under: lease)
       return .again
+    }
+  }
+
+  // Those of another purpose were kept out by the claim.
+  private func isCurrent() throws(Errno) -> Bool {
+    guard companions.isPossible else { return true }
+    let now = try location.status()
+    guard isMerged else { return copy.isCurrent(now) }
+    guard let now, let mergedWith else { return now == nil && mergedWith == nil }
+    return now.isSameFile(as: mergedWith)
+  }
+
+  // Beside the item, where its owner looks for it.
+  private func keepingCopy(_ error: any Error) -> any Error {
+    guard let error = error as? FileCoordinationError, error.code == .conflict else { return error }
+    let path = location.parent + "/" + StagedCopy.keptName(for: location.name)
+    do throws(Errno) {
+      try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
+      return error.keeping(copy: path)
+    } catch {
+      // The accessor removed its copy, or nothing may be made here: what failed is the conflict.
+      return error
     }
   }
 

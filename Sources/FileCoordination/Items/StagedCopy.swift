@@ -1,3 +1,4 @@
+import AppGroup
 import SystemCalls
 
 /// The private copy of an item in a claim: made when access was granted, looked at when the accessor
@@ -12,6 +13,8 @@ struct StagedCopy: Sendable {
   }
 
   private let copying: ItemDemand.Copying
+  /// What the item was when it was copied; nil when there was nothing.
+  private let item: FileStatus?
   /// What the copy was when it was made; nil when there was none.
   private let original: FileStatus?
   private let trees: StagedTrees?
@@ -27,11 +30,11 @@ struct StagedCopy: Sendable {
     check: () throws -> Void
   ) throws -> StagedCopy {
     guard copying != .nothing else {
-      return StagedCopy(copying: copying, original: nil, trees: nil)
+      return StagedCopy(copying: copying, item: nil, original: nil, trees: nil)
     }
     for attempt in 1...attempts {
       guard let before = try location.status() else {
-        return StagedCopy(copying: copying, original: nil, trees: nil)
+        return StagedCopy(copying: copying, item: nil, original: nil, trees: nil)
       }
       guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
         throw FileCoordinationError(
@@ -50,9 +53,10 @@ struct StagedCopy: Sendable {
         continue
       }
       return StagedCopy(
-        copying: copying, original: copy, trees: try trees?.withCopy(in: claim.descriptor))
+        copying: copying, item: before, original: copy,
+        trees: try trees?.withCopy(in: claim.descriptor))
     }
-    return StagedCopy(copying: copying, original: nil, trees: nil)
+    return StagedCopy(copying: copying, item: nil, original: nil, trees: nil)
   }
 
   private static func copy(
@@ -107,6 +111,22 @@ struct StagedCopy: Sendable {
       return try trees.isUnchanged(in: claim.descriptor) ? .none : .replaced(now)
     }
     return now.isUnchanged(since: original) ? .none : .replaced(now)
+  }
+
+  /// Whether the item is still what it was when it was copied. Where nothing was copied, nothing of it
+  /// can be lost; and a directory's copy is published with what others did in it.
+  func isCurrent(_ now: FileStatus?) -> Bool {
+    if copying == .nothing || isMerged { return true }
+    guard let item, let now else { return item == nil && now == nil }
+    return now.isUnchanged(since: item)
+  }
+
+  /// What a copy is called that is not published and must not be lost.
+  static func keptName(for name: String) -> String {
+    let ending = ".conflict-" + Nonce.next()
+    var name = name
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    return name + ending
   }
 
   /// Whether what others did to the directory meanwhile has to be carried over before it is published.

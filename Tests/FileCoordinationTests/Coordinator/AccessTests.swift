@@ -120,7 +120,9 @@ struct AccessTests {
     #expect(error?.code == .conflict)
     #expect(error?.reason.contains("one") == true)
     #expect(try text("d/one") == "theirs")
-    #expect(try names() == ["d"], "\(directory.listing)")
+    let kept = URL(filePath: try #require(error?.keptCopy))
+    #expect(try String(contentsOf: kept.appending(path: "one"), encoding: .utf8) == "mine")
+    #expect(try names() == ["d", kept.lastPathComponent], "\(directory.listing)")
   }
 
   @Test("Who moves an item gets its real place, and says where it is now")

@@ -1,0 +1,126 @@
+import Dispatch
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import FileCoordination
+
+/// Accesses of one purpose never wait for each other. The last one to publish used to win, and the
+/// other's change was lost without an error.
+@Suite("Accesses of one purpose")
+struct CompanionsTests {
+  let scene: RaceScene
+
+  init() throws {
+    scene = try RaceScene()
+    try scene.put("old", "a")
+  }
+
+  @Test("of two coordinators of one presenter: the second to publish throws, and its copy is kept")
+  func presenter() throws {
+    let presenter = SavingPresenter(scene.path("a"))
+    try expectConflict(
+      FileCoordinator(filePresenter: presenter), FileCoordinator(filePresenter: presenter))
+  }
+
+  @Test("of two accesses of one coordinator at once the second to publish throws")
+  func coordinator() throws {
+    let coordinator = FileCoordinator()
+    try expectConflict(coordinator, coordinator)
+  }
+
+  private func expectConflict(_ first: FileCoordinator, _ second: FileCoordinator) throws {
+    let error = #expect(throws: FileCoordinationError.self) {
+      try first.coordinate(writingItemAt: scene.url("a")) { copy in
+        try second.coordinate(writingItemAt: scene.url("a")) {
+          try ItemText.write("second", to: $0.path)
+        }
+        try ItemText.write("first", to: copy.path)
+      }
+    }
+    #expect(error?.code == .conflict)
+    #expect(try scene.text("a") == "second")
+    let kept = URL(filePath: try #require(error?.keptCopy))
+    #expect(error?.description.contains(kept.path) == true)
+    #expect(try scene.text(kept.lastPathComponent) == "first")
+    try scene.expectOnly(["a", kept.lastPathComponent])
+  }
+
+  @Test("one that changes nothing, and one that replaces the item unseen, are no conflict")
+  func noConflict() throws {
+    let coordinator = FileCoordinator()
+    try coordinator.coordinate(writingItemAt: scene.url("a")) { _ in
+      try coordinator.coordinate(writingItemAt: scene.url("a")) {
+        try ItemText.write("second", to: $0.path)
+      }
+    }
+    #expect(try scene.text("a") == "second")
+    try coordinator.coordinate(writingItemAt: scene.url("a"), options: .forReplacing) { place in
+      try coordinator.coordinate(writingItemAt: scene.url("a")) {
+        try ItemText.write("third", to: $0.path)
+      }
+      try ItemText.write("replaced", to: place.path)
+    }
+    #expect(try scene.text("a") == "replaced")
+    try scene.expectOnly(["a"])
+  }
+
+  @Test("a directory that was published between the merge and the publication is a conflict")
+  func directory() throws {
+    let coordinator = FileCoordinator()
+    try scene.makeFolder("d")
+    try scene.put("old", "d/one")
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: scene.url("d")) { copy in
+        try coordinator.coordinate(writingItemAt: scene.url("d")) {
+          try ItemText.write("second", to: $0.path + "/one")
+        }
+        try ItemText.write("first", to: copy.path + "/one")
+      }
+    }
+    #expect(error?.code == .conflict)
+    #expect(try scene.text("d/one") == "second")
+  }
+
+  @Test("of two processes with one purpose: the one that comes second is refused")
+  func processes() throws {
+    let (first, second) = (try scene.participant(), try scene.participant())
+    for participant in [first, second] {
+      #expect(try participant.ask("writing \(scene.path("a")) purpose=p").hasPrefix("inside "))
+    }
+    for (participant, text) in [(first, "first"), (second, "second")] {
+      #expect(try participant.ask("put \(text)") == "done")
+    }
+    #expect(try first.ask("leave") == "done")
+    #expect(try second.ask("leave").hasPrefix("error conflict"))
+    #expect(try scene.text("a") == "first")
+  }
+
+  // both threads, 100 times: read the number, add one, publish
+  @Test("each of 200 increments by two coordinators of one presenter is counted or refused")
+  func increments() throws {
+    try scene.put("0", "a")
+    let presenter = SavingPresenter(scene.path("a"))
+    let (counted, refused) = (Counter(), Counter())
+    let (url, path) = (scene.url("a"), scene.path("a"))
+    DispatchQueue.concurrentPerform(iterations: 2) { _ in
+      let coordinator = FileCoordinator(filePresenter: presenter)
+      for _ in 0..<100 {
+        do {
+          try coordinator.coordinate(writingItemAt: url) { copy in
+            let number = Int(try ItemText.read(copy.path) ?? "") ?? 0
+            try ItemText.write("\(number + 1)", to: copy.path)
+          }
+          _ = counted.next()
+        } catch let error as FileCoordinationError where error.code == .conflict {
+          _ = refused.next()
+        } catch {
+          Issue.record("\(error)")
+        }
+      }
+    }
+    #expect(counted.value + refused.value == 200)
+    #expect(try ItemText.read(path) == "\(counted.value)")
+    #expect(try scene.names().count == 1 + refused.value)
+  }
+}
