@@ -127,8 +127,8 @@ let package = Package(
     .testTarget(
       name: "FileSystemTests",
       dependencies: [
-        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
-        "participant",
+        "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -56,6 +56,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "names", measure: NamesRows.measure),
     RowGroup(name: "start", measure: StartRow.measure),
     RowGroup(name: "durable", measure: PublishRows.measureDurable),
+    RowGroup(name: "lone", measure: PublishRows.measureLone),
     RowGroup(name: "notify", measure: NotifyRow.measure),
     RowGroup(name: "presence", measure: PresenceRows.measure),
     RowGroup(name: "queue", measure: QueueRows.measure),

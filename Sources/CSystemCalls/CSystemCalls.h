@@ -87,6 +87,13 @@ static inline int csys_remove_attribute(int file, const char *_Nonnull name) {
   return (int)syscall(SYS_fremovexattr, file, name);
 }
 
+// sync_file_range(2), Linux 2.6.17: starts to write the whole file back and waits for its content.
+static inline int csys_write_back(int file) {
+  enum { wait_before = 1, write = 2, wait_after = 4 };
+  return (int)syscall(
+      SYS_sync_file_range, file, (int64_t)0, (int64_t)0, wait_before | write | wait_after);
+}
+
 // pidfd_open(2), Linux 5.3.
 static inline int csys_pidfd_open(int pid) {
 #ifndef SYS_pidfd_open

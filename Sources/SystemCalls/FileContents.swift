@@ -59,6 +59,18 @@ extension FileDescriptor {
     _ = try perform(.fsync) { Glibc.fsync(rawValue) }
   }
 
+  /// Waits until the content has been written, without what is needed to find it: a name that the file
+  /// gets after this is on the disk only together with the content, or not at all. The corresponding C
+  /// function is `sync_file_range` with all its flags, and `fsync` where there is none.
+  package func writeBack() throws(Errno) {
+    do throws(Errno) {
+      _ = try perform(.syncFileRange) { csys_write_back(rawValue) }
+    } catch {
+      guard error == .noFunction || error == .invalidArgument else { throw error }
+      try synchronize()
+    }
+  }
+
   /// Makes a file that is in memory only, with content to be read from its beginning. The
   /// corresponding C function is `memfd_create`.
   ///

@@ -19,6 +19,8 @@ package struct FileStatus: Hashable, Sendable {
   package let size: Int64
   /// What the content takes of the disk in bytes; less than the size where there are holes.
   package let allocatedBytes: Int64
+  /// In what pieces the file system keeps content, or larger ones that it prefers.
+  package let blockBytes: Int
   package let modifiedSeconds: Int64
   package let modifiedNanoseconds: Int64
   /// When the content or anything else of the file was changed last; nobody can choose this time.
@@ -37,6 +39,7 @@ package struct FileStatus: Hashable, Sendable {
     size = Int64(raw.st_size)
     // In units of 512 bytes, whatever the file system's blocks (stat(3type)).
     allocatedBytes = Int64(raw.st_blocks) * 512
+    blockBytes = Int(raw.st_blksize)
     modifiedSeconds = Int64(raw.st_mtim.tv_sec)
     modifiedNanoseconds = Int64(raw.st_mtim.tv_nsec)
     changedSeconds = Int64(raw.st_ctim.tv_sec)

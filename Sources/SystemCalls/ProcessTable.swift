@@ -70,13 +70,24 @@ package struct ProcessIdentity: Hashable, Sendable {
 
   private static let cached = look(getpid())
 
+  /// Which start of the machine this is (`/proc/sys/kernel/random/boot_id`, random(4)); empty where
+  /// /proc does not tell.
+  package static let boot: String = {
+    do throws(Errno) {
+      let file = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
+      let text = try file.readToEnd(expectedBytes: 37, maximumBytes: 64)
+      return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    } catch {
+      return ""
+    }
+  }()
+
   private static func look(_ processID: Int32) -> ProcessIdentity {
     var namespace: UInt64 = 0
     do throws(Errno) {
-      let boot = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
+      if boot.isEmpty { throw .noSuchFile }
       namespace = mix(
-        try fileStatus("/proc/self/ns/pid", followingLinks: true).inode,
-        try boot.readToEnd(expectedBytes: 37, maximumBytes: 64))
+        try fileStatus("/proc/self/ns/pid", followingLinks: true).inode, Array((boot + "\n").utf8))
     } catch {
       // Without /proc nobody can look us up either; our term still bounds everyone's wait.
       namespace = 0

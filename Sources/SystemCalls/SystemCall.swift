@@ -4,7 +4,7 @@ import Glibc
 package enum SystemCall: String, Sendable, CaseIterable {
   case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
   case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
-  case fchown, fchownat, fchmodat, utimensat, symlinkat, mkfifoat, ftruncate
+  case syncFileRange, fchown, fchownat, fchmodat, utimensat, symlinkat, mkfifoat, ftruncate
   case cloneFile, copyFileRange, fgetxattr, fsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
   case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, memfdCreate

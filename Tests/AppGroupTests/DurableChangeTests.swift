@@ -38,7 +38,7 @@
         try calls(Self.order) { try value.update(durability: .durable) { $0 = 2 } } == published)
       #expect(
         try calls([.renameat, .fsync]) { try value.remove(durability: .durable) }
-          == [.renameat, .fsync, .fsync])
+          == [.renameat, .renameat, .fsync, .fsync], "what was kept goes before the value")
     }
 
     @Test("that is not durable waits for no disk")

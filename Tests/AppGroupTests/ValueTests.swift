@@ -287,11 +287,15 @@ enum Litter {
     do {
       let outer = try FileDescriptor.open(lease, [.readOnly, .directory]).entries()
       let inner = try FileDescriptor.open(lease + "/held", [.readOnly, .directory]).entries()
-      // The note of the last taking away is part of a lease that was contended.
-      return outer.map(\.name.text).filter { $0 != "taken.plist" }.sorted()
+      return outer.map(\.name.text).filter { !isPart($0) }.sorted()
         + inner.map(\.name.text).filter { $0 != "clean" }.sorted()
     } catch {
       return ["\(error)"]
     }
+  }
+
+  /// What stays in a lease: the note of the last taking away, and the kept version.
+  static func isPart(_ name: String) -> Bool {
+    name == "taken.plist" || name == "kept-\(ProcessIdentity.boot)"
   }
 }

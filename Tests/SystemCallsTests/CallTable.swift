@@ -66,6 +66,11 @@ enum CallTable {
       try bench.act { try file.synchronize() }
       return bench.content("file")
     },
+    CallRow(.syncFileRange, "written") { bench in
+      let file = try bench.file("file", "written")
+      try bench.act { try file.writeBack() }
+      return bench.content("file")
+    },
     CallRow(.futimens, "1000000000 5") { bench in
       let file = try bench.file()
       try bench.act { try file.setModified(seconds: 1_000_000_000, nanoseconds: 5) }

@@ -25,6 +25,8 @@ package final class ContainerRoot: Sendable {
   private static let recheck: Duration = .seconds(1)
   /// Whether the file system was seen to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
+  /// What this process published a moment ago.
+  let followUps = FollowUps()
 
   init(path: String, access: ContainerAccess) throws {
     self.path = path

@@ -58,6 +58,7 @@ extension ContainerInspection {
       switch entry.name.text {
       case "held": lookAtHeld(value, owner, place)
       case "taken.plist": continue
+      case let name where name.hasPrefix(KeptVersion.prefix): continue
       case let name where name.hasPrefix(LeaseSite.brokenPrefix):
         add(.brokenLease, place, owner)
       case let name

@@ -77,31 +77,47 @@ package final class Lease: Sendable {
   ///   - bytes: the whole content.
   ///   - name: the file in the site's directory.
   ///   - exists: whether there probably is such a file; only decides what is tried first.
-  ///   - durability: with `.durable` the content is on the disk when this returns.
+  ///   - diligence: how much of it waits for the disk.
   ///   - willPublish: gets the version just before anybody can see it.
   /// - Throws: `leaseLost`; nothing has changed then. After an error of the last fsync the new
   ///   content is visible, and may be lost with the power.
-  /// - Complexity: write, rename and unlink; with `.durable` three fsyncs more.
+  /// - Complexity: write, rename and unlink, and a look for the kept version; a wait for the disk and
+  ///   a link and rename more where that is old; with `.durable` three fsyncs instead.
   func publish(
-    _ bytes: [UInt8], as name: String, exists: Bool, durability: Durability,
+    _ bytes: [UInt8], as name: String, exists: Bool, diligence: Diligence,
     willPublish: (Stamp) -> Void = { _ in }
   ) throws {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
-    willPublish(try stage(bytes, durability))
-    try moveOut(stagingPlace.name, as: name, exists: exists)
+    var isHasty = false
+    var becomesKept = false
+    if case .relaxed(let isFollowedUp) = diligence {
+      isHasty = try isFollowedUp && exists && hasFreshKeptVersion()
+      becomesKept = !isHasty
+    }
+    willPublish(try stage(bytes, isHasty ? nil : diligence))
+    let kept = becomesKept ? try nameTwice(stagingPlace.name) : nil
+    try moveOut(stagingPlace.name, as: name, exists ? .exchange : .keep) { () throws(Errno) in
+      // Where there is nothing, nothing could be fallen back on.
+      if isHasty { try writeBack(stagingPlace.name) }
+    }
     isDeclared.store(false, ordering: .relaxed)
-    if durability == .durable { try synchronizeDirectories() }
+    if let kept { keep(kept) }
+    if case .durable = diligence { try synchronizeDirectories() }
   }
 
   // Closes the file before it is moved out: closed afterwards it would be a second event, and a
   // second look at the same content, for every observer.
-  private func stage(_ bytes: [UInt8], _ durability: Durability) throws(Errno) -> Stamp {
+  private func stage(_ bytes: [UInt8], _ diligence: Diligence?) throws(Errno) -> Stamp {
     guard let file = staged.withLock({ $0.take() }) else {
       preconditionFailure("a lease publishes once")
     }
     try file.descriptor.writeAll(bytes)
     let stamp = try site.home.stamp(file.descriptor)
-    if durability == .durable { try file.descriptor.synchronize() }
+    switch diligence {
+    case .durable: try file.descriptor.synchronize()
+    case .written, .relaxed: try file.descriptor.writeBack()
+    case nil: break
+    }
     return stamp
   }
 
@@ -118,7 +134,7 @@ package final class Lease: Sendable {
     } catch {
       throw error == .noSuchFile ? lost() : error
     }
-    try moveOut(content, as: name, exists: exists)
+    try moveOut(content, as: name, exists ? .exchange : .keep)
     if durability == .durable { try synchronizeDirectories() }
   }
 
@@ -127,6 +143,7 @@ package final class Lease: Sendable {
   /// - Returns: whether there was one.
   func remove(_ name: String, durability: Durability) throws -> Bool {
     let held = held.descriptor.rawValue
+    try dropKept(of: name)
     do throws(Errno) {
       try rename(site.layout.fromHeld + name, at: held, to: declaration.name, at: held)
     } catch {
@@ -174,11 +191,10 @@ package final class Lease: Sendable {
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with
   // NOREPLACE there was none. Which applies may only change when we have lost the lease, so the
   // loop ends.
-  private func moveOut(_ staged: String, as name: String, exists: Bool) throws {
-    try moveOut(staged, as: name, exists ? .exchange : .keep)
-  }
-
-  func moveOut(_ staged: String, as name: String, _ first: RenameMode) throws {
+  func moveOut(
+    _ staged: String, as name: String, _ first: RenameMode,
+    beforeKeeping prepare: () throws(Errno) -> Void = {}
+  ) throws {
     let source = stagingPlace.directory
     var mode = first
     for _ in 0..<interruptionLimit {
@@ -192,6 +208,9 @@ package final class Lease: Sendable {
         case .noSuchFile where mode == .exchange:
           // The target is missing, or ours is: NOREPLACE tells which.
           mode = .keep
+          do throws(Errno) { try prepare() } catch {
+            throw error == .noSuchFile ? lost() : error
+          }
         case .alreadyExists where mode == .keep: mode = .exchange
         // A file where a directory was, or the other way round.
         case .isDirectory where mode == .replace, .notDirectory where mode == .replace:

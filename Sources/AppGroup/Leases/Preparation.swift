@@ -31,7 +31,7 @@ final class Preparation: Sendable {
       _ = try file.tryLock(.exclusive)
       try file.writeAll(bytes)
       stamp = try site.home.stamp(file)
-      if durability == .durable { try file.synchronize() }
+      if durability == .durable { try file.synchronize() } else { try file.writeBack() }
     } catch {
       let cause = error
       do throws(Errno) { try removeFile(path, at: try site.directory()) } catch {

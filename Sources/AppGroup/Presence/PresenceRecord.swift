@@ -28,7 +28,7 @@ struct PresenceRecord: Sendable {
     identity = .current
     // The process number as well: a forked child would count on from its parent's nonces.
     id = String(identity.processID, radix: 16) + "-" + Nonce.next()
-    boot = Self.currentBoot
+    boot = ProcessIdentity.boot
     program = ProcessStatus.of(identity.processID)?.program ?? ""
     since = Date()
     enteredAt = bootTimeNanoseconds()
@@ -84,17 +84,6 @@ struct PresenceRecord: Sendable {
 
   /// Whether it was written before this machine's last start, or on another machine.
   var isOfAnotherBoot: Bool {
-    !boot.isEmpty && !Self.currentBoot.isEmpty && boot != Self.currentBoot
+    !boot.isEmpty && !ProcessIdentity.boot.isEmpty && boot != ProcessIdentity.boot
   }
-
-  private static let currentBoot: String = {
-    do throws(Errno) {
-      let file = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
-      let text = try file.readToEnd(expectedBytes: 37, maximumBytes: 64)
-      return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    } catch {
-      // Without /proc the lock alone has to prove it.
-      return ""
-    }
-  }()
 }

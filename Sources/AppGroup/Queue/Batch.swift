@@ -84,6 +84,19 @@ struct Batch: Sendable {
   }
 
   /// - Parameter mustCheck: false for what is known to be far below the limits.
+  /// Whether a part of what was stored never reached the disk: the file ends with a block before its
+  /// end, or has zeros where a block was to be. For one that cannot be read.
+  ///
+  /// - Parameter size: how large the file was when it was stored.
+  static func isIncomplete(_ bytes: [UInt8], of size: Int) -> Bool {
+    // The least that a file system keeps content in.
+    let block = 512
+    return bytes.count < size && bytes.count % block == 0
+      || stride(from: 0, to: bytes.count, by: block).contains { start in
+        bytes[start..<min(start + block, bytes.count)].allSatisfy { $0 == 0 }
+      }
+  }
+
   func bytes(mustCheck: Bool = true) throws(PropertyListError) -> [UInt8] {
     let list = PropertyListValue.array(entries.map(\.value))
     let bytes = try PropertyListValue.dictionary(["entries": list]).binaryBytes()

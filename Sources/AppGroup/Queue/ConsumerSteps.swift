@@ -176,7 +176,13 @@ struct ConsumerSteps {
         // Somebody removed it, or all of it.
         return try confirm(at: place)
       }
-      let batch = try Batch(bytes: bytes, count: name.count)
+      let batch: Batch
+      do throws(Batch.Unreadable) {
+        batch = try Batch(bytes: bytes, count: name.count)
+      } catch {
+        guard Batch.isIncomplete(bytes, of: name.bytes) else { throw error }
+        return try drop(name, path, at: place)
+      }
       let settled = isRedelivery ? try self.settled(name, path, at: place) : []
       guard settled.count < batch.entries.count else {
         // Its consumer died when all was settled but the last step.
@@ -202,6 +208,26 @@ struct ConsumerSteps {
       settled.insert(index)
     }
     return settled.intersection(0..<name.count)
+  }
+
+  // The power failed before it was on the disk, which was not promised to its sender: so it is not
+  // there. Only a sender that keeps a receipt may still ask for it.
+  private func drop(
+    _ name: BatchName, _ path: String, at place: borrowing FileDescriptor
+  ) throws {
+    do {
+      if try queue.place.exists(QueueDirectory.sentPath(name), at: place) {
+        for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
+          try queue.place.note(
+            .failed(reason: "the power failed before it was on the disk"),
+            of: .init(batch: name, index: index), from: consumer, at: place)
+        }
+      }
+      try removeFile(path, at: place.rawValue)
+      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+    } catch let error as Errno where error == .noSuchFile {
+      throw queue.replaced()
+    }
   }
 
   // The notes first: then its sender learns it, whatever happens now.

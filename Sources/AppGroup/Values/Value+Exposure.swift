@@ -67,23 +67,59 @@ extension Value {
   private func privateContent(
     at place: borrowing FileDescriptor, _ limits: PropertyListLimits
   ) throws -> PrivateContent {
-    let bytes: [UInt8]
+    var found: PrivateBytes
     do throws(Errno) {
-      let file = try FileDescriptor.openBeneath(
-        fileName, at: place.rawValue, [.readOnly, .nonBlocking])
-      let status = try file.status()
-      if status.kind != .regular { throw .invalidArgument }
-      if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
-      bytes = try file.readToEnd(
-        expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+      found = try privateBytes(fileName, path, at: place, limits)
     } catch {
       guard error == .noSuchFile else { throw error }
       return .absent
     }
-    do throws(PropertyListError) {
-      return .content(try PropertyListValue(bytes: bytes, limits: limits))
+    if case .content(let bytes) = found, KeptVersion.isMissing(bytes),
+      let kept = try privateStandIn(at: place, limits)
+    {
+      found = kept
+    }
+    switch found {
+    case .exposed(let exposure): return .exposed(exposure)
+    case .content(let bytes):
+      do throws(PropertyListError) {
+        return .content(try PropertyListValue(bytes: bytes, limits: limits))
+      } catch {
+        throw AppGroupError.damaged(path, error)
+      }
+    }
+  }
+
+  private enum PrivateBytes {
+    case content([UInt8])
+    case exposed(Exposure)
+  }
+
+  private func privateBytes(
+    _ name: String, _ path: String, at place: borrowing FileDescriptor, _ limits: PropertyListLimits
+  ) throws(Errno) -> PrivateBytes {
+    let file = try FileDescriptor.openBeneath(name, at: place.rawValue, [.readOnly, .nonBlocking])
+    let status = try file.status()
+    if status.kind != .regular { throw .invalidArgument }
+    if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
+    return .content(
+      try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes))
+  }
+
+  // What is read after a loss of power is judged as the value is, with the directory above it.
+  private func privateStandIn(
+    at place: borrowing FileDescriptor, _ limits: PropertyListLimits
+  ) throws(Errno) -> PrivateBytes? {
+    do throws(Errno) {
+      let lease = try FileDescriptor.openBeneath(
+        LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])
+      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
+      let path = directory.path + "/" + LeaseSite.lease
+      if let exposure = Exposure(try lease.status(), path: path) { return .exposed(exposure) }
+      return try privateBytes(name, path + "/" + name, at: lease, limits)
     } catch {
-      throw AppGroupError.damaged(path, error)
+      guard error == .noSuchFile else { throw error }
+      return nil
     }
   }
 }

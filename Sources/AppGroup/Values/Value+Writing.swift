@@ -160,6 +160,7 @@ extension Value {
     _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) -> sending Change<Void> {
     let name = fileName
+    let value = self
     let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
     let firstTime = directoryDurability(durability)
     return Change(self, .init(deadline: deadline(given))) { site in
@@ -167,13 +168,16 @@ extension Value {
       guard isPrepared else {
         return { lease in
           try lease.publish(
-            bytes, as: name, exists: true, durability: durability, willPublish: willPublish)
+            bytes, as: name, exists: true, diligence: try value.diligence(durability, bytes),
+            willPublish: willPublish)
+          value.followUp(durability)
         }
       }
       let prepared = try Preparation(bytes, at: site, durability: durability)
       return { lease in
         willPublish(prepared.stamp)
         try lease.publish(prepared: prepared, as: name, exists: true, durability: durability)
+        value.followUp(durability)
       }
     }
   }
@@ -181,9 +185,9 @@ extension Value {
   private func removal(
     _ durability: Durability, _ given: ContinuousClock.Instant?
   ) -> sending Change<Bool> {
-    let name = fileName
+    let value = self
     return Change(self, .init(deadline: deadline(given))) { _ in
-      { lease in try lease.remove(name, durability: durability) }
+      { lease in try value.remove(lease, durability) }
     }
   }
 
@@ -194,6 +198,7 @@ extension Value {
       term: given.term, deadline: deadline(given.deadline),
       repeatsAfterLoss: given.repeatsAfterLoss)
     let name = fileName
+    let value = self
     let durability = given.durability
     let willPublish = given.willPublish
     let firstTime = directoryDurability(durability)
@@ -205,14 +210,35 @@ extension Value {
         switch edit {
         case .keep: if durability == .durable { try lease.synchronize(name) }
         case .replace(let bytes):
-          _ = try lease.publish(
-            bytes, as: name, exists: !old.isAbsent, durability: durability,
-            willPublish: willPublish)
-        case .remove: _ = try lease.remove(name, durability: durability)
+          try lease.publish(
+            bytes, as: name, exists: !old.isAbsent,
+            diligence: try value.diligence(durability, bytes), willPublish: willPublish)
+          value.followUp(durability)
+        case .remove: _ = try value.remove(lease, durability)
         }
         return result
       }
     }
+  }
+
+  private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
+    let wasThere = try lease.remove(fileName, durability: durability)
+    followUp(durability)
+    return wasThere
+  }
+
+  private func diligence(_ durability: Durability, _ bytes: [UInt8]) throws -> Diligence {
+    guard durability == .standard else { return .durable }
+    let root = container.root
+    guard try bytes.count <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
+      return .written
+    }
+    return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
+  }
+
+  private func followUp(_ durability: Durability) {
+    guard durability == .standard else { return }
+    container.root.followUps.add(relativePath, directory.kind, in: container.root)
   }
 
   private static func asOwn<Result>(_ body: () throws -> Result) throws -> Result {

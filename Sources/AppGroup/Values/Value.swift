@@ -16,7 +16,7 @@ public struct Value: Sendable {
   let directory: NamedDirectory
   let fileName: String
   /// The file, relative to the container.
-  private let relativePath: String
+  let relativePath: String
 
   /// How long a write waits for the lease if its caller does not say: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
@@ -111,7 +111,35 @@ public struct Value: Sendable {
         reason: "it has \(status.size) bytes, more than the limit of \(limits.maximumBytes)",
         remedy: "raise the limit, or remove the file")
     }
+    if KeptVersion.isMissing(bytes), let kept = try standIn(at: start, owner, limits) {
+      return Snapshot(bytes: kept, version: Version(status), path: path)
+    }
     return Snapshot(bytes: bytes, version: Version(status), path: path)
+  }
+
+  /// What was kept for the case that the power fails before the last publication is on the disk.
+  private func standIn(
+    at start: Int32, _ owner: FileStatus, _ limits: PropertyListLimits
+  ) throws(Errno) -> [UInt8]? {
+    do throws(Errno) {
+      let lease = try FileDescriptor.openBeneath(
+        directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
+      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
+      let file = try FileDescriptor.openBeneath(
+        name, at: lease.rawValue, [.readOnly, .nonBlocking])
+      let status = try file.status()
+      guard status.kind == .regular, container.root.access.trusts(status, in: owner) else {
+        return nil
+      }
+      return try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+    } catch {
+      switch error {
+      // There is none, or what somebody put in its place: the damage is told.
+      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .fileTooLarge: return nil
+      default: throw error
+      }
+    }
   }
 
   private func notAValue(_ reason: String) -> AppGroupError {

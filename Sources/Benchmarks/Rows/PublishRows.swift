@@ -37,6 +37,33 @@ enum PublishRows {
     ]
   }
 
+  /// The first publication after a quiet second waits until its content is written; so does each by a
+  /// process that has not published the value lately, which is how it is had here without the pauses.
+  static func measureLone(_ bench: Bench) throws -> [Row] {
+    _ = try bench.container("lone")
+    let raw = try RawValue(bench.path + "/lone", "raw")
+    let ours = SharedCount.content(1)
+    let theirs = RawValue.content(1)
+    let count = bench.scaled(30)
+    let results = try alternate(
+      rounds: bench.rounds,
+      [
+        {
+          let values = try (0..<count).map { _ in try bench.container("lone").value("value") }
+          var next = values.makeIterator()
+          return try nanosecondsPerRun(count) { try next.next()?.replace(with: ours) }
+        },
+        { try nanosecondsPerRun(count) { try raw.publish(theirs) } },
+        { try nanosecondsPerRun(count) { try raw.publish(theirs, durably: true) } },
+      ])
+    return [
+      Row(
+        "publish, alone in its second / fsync ×2", ours: results[0], floor: results[2],
+        expected: .ratioAtMost(1),
+        notes: ["exchange + unlink takes \(fixed(results[1].median / 1_000, 1)) µs"])
+    ]
+  }
+
   static func measureDurable(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("durable").value("value")
     let raw = try RawValue(bench.path + "/durable", "raw")

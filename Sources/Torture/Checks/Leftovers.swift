@@ -8,7 +8,7 @@ struct Leftovers {
   /// What may be in the directory of a value or notification.
   private static let belongs: Set<String> = [
     "value.plist", "state.plist", "identifier", "lease", "lease/held", "lease/held/clean",
-    "lease/taken.plist",
+    "lease/taken.plist", "lease/kept-\(ProcessIdentity.boot)",
   ]
 
   func check(

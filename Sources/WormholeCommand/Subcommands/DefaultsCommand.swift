@@ -74,9 +74,7 @@ struct DefaultsWriteCommand: Subcommand {
       PositionalDescription(
         name: "value", help: "The value, as JSON; with '-', it is read from standard input."),
     ],
-    options: [
-      .suite, .flag("durable", help: "Return only when the value would survive a loss of power."),
-    ])
+    options: [.suite, .durable("the value")])
 
   static let commandPath = ["defaults", "write"]
 
@@ -89,7 +87,7 @@ struct DefaultsWriteCommand: Subcommand {
       : try Message.read(Array(text.utf8), source: "the value")
     try arguments.openDefaults().write(
       value, forKey: arguments.requiredText("key"),
-      durability: arguments.has("durable") ? .durable : .standard)
+      durability: arguments.durability)
     return .done
   }
 }
@@ -99,13 +97,16 @@ struct DefaultsDeleteCommand: Subcommand {
     name: "delete",
     abstract: "Remove a key with its value; exit status 1 if there is none.",
     positionals: [.defaultsKey],
-    options: [.suite])
+    options: [.suite, .durable("the removal")])
 
   static let commandPath = ["defaults", "delete"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let key = arguments.requiredText("key")
-    guard try arguments.openDefaults().remove(forKey: key) else {
+    guard
+      try arguments.openDefaults().remove(
+        forKey: key, durability: arguments.durability)
+    else {
       throw CommandError(
         verb: "delete", object: key.quoted, reason: "there is no such key", status: .no)
     }

@@ -14,6 +14,7 @@ struct DefaultsImportCommand: Subcommand {
     options: [
       .suite, .flag("merge", help: "Leave keys as they are that the file does not have."),
       .flag("replace", help: "Remove keys that the file does not have."),
+      .durable("the import"),
     ],
     problem: { arguments in
       arguments.has("merge") == arguments.has("replace")
@@ -27,9 +28,11 @@ struct DefaultsImportCommand: Subcommand {
     let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
     let defaults = try arguments.openDefaults()
     if file == "-" {
-      try defaults.importSuite(from: Data(environment.wholeStandardInput()), mode)
+      let input = Data(try environment.wholeStandardInput())
+      try defaults.importSuite(from: input, mode, durability: arguments.durability)
     } else {
-      try defaults.importSuite(from: URL(filePath: file), mode)
+      try defaults.importSuite(
+        from: URL(filePath: file), mode, durability: arguments.durability)
     }
     return .done
   }

@@ -16,14 +16,14 @@ struct SendCommand: Subcommand {
         isOptional: true),
     ],
     options: [
-      .flag("durable", help: "Return only when the message would survive a loss of power.")
+      .durable("the message")
     ])
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let identifier = arguments.requiredText("identifier")
     let message = try environment.value(arguments.text("value"), "the message")
     try arguments.container.open().value(identifier).replace(
-      with: message, durability: arguments.has("durable") ? .durable : .standard)
+      with: message, durability: arguments.durability)
     return .done
   }
 }

@@ -1,3 +1,5 @@
+import AppGroup
+
 /// Arguments that several commands have in common.
 extension OptionDescription {
   static let count = value(
@@ -8,6 +10,11 @@ extension OptionDescription {
     help: "Give up after this time, with exit status 124; without it, never.")
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
+
+  /// - Parameter what: what is to survive.
+  static func durable(_ what: String) -> OptionDescription {
+    flag("durable", help: "Return only when \(what) would survive a loss of power.")
+  }
 }
 
 extension PositionalDescription {
@@ -25,4 +32,8 @@ extension PositionalDescription {
   static let notificationNames = PositionalDescription(
     name: "name", help: "The names of the notifications; any text.", kind: .identifier,
     isRepeating: true)
+}
+
+extension ParsedArguments {
+  var durability: Durability { has("durable") ? .durable : .standard }
 }

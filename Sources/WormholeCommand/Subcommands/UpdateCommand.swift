@@ -14,6 +14,7 @@ struct UpdateCommand: Subcommand {
       seconds.
       """,
     positionals: [.identifier],
+    options: [.durable("the new message")],
     tail: TailDescription(
       name: "command", help: "Reads the message and prints the new one, both as JSON."))
 
@@ -27,7 +28,7 @@ struct UpdateCommand: Subcommand {
     let command = ExternalCommand(words: arguments.tail ?? [])
     let attempts = Atomic(0)
     try arguments.container.open().value(identifier).update(
-      until: .now + Self.patience, term: Self.term
+      durability: arguments.durability, until: .now + Self.patience, term: Self.term
     ) { message in
       let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
       message = try Self.change(message, identifier, command, attempt: attempt)

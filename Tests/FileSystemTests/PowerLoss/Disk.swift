@@ -54,7 +54,8 @@ final class Disk: Sendable {
   /// Cuts the power, while others may be writing.
   func cutPower() throws { try mounts.run("\(Self.cut) disk") }
 
-  /// Mounts the disk again, which replays its journal. Nobody may have a file of it open any more.
+  /// Mounts the disk again, which replays its journal, and makes what is on it of an earlier start of
+  /// the machine. Nobody may have a file of it open any more.
   func restart() throws {
     // A process that another test starts this moment has copies of our descriptors until it execs.
     try eventually("the disk is not in use any more") {
@@ -66,6 +67,11 @@ final class Disk: Sendable {
       }
     }
     try mounts.run(mountCommand)
+    try mounts.run(
+      """
+      find disk -name 'kept-*' ! -name kept-earlier | while read -r kept; do \
+      mv "$kept" "$(dirname "$kept")/kept-earlier"; done
+      """)
   }
 
   /// The kinds that this machine can make and cut; for each other one the reason is printed.

@@ -75,7 +75,7 @@ struct DurableTests {
     let known: Set<String> = ["other", change.identifier]
     #expect(try known.isSuperset(of: container.valueIdentifiers()))
     // And it goes on.
-    try value.replace(with: "again")
+    try value.replace(with: "again", durability: .durable)
     #expect(try value.read() == "again")
     return found
   }

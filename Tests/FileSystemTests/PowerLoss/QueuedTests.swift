@@ -25,6 +25,44 @@ struct QueuedTests {
     }
   #endif
 
+  @Test(
+    "What was sent without it is there or gone, never damaged, and nobody hears of what is gone")
+  func standard() throws {
+    for kind in Disk.usable {
+      let disk = try Disk(kind)
+      for isJournalWritten in [false, true] {
+        let path = try disk.makeContainer()
+        let receipt = try send(isJournalWritten, path)
+        try disk.cutPower()
+        try disk.restart()
+        let container = try SharedContainer(path: path)
+        let consumer = try container.queue("q").consume()
+        var numbers: [Int] = []
+        while let entry = try consumer.next(until: .now) {
+          numbers.append(entry.payload.intValue ?? -1)
+          try entry.acknowledge()
+        }
+        let comment = Comment(rawValue: "\(kind), journal \(isJournalWritten)")
+        #expect(numbers.contains(0) && numbers.contains(22) == isJournalWritten, comment)
+        #expect(numbers == numbers.sorted(), comment)
+        let report = try container.report()
+        #expect(report.quarantine.isEmpty && report.leftovers.isEmpty, comment)
+        let outcomes = try container.queue("q").sender("a").outcomes()
+        #expect(outcomes.allSatisfy { $0.id == receipt }, comment)
+      }
+    }
+  }
+
+  private func send(_ isJournalWritten: Bool, _ path: String) throws -> QueueEntryID {
+    let sender = try SharedContainer(path: path).queue("q").sender("a")
+    try sender.send(0, durability: .durable)
+    for number in 1...20 { try sender.send(.integer(Int64(number))) }
+    try sender.send(.string(String(repeating: "large", count: 20_000)))
+    let receipt = try sender.send(21, keepsReceipt: true)
+    if isJournalWritten { try sender.send(22, durability: .durable) }
+    return receipt
+  }
+
   private func after(
     _ kind: Disk.Kind, doing: (() throws -> Void) throws -> Void
   ) throws -> [Int] {

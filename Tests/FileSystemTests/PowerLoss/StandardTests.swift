@@ -1,39 +1,64 @@
 import AppGroup
 import FoundationEssentials
+import GroupDefaults
 import PropertyLists
 import SystemCalls
 import TestSupport
 import Testing
 
 @Suite(
-  "What was written without durability is old, new or told as damaged after a power cut",
+  "What was written without durability is old or new after a power cut, never damaged",
   .enabled(if: !Disk.usable.isEmpty))
 struct StandardTests {
-  /// A change without durability, with all that may be read after a power cut.
-  struct Change: Sendable {
+  /// What one value goes through without durability.
+  struct Life: Sendable {
     let identifier: String
+    /// On the disk already.
     var old: PropertyListValue?
-    var new: PropertyListValue?
+    /// Published in a row; nil is a removal.
+    let states: [PropertyListValue?]
+    var isUpdated = false
+
+    /// What may be read when the disk has seen the last rename: one of those of the last second, but
+    /// nothing of before a removal.
+    var recent: [PropertyListValue?] {
+      let removal = states.lastIndex { $0 == nil }
+      return Array(states[(removal.map { $0 == states.count - 1 ? $0 : $0 + 1 } ?? 0)...])
+    }
   }
 
-  private static let changes: [Change] = [
+  private static func large(_ byte: UInt8, _ count: Int) -> PropertyListValue {
+    .data(Data(repeating: byte, count: count))
+  }
+
+  private static let counted = (2...60).map { PropertyListValue.integer($0) }
+
+  private static let lives: [Life] = [
     // First, for its new directory is put on the disk together with all that came before.
-    Change(identifier: String(repeating: "long/", count: 60), old: nil, new: 2),
-    Change(identifier: "replaced", old: 1, new: 2),
-    Change(identifier: "new", old: nil, new: 2),
-    Change(identifier: "removed", old: 1, new: nil),
-    Change(identifier: "large", old: 1, new: .data(Data(repeating: 0xA5, count: 1 << 20))),
-    Change(identifier: "grown", old: 1, new: .string(String(repeating: "grown", count: 2_000))),
+    Life(identifier: String(repeating: "long/", count: 60), states: [2]),
+    Life(identifier: "replaced", old: 1, states: [2]),
+    Life(identifier: "new", states: [2]),
+    Life(identifier: "removed", old: 1, states: [nil]),
+    Life(identifier: "large", old: 1, states: [large(0xA5, 1 << 20)]),
+    Life(identifier: "grown", old: 1, states: [large(0xA5, 10_000)]),
+    Life(identifier: "hot", old: 1, states: counted),
+    Life(identifier: "hot and new", states: counted),
+    Life(identifier: "counted", old: 1, states: counted, isUpdated: true),
+    Life(
+      identifier: "of any size", old: 1, states: [2, 3, large(1, 5_000), 4, large(2, 70_000), 5]),
+    Life(identifier: "back again", old: 1, states: [2, 3, nil, 4, 5]),
+    Life(identifier: "back again by updates", old: 1, states: [2, 3, nil, 4, 5], isUpdated: true),
+    Life(identifier: "gone again", states: [2, 3, nil]),
   ]
 
-  @Test("never garbage, while durable values stay, and every name can be written again")
-  func honest() throws {
+  @Test("of a single change, a hot value, an update, a removal, a large value, defaults, a state")
+  func whole() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
-      // The second time another name's fsync takes the renames to the disk, but not the content.
+      // The second time another name's fsync takes the renames to the disk.
       for isJournalWritten in [false, true] {
         let path = try disk.makeContainer()
-        try change(path, isJournalWritten)
+        try live(path, isJournalWritten)
         try disk.cutPower()
         try disk.restart()
         try check(path, isJournalWritten, "\(kind)")
@@ -41,17 +66,79 @@ struct StandardTests {
     }
   }
 
-  private func change(_ path: String, _ isJournalWritten: Bool) throws {
+  // The detector must detect: the same cuts where nothing waits for the disk.
+  #if DEBUG
+    @Test("Without the waits for the disk the same cuts damage them")
+    func detects() throws {
+      let lazy = Faults.Plan { call, _ in call == .syncFileRange ? .skip : .proceed }
+      for kind in Disk.usable {
+        let disk = try Disk(kind)
+        let path = try disk.makeContainer()
+        try Faults.$plan.withValue(lazy) { try live(path, true) }
+        try disk.cutPower()
+        try disk.restart()
+        let container = try SharedContainer(path: path)
+        for identifier in ["replaced", "new", "hot", "counted", "large"] {
+          #expect(throws: AppGroupError.self, "\(kind): \(identifier)") {
+            try container.value(identifier).read()
+          }
+        }
+      }
+    }
+  #endif
+
+  @Test("A second later what was published last is there, and what was removed is gone")
+  func followedUp() throws {
+    for kind in Disk.usable {
+      let disk = try Disk(kind)
+      let path = try disk.makeContainer()
+      do {
+        let container = try SharedContainer(path: path)
+        for life in Self.lives { try publish(life.states, life.isUpdated, container, life) }
+        try eventually("all of it is on the disk") { container.hasFollowedUp }
+        // What comes after that is in the next second's hands.
+        for number in 100...140 {
+          try container.value("hot").replace(with: .integer(Int64(number)))
+        }
+      }
+      try disk.cutPower()
+      try disk.restart()
+      let container = try SharedContainer(path: path)
+      for life in Self.lives where life.identifier != "hot" {
+        let found = try container.value(life.identifier).read()
+        #expect(found == life.states[life.states.count - 1], "\(kind): \(life.identifier)")
+      }
+      let hot = try container.value("hot").read()?.int64Value
+      #expect(hot == 60 || (100...140).contains(hot ?? 0), "\(kind)")
+    }
+  }
+
+  private func publish(
+    _ states: [PropertyListValue?], _ isUpdated: Bool, _ container: SharedContainer, _ life: Life
+  ) throws {
+    let value = container.value(life.identifier)
+    for state in states {
+      if isUpdated {
+        try value.update { $0 = state }
+      } else if let state {
+        try value.replace(with: state)
+      } else {
+        try value.remove()
+      }
+    }
+  }
+
+  private func live(_ path: String, _ isJournalWritten: Bool) throws {
     let container = try SharedContainer(path: path)
     try container.value("other").replace(with: "intact", durability: .durable)
-    for change in Self.changes {
-      guard let old = change.old else { continue }
-      try container.value(change.identifier).replace(with: old, durability: .durable)
+    for life in Self.lives {
+      guard let old = life.old else { continue }
+      try container.value(life.identifier).replace(with: old, durability: .durable)
     }
-    for change in Self.changes {
-      let value = container.value(change.identifier)
-      if let new = change.new { try value.replace(with: new) } else { try value.remove() }
-    }
+    let defaults = GroupDefaults(container: container, suite: "suite")
+    for number in 1...20 { defaults.set(number, forKey: "number") }
+    for number in 1...20 { try container.notification("n").setState(UInt64(number)) }
+    for life in Self.lives { try publish(life.states, life.isUpdated, container, life) }
     guard isJournalWritten else { return }
     try container.value("anchor").replace(with: "intact", durability: .durable)
   }
@@ -60,24 +147,29 @@ struct StandardTests {
     let container = try SharedContainer(path: path)
     #expect(try container.value("other").read() == "intact")
     if isJournalWritten { #expect(try container.value("anchor").read() == "intact") }
-    let known = Set(Self.changes.map(\.identifier) + ["other", "anchor"])
-    #expect(try known.isSuperset(of: container.valueIdentifiers()))
-    var damaged = 0
-    for change in Self.changes {
-      let value = container.value(change.identifier)
-      let comment = Comment(rawValue: "\(kind), journal \(isJournalWritten): \(change.identifier)")
-      do {
+    for life in Self.lives {
+      let value = container.value(life.identifier)
+      let comment = Comment(rawValue: "\(kind), journal \(isJournalWritten): \(life.identifier)")
+      #expect(throws: Never.self, comment) {
         let found = try value.read()
-        #expect(found == change.old || found == change.new, comment)
-      } catch let error as AppGroupError {
-        #expect(error.code == .damaged, comment)
-        // Nothing but content that was left to chance may be damaged.
-        #expect(isJournalWritten && change.new != nil, comment)
-        damaged += 1
+        #expect(life.recent.contains(found) || !isJournalWritten, comment)
+        #expect(([life.old] + life.states).contains(found), comment)
       }
+      // It goes on, and what was kept is of no further use.
       try value.replace(with: "again")
-      #expect(try value.read() == "again")
+      #expect(try value.read() == "again", comment)
+      try value.remove()
+      #expect(try value.read() == nil, comment)
     }
-    print("\(kind): \(damaged) of \(Self.changes.count) came out as damaged")
+    let defaults = GroupDefaults(container: container, suite: "suite")
+    let number = try defaults.read(forKey: "number")?.intValue
+    #expect(number.map { (1...20).contains($0) } ?? !isJournalWritten, "\(kind)")
+    let state = try container.notification("n").state()
+    #expect((isJournalWritten ? 1...20 : 0...20).contains(state), "\(kind)")
+    let isQuiet = try container.report().values.allSatisfy {
+      if case .unreadable = $0.condition { false } else { true }
+    }
+    #expect(isQuiet, "\(kind)")
+    #expect(try container.report().foreignEntries.isEmpty, "\(kind)")
   }
 }

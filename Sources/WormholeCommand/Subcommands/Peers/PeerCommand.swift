@@ -55,9 +55,6 @@ extension OptionDescription {
   static let expires = value(
     "expires", "seconds", .seconds, help: "Do not deliver it any more after this time.")
 
-  static let durableTransfer = flag(
-    "durable", help: "Return only when it would survive a loss of power.")
-
   static let noReceipt = flag(
     "no-receipt",
     help: "Do not list it in 'peer outstanding', and keep nothing of it when it is processed.")

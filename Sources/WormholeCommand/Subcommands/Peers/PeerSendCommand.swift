@@ -18,7 +18,7 @@ struct PeerSendCommand: Subcommand {
         isOptional: true),
     ],
     options: [
-      .from, .durableTransfer, .expires,
+      .from, .durable("it"), .expires,
       .value(
         "key", "key", .identifier,
         help: "It takes the place of one with this key that this sender sent and that waits."),
@@ -36,7 +36,7 @@ struct PeerSendCommand: Subcommand {
     let transfer = try arguments.openSession(environment).enqueue(
       message, to: arguments.requiredText("peer"),
       options: PeerMessageOptions(
-        durability: arguments.has("durable") ? .durable : .standard,
+        durability: arguments.durability,
         expiry: arguments.seconds("expires"), key: arguments.text("key"),
         isUrgent: arguments.has("urgent"),
         keepsReceipt: waits || !arguments.has("no-receipt")))

@@ -21,7 +21,7 @@ struct PeerTransferCommand: Subcommand {
       .flag(
         "move",
         help: "Hand over the file itself: at once on the same file system, and it is gone here."),
-      .from, .durableTransfer, .expires, .wait, .timeout,
+      .from, .durable("it"), .expires, .wait, .timeout,
     ],
     problem: ParsedArguments.waitProblem)
 
@@ -40,7 +40,7 @@ struct PeerTransferCommand: Subcommand {
       to: arguments.requiredText("peer"), metadata: metadata,
       options: PeerFileOptions(
         isMoved: arguments.has("move"),
-        durability: arguments.has("durable") ? .durable : .standard,
+        durability: arguments.durability,
         expiry: arguments.seconds("expires")))
     defer { session.finishCopying(until: .now + .seconds(5)) }
     try store(transfer, file, interruption, environment)
