@@ -11,6 +11,8 @@ public struct AppGroupError: Error, Sendable {
     case containerUnsafe
     /// The container was written by a newer version of this package.
     case formatTooNew
+    /// The container was written by a version of this package from before its first release.
+    case formatTooOld
     /// What lies where a value should be is not a regular file of this user.
     case notAValue
     /// The bytes are no property list, or a hostile one.

@@ -110,16 +110,6 @@ public final class GroupDefaults: Sendable {
 
   func suite() throws -> Suite { try opened.get() }
 
-  /// Whether a value of a container holds defaults, and no message.
-  package static func holdsDefaults(_ identifier: String) -> Bool {
-    Suite.isIdentifier(identifier)
-  }
-
-  /// The suite whose defaults such a value holds; nil for the container's own.
-  package static func suiteName(of identifier: String) -> String? {
-    Suite.name(of: identifier)
-  }
-
   /// Runs what a source-compatible method does; what it throws is reported.
   func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
     do {

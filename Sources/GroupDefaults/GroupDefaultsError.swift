@@ -57,7 +57,7 @@ extension GroupDefaultsError {
     GroupDefaultsError(
       .damaged, "read the defaults", path: value.path, reason: reason,
       remedy: "nothing is written over it; put it aside with quarantine(), or with "
-        + "wormhole doctor --quarantine '\(value.identifier)'")
+        + "wormhole doctor --quarantine-own '\(value.identifier)'")
   }
 
   static func unsupported(_ key: String, _ error: PropertyListError) -> GroupDefaultsError {

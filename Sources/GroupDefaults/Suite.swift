@@ -29,23 +29,26 @@ final class Suite: Sendable {
 
   /// - Parameter name: nil for the container's own suite.
   init(_ name: String?, in container: SharedContainer) {
-    value = container.value(Self.identifier(name))
+    value = container.own.value(name.map { Self.prefix + $0 } ?? Self.containers)
   }
 
-  private static let ownIdentifier = "@defaults"
+  /// Of the container's own suite; others are `defaults/NAME`.
+  private static let containers = "defaults"
+  private static let prefix = containers + "/"
 
-  // Among the messages of the same container an identifier that nobody thinks of by chance.
-  static func identifier(_ name: String?) -> String {
-    name.map { "\(ownIdentifier)/\($0)" } ?? ownIdentifier
-  }
+  /// The suite whose defaults one of the package's own values holds: nil for the container's own.
+  enum Place: Equatable {
+    case suite(String?)
 
-  static func isIdentifier(_ identifier: String) -> Bool {
-    identifier == ownIdentifier || identifier.utf8.starts(with: "\(ownIdentifier)/".utf8)
-  }
-
-  /// The reverse of `identifier`; nil for the container's own suite.
-  static func name(of identifier: String) -> String? {
-    identifier == ownIdentifier ? nil : String(identifier.dropFirst(ownIdentifier.count + 1))
+    init?(ownValue name: String) {
+      if name == containers {
+        self = .suite(nil)
+      } else if name.utf8.starts(with: prefix.utf8) {
+        self = .suite(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+      } else {
+        return nil
+      }
+    }
   }
 
   // MARK: Reading

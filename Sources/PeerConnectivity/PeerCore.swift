@@ -38,7 +38,7 @@ final class PeerCore: Sendable {
 
   // MARK: Being active
 
-  var presence: Presence { container.presence(PeerNames.presence(name)) }
+  var presence: Presence { container.own.presence(PeerNames.presence(name)) }
 
   var isActive: Bool { state.withLock { $0.registration != nil } }
 

@@ -20,8 +20,8 @@ extension PeerError {
     case .queueFull: .queueFull
     case .noSpace: .noSpace
     case .invalidToken: .notActive
-    case .containerMissing, .containerUnsafe, .formatTooNew, .notAValue, .tooManyOpenFiles,
-      .permissionDenied, .nameCollision, .inputOutput:
+    case .containerMissing, .containerUnsafe, .formatTooNew, .formatTooOld, .notAValue,
+      .tooManyOpenFiles, .permissionDenied, .nameCollision, .inputOutput:
       .inputOutput
     }
   }

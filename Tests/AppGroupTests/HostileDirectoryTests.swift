@@ -81,6 +81,6 @@ struct HostileDirectoryTests {
     let file = try FileDescriptor.open(
       memory.path + "/.container-1.plist", [.writeOnly, .create])
     try file.setModified(seconds: .min, nanoseconds: 0)
-    _ = try ContainerInspection.report(on: container)
+    _ = try container.report()
   }
 }

@@ -92,8 +92,8 @@ struct PresenceCrashTests {
     try FileDescriptor.open(place + "/entering-1-2.plist", [.writeOnly, .create]).close()
     let container = presence.container
     let before = try container.report()
-    #expect(before.presences.map(\.name) == ["p"])
-    #expect(before.presences.first?.members.map(\.processID) == [a.processID])
+    #expect(before.names.presences.map(\.name) == ["p"])
+    #expect(before.names.presences.first?.members.map(\.processID) == [a.processID])
     #expect(
       before.leftovers.map(\.kind) == [.abandonedPresence, .abandonedPresence],
       "\(directory.listing)")

@@ -14,25 +14,25 @@ struct QueueInspectionTests {
 
   @Test("tells how much waits, for whom, and what senders have not forgotten")
   func report() throws {
-    #expect(try container.report().queues.isEmpty)
+    #expect(try container.report().names.queues.isEmpty)
     let sender = try scene.queue.sender("a")
     try sender.send(0, keepsReceipt: true)
     try scene.sendTogether([1, 2, 3], from: "a")
     try sender.cancel(sender.send(4))
-    let first = try #require(try container.report().queues.first)
+    let first = try #require(try container.report().names.queues.first)
     #expect(first.name == "q" && first.path == scene.place)
     #expect(first.waiting == 4 && first.taken == 0 && first.consumer == nil)
     #expect(first.waitingBytes > 0 && first.oldest != nil)
     #expect(first.outcomes == 1 && first.receipts == 1)
     let consumer = try scene.queue.consume()
     let entry = try #require(try consumer.next(until: .now))
-    let second = try #require(try container.report().queues.first)
+    let second = try #require(try container.report().names.queues.first)
     #expect(second.waiting == 3 && second.taken == 1)
     #expect(second.consumer?.processID == ProcessIdentity.current.processID)
     try entry.acknowledge()
     #expect(try scene.drain(consumer).count == 3)
     consumer.end()
-    let last = try #require(try container.report().queues.first)
+    let last = try #require(try container.report().names.queues.first)
     #expect(last.waiting == 0 && last.oldest == nil && last.consumer == nil)
     let report = try container.report()
     #expect(report.leftovers.isEmpty && report.failures.isEmpty && report.foreignEntries.isEmpty)
@@ -82,6 +82,6 @@ struct QueueInspectionTests {
       Set(report.foreignEntries.map(\.path)).isSuperset(
         of: ["pending/x", "outcomes/y", "keys/k"].map { scene.place + "/" + $0 }))
     _ = try container.sweep()
-    #expect(try container.report().queues.count == 1)
+    #expect(try container.report().names.queues.count == 1)
   }
 }

@@ -89,8 +89,19 @@ struct SharedContainerTests {
   func newerFormat() throws {
     let directory = try TemporaryDirectory()
     let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
-    try file.writeAll(try (["formatVersion": 2] as PropertyListValue).binaryBytes())
+    try file.writeAll(try (["formatVersion": 3] as PropertyListValue).binaryBytes())
     #expect(code { _ = try directory.container() } == .formatTooNew)
+  }
+
+  @Test("of the format in which own names lay among the users' is refused, and left as it is")
+  func olderFormat() throws {
+    let directory = try TemporaryDirectory()
+    let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
+    try file.writeAll(try (["formatVersion": 1] as PropertyListValue).binaryBytes())
+    let error = try #require(throws: AppGroupError.self) { _ = try directory.container() }
+    #expect(error.code == .formatTooOld)
+    #expect(error.remedy?.contains("move '\(directory.path)' aside") == true, "\(error)")
+    #expect(directory.listing.split(separator: "\n").count == 2, "\(directory.listing)")
   }
 
   @Test(

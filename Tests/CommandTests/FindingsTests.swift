@@ -29,7 +29,7 @@ struct FindingsTests {
       findings { $0.watches.instances = 128 }.map(\.command)
         == ["sysctl fs.inotify.max_user_instances=256"])
     let names = findings { report in
-      report.values = (0..<950).map { .init(identifier: "\($0)", path: "/c/values/\($0)") }
+      report.names.values = (0..<950).map { .init(identifier: "\($0)", path: "/c/values/\($0)") }
     }
     #expect(names.map(\.command) == ["sysctl fs.inotify.max_user_watches=2000"])
     #expect(names.first?.what.contains("950 names") == true)
@@ -60,7 +60,7 @@ struct FindingsTests {
     let found = findings { report in
       report.leases = [
         .init(
-          identifier: "seats", path: "/c/values/seats/value.plist", holder: holder,
+          identifier: "seats", kind: .value, path: "/c/values/seats/value.plist", holder: holder,
           term: .seconds(2), overdue: .termPassed)
       ]
     }

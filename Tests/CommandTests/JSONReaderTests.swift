@@ -16,17 +16,31 @@ import Testing
   private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }
 
   @Test(
-    "A number is an integer if it is written as one and fits, else a real",
+    "A number is an integer if it is written as one, else a real",
     arguments: [
       ("0", PropertyListValue.integer(0)), ("-0", .integer(0)), ("-12", .integer(-12)),
       ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
       ("9223372036854775808", .unsigned(1 << 63)), ("18446744073709551615", .unsigned(.max)),
-      ("18446744073709551616", .real(0x1p64)), ("-9223372036854775809", .real(-0x1p63)),
+      ("18446744073709551616.0", .real(0x1p64)), ("-9223372036854775809e0", .real(-0x1p63)),
       ("1.0", .real(1)), ("-0.0", .real(-0.0)), ("1e2", .real(100)), ("25E-2", .real(0.25)),
       ("1E+2", .real(100)), ("1e-400", .real(0)),
     ])
   func numbers(text: String, value: PropertyListValue) throws {
     #expect(try read(text) == fingerprint(value))
+  }
+
+  @Test(
+    "An integer that does not fit into 64 bits is refused, with its place, and never turned into a real",
+    arguments: [
+      "18446744073709551616", "-9223372036854775809", "123456789012345678901234567890",
+      String(repeating: "9", count: 1_000),
+    ])
+  func largeIntegers(text: String) throws {
+    let error = try #require(error("[1,\n\(text)]"))
+    #expect(error.position?.line == 2 && error.position?.column == 1)
+    #expect(error.reason.hasPrefix("the integer \(text.prefix(40))"), "\(error)")
+    #expect(error.reason.contains("does not fit into 64 bits"), "\(error)")
+    #expect(error.reason.count < 300)
   }
 
   @Test(

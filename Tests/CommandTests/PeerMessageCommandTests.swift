@@ -146,9 +146,9 @@ struct PeerMessageCommandTests {
       """
       for n in 1 2 3; do wormhole peer send watch $n --from phone; done >"$T/ids"
       second=$(sed -n '2s,.*messages/,,; 2s,/[0-9]*$,,; 2p' "$T/ids")
-      rm "$C/queues/peer%2Fwatch%2Fmessages/pending/$second" && printf %s "$second"
+      rm "$C/own/queues/peer%2Fwatch%2Fmessages/pending/$second" && printf %s "$second"
       """)
-    try session.plant(bytes, at: "queues/peer%2Fwatch%2Fmessages/pending/" + second.output)
+    try session.plant(bytes, at: "own/queues/peer%2Fwatch%2Fmessages/pending/" + second.output)
     let outcome = try session.shell(
       """
       ulimit -v 1048576

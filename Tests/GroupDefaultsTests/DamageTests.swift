@@ -13,7 +13,7 @@ struct DamageTests {
   init() throws { scene = try DefaultsScene() }
 
   private func plant(_ bytes: [UInt8]) throws {
-    try scene.container.value("@defaults").replace(withBytes: bytes)
+    try scene.container.own.value("defaults").replace(withBytes: bytes)
   }
 
   static let damages: [(String, [UInt8])] = [
@@ -36,7 +36,7 @@ struct DamageTests {
     let reported = scene.reported()
     #expect(reported.count == 2 && reported.allSatisfy { $0.contains(path) }, "\(reported)")
     #expect(
-      reported.allSatisfy { $0.contains("wormhole doctor --quarantine '@defaults'") })
+      reported.allSatisfy { $0.contains("wormhole doctor --quarantine-own 'defaults'") })
     let refused = #expect(throws: GroupDefaultsError.self) { try defaults.read(forKey: key) }
     #expect(refused?.code == .damaged && refused?.path == path)
     // No kind of write replaces what could not be read.
@@ -48,7 +48,7 @@ struct DamageTests {
     #expect(throws: GroupDefaultsError.self) {
       try defaults.importSuite(from: PropertyListValue.dictionary([:]).binaryData(), .replacing)
     }
-    #expect(try scene.container.value("@defaults").snapshot().bytes() == bytes)
+    #expect(try scene.container.own.value("defaults").snapshot().bytes() == bytes)
     // Put aside, it is out of the way and still there.
     let aside = try #require(try defaults.quarantine())
     let file = try FileDescriptor.open(aside, .readOnly)

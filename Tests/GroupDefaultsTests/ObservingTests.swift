@@ -192,7 +192,7 @@ struct ObservingTests {
   func damage() throws {
     scene.defaults.set(1, forKey: "k")
     let (heard, observation) = try observe(scene.defaults)
-    try scene.container.value("@defaults").replace(withBytes: Array("garbage".utf8))
+    try scene.container.own.value("defaults").replace(withBytes: Array("garbage".utf8))
     try eventually("the damage is reported") { !scene.reported().isEmpty }
     #expect(heard.lines == [])
     try scene.defaults.quarantine()

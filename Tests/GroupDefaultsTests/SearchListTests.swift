@@ -87,7 +87,7 @@ struct SearchListTests {
     let home = try TemporaryDirectory()
     let place = try TemporaryDirectory()
     let participant = try Participant(place.path, environment: ["XDG_DATA_HOME=\(home.path)"])
-    let file = home.path + "/app-groups/group.test.cinema/values/@defaults/value.plist"
+    let file = home.path + "/app-groups/group.test.cinema/own/values/defaults/value.plist"
     #expect(try participant.ask("defaults-group group.test.cinema") == "7 \(file)")
     #expect(try participant.ask("defaults-group NSGlobalDomain") == "nil")
   }

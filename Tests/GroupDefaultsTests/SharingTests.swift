@@ -94,7 +94,7 @@ struct SharingTests {
   @Test("are those of the file that is there when the container is replaced")
   func replaced() throws {
     scene.defaults.set(1, forKey: "k")
-    let value = scene.container.value("@defaults")
+    let value = scene.container.own.value("defaults")
     try value.remove()
     #expect(scene.defaults.object(forKey: "k") == nil)
     // As a program that knows nothing of us writes it, in XML.

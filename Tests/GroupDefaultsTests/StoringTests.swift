@@ -111,7 +111,7 @@ struct StoringTests {
   @Test("are not written when nothing changes")
   func unchanged() throws {
     scene.defaults.set(1, forKey: "k")
-    let value = scene.container.value("@defaults")
+    let value = scene.container.own.value("defaults")
     let version = try value.version()
     scene.defaults.set(1, forKey: "k")
     scene.defaults.removeObject(forKey: "absent")

@@ -56,7 +56,7 @@ enum LaunchVerbs {
     ]
     try container.value("launched").update { $0 = .array(($0?.arrayValue ?? []) + [entry]) }
     print("started as \(manner)")
-    let presence = container.presence(PeerNames.presence(peer))
+    let presence = container.own.presence(PeerNames.presence(peer))
     while try manner == "patient" && container.value("go").read() == nil && lasts() {
       pauseThread(.milliseconds(5))
     }

@@ -85,8 +85,8 @@ struct ContextTests {
       let watch = try scene.participant()
       #expect(try watch.ask("context-observe watch phone \(log)") == "done")
       try phone.setContext(PropertyListValue(number), for: "watch")
-      let seen = scene.container.value(PeerNames.seen(from: "phone", to: "watch"))
-      let version = try scene.container.value(PeerNames.context(from: "phone", to: "watch"))
+      let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch"))
+      let version = try scene.container.own.value(PeerNames.context(from: "phone", to: "watch"))
         .version()?.text
       try eventually("it is handed over") { try seen.read()?.stringValue == version }
       try watch.end()
@@ -109,13 +109,13 @@ struct ContextTests {
       heard.withLock { $0.append(line) }
     }
     try eventually("the first") { heard.withLock { $0 } == ["1"] }
-    let path = scene.container.value(PeerNames.context(from: "phone", to: "watch")).path
+    let path = scene.container.own.value(PeerNames.context(from: "phone", to: "watch")).path
     try FileDescriptor.open(path, [.writeOnly]).writeAll(Array("no".utf8))
     try eventually("the damage") { heard.withLock { $0.last } == "damaged" }
     let error = #expect(throws: PeerError.self) { try watch.context(from: "phone") }
     #expect(error?.code == .damaged)
     // So must not be what is damaged in the memory of it.
-    let seen = scene.container.value(PeerNames.seen(from: "phone", to: "watch")).path
+    let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch")).path
     try FileDescriptor.open(seen, [.writeOnly, .truncate]).writeAll(Array("no".utf8))
     try phone.setContext(2, for: "watch")
     try eventually("the next") { heard.withLock { $0.last } == "2" }

@@ -124,7 +124,7 @@ struct FileFullDiskTests {
       #expect(reason.contains("no space left"), "\(reason)")
       #expect(try scene.exists("large"))
     }
-    #expect(try mounts.run("ls disk/queues/*files/attachments") == "")
+    #expect(try mounts.run("ls disk/own/queues/*files/attachments") == "")
     try session.transfer(fileAt: small, to: "watch").store()
     let files = try PeerSession(container, name: "watch").receiveFiles()
     let file = try #require(try files.next(until: .now))

@@ -30,7 +30,7 @@ struct FileScene {
   func url(_ name: String) -> URL { URL(filePath: path(name)) }
 
   /// Where the peer's files wait.
-  var queue: String { container.url.path + "/queues/peer%2Fwatch%2Ffiles" }
+  var queue: String { container.url.path + "/own/queues/peer%2Fwatch%2Ffiles" }
 
   @discardableResult
   func write(_ content: some Collection<UInt8>, _ name: String) throws -> URL {
@@ -60,7 +60,7 @@ struct FileScene {
   /// What lies in the peer's queue of files, but for empty directories, notes of outcomes and receipts.
   func leftovers() throws -> [String] {
     try directory.listing.split(separator: "\n").map(String.init).filter { line in
-      line.contains("/peer%2Fwatch%2Ffiles/") && !line.contains(" directory ")
+      line.contains("queues/peer%2Fwatch%2Ffiles/") && !line.contains(" directory ")
         && !line.contains("/outcomes/") && !line.contains("/sent/") && !line.contains("/lease/")
     } + attachments()
   }

@@ -231,7 +231,7 @@ struct FileTransferTests {
     }
     for transfer in transfers {
       try transfer.store()
-      let waiting = try scene.container.queue(PeerNames.files("watch"))
+      let waiting = try scene.container.own.queue(PeerNames.files("watch"))
         .waitingAttachments(prefix: transfer.id)
       let path = "\(scene.queue)/attachments/\(try #require(waiting.first).id)/content"
       let file = try FileDescriptor.open(path, .readWrite)

@@ -89,7 +89,7 @@ struct LaunchCrashTests {
   @Test("is not kept from it by a state that is damaged, hostile or of a machine started anew")
   func damaged() throws {
     let scene = try LaunchScene()
-    let value = scene.container.value(PeerNames.launching("p"))
+    let value = scene.container.own.value(PeerNames.launching("p"))
     try scene.register("active", budget: 100)
     let dates: [Double] = [0, -1e300, 1e300]
     for date in dates {

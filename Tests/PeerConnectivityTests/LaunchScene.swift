@@ -16,7 +16,7 @@ final class LaunchScene: Sendable {
   init() throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
-    presence = container.presence(PeerNames.presence("p"))
+    presence = container.own.presence(PeerNames.presence("p"))
   }
 
   deinit {

@@ -31,8 +31,8 @@ struct LaunchTrustTests {
   @Test(
     "is not followed when others may write it, or any directory above it",
     arguments: [
-      ("values/*launch%2Fp/value.plist", "664"), ("values/*launch%2Fp/value.plist", "602"),
-      ("values/*launch%2Fp", "770"), ("values", "777"),
+      ("own/values/*launch%2Fp/value.plist", "664"), ("own/values/*launch%2Fp/value.plist", "602"),
+      ("own/values/*launch%2Fp", "770"), ("own/values", "777"), ("own", "777"),
     ])
   func writable(path: String, mode: String) throws {
     try scene.register("active")
@@ -45,7 +45,9 @@ struct LaunchTrustTests {
   @Test(
     "is not followed when another user owns it, or a directory above it",
     .enabled(if: Program.effectiveUser == 0, "only root gives files away"),
-    arguments: ["values/*launch%2Fp/value.plist", "values/*launch%2Fp", "values"])
+    arguments: [
+      "own/values/*launch%2Fp/value.plist", "own/values/*launch%2Fp", "own/values", "own",
+    ])
   func anothers(path: String) throws {
     try scene.register("active")
     try shell("chown 65534 \(path)")
@@ -66,7 +68,7 @@ struct LaunchTrustTests {
 
   @Test("that is damaged, hostile or none says so, and starts nothing")
   func damaged() throws {
-    let value = scene.container.value(PeerNames.launch("p"))
+    let value = scene.container.own.value(PeerNames.launch("p"))
     let contents: [PropertyListValue] = [
       "text", [:], ["program": "relative"], ["program": "/bin/sh", "arguments": [1]],
       ["program": "/bin/sh", "environment": ["a": 1]],
@@ -83,7 +85,7 @@ struct LaunchTrustTests {
     let error = try #require(throws: PeerError.self) { try scene.launch() }
     #expect(error.code == .damaged, "\(error)")
     // A link could lead to a file that passes.
-    try shell("cd values/*launch%2Fp && mv value.plist other && ln -s other value.plist")
+    try shell("cd own/values/*launch%2Fp && mv value.plist other && ln -s other value.plist")
     #expect(throws: PeerError.self) { try scene.launch() }
   }
 }

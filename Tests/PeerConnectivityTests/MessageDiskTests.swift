@@ -31,7 +31,7 @@ struct MessageDiskTests {
         try phone.enqueue(3, to: "watch", options: options)
       }
       #expect(error.code == .noSpace && error.remedy?.contains("df") == true, "\(error)")
-      #expect(error.reason.contains("/disk/queues/"), "\(error)")
+      #expect(error.reason.contains("/disk/own/queues/"), "\(error)")
     }
     let error = try #require(throws: PeerError.self) { try phone.setContext("after", for: "watch") }
     #expect(error.code == .noSpace)

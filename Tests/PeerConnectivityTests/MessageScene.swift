@@ -61,7 +61,7 @@ struct MessageScene {
 
   /// The only file in a part of the watch's queue.
   func onlyFile(in part: String) throws -> String {
-    let place = container.queue(PeerNames.messages("watch")).path + "/" + part
+    let place = container.own.queue(PeerNames.messages("watch")).path + "/" + part
     let names = try FileDescriptor.open(place, [.readOnly, .directory]).entries().map(\.name.text)
     return place + "/" + (try #require(names.count == 1 ? names.first : nil, "\(names)"))
   }

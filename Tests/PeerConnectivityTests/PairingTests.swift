@@ -23,7 +23,7 @@ struct PairingTests {
     let state = try pairing.state()
     #expect(state.companions == [.init(name: "watch")] && state.active?.name == "watch")
     #expect(try pairing.activate("watch") && !pairing.activate("other"))
-    #expect(try pairing.container.value(PeerNames.pairing("phone")).read() == nil)
+    #expect(try pairing.container.own.value(PeerNames.pairing("phone")).read() == nil)
   }
 
   @Test("keeps the order of pairing, and always has an active one as long as there is any")
@@ -71,7 +71,7 @@ struct PairingTests {
       heard.withLock { $0.append(line) }
     }
     // What is written anew without a change is none.
-    let value = pairing.container.value(PeerNames.pairing("phone"))
+    let value = pairing.container.own.value(PeerNames.pairing("phone"))
     try value.replace(with: pairing.state().propertyList)
     let isTold = DispatchSemaphore(value: 0)
     ChangeMonitor.shared.afterEvents { isTold.signal() }

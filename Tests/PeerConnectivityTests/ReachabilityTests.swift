@@ -144,7 +144,8 @@ import Testing
     let scene = try RequestScene()
     let watch = try scene.peer()
     let member = try #require(
-      try scene.container.presence("peer/watch").members().first?.content?["mailbox"]?.stringValue)
+      try scene.container.own.presence("peer/watch").members().first?.content?["mailbox"]?
+        .stringValue)
     let mailbox = scene.directory.path + "/mailboxes/" + member + "/"
     let hostile: [(String, [UInt8])] = [
       ("not a list", Array("nonsense".utf8)), ("empty", []),

@@ -8,7 +8,7 @@ import SystemCalls
 /// A reader of another major version is refused rather than left to guess.
 enum ContainerFormat {
   static let fileName = "container.plist"
-  static let majorVersion: Int64 = 1
+  static let majorVersion: Int64 = 2
 
   /// Checks the container's version, or writes it if this is a new container.
   static func establish(in root: ContainerRoot, group: String?) throws {
@@ -33,6 +33,7 @@ enum ContainerFormat {
     guard let version = content["formatVersion"]?.int64Value else {
       throw unreadable(path, "it has no formatVersion")
     }
+    guard version >= majorVersion else { throw older(version, path) }
     guard version == majorVersion else {
       throw AppGroupError(
         .formatTooNew, "open the container", path: path,
@@ -40,6 +41,18 @@ enum ContainerFormat {
         remedy: "use a newer version of this program")
     }
     return true
+  }
+
+  /// In version 1 the package's own names lay among its users', where nothing told whose
+  /// `values/@defaults` was: so it is refused, and not moved over by a guess.
+  private static func older(_ version: Int64, _ path: String) -> AppGroupError {
+    let container = String(path.dropLast(fileName.count + 1))
+    return AppGroupError(
+      .formatTooOld, "open the container", path: path,
+      reason: "its format version is \(version), of before the first release, and this program "
+        + "knows \(majorVersion)",
+      remedy: "end its programs and move '\(container)' aside: a new container is made then, and "
+        + "each message of the old one is a property list, values/NAME/value.plist")
   }
 
   private static func read(_ handle: ContainerRoot.Handle, path: String) throws -> [UInt8]? {
@@ -57,7 +70,7 @@ enum ContainerFormat {
   private static func unreadable(_ path: String, _ reason: String) -> AppGroupError {
     AppGroupError(
       .damaged, "open the container", path: path, reason: reason,
-      remedy: "if the container is of format 1, remove this file: it is written anew")
+      remedy: "if the container is of format \(majorVersion), remove this file: it is written anew")
   }
 
   private static func write(

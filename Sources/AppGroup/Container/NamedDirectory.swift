@@ -1,13 +1,5 @@
 import SystemCalls
 
-/// Which primitive a name belongs to: the container's directories.
-enum NameKind: String {
-  case value = "values"
-  case notification = "notifications"
-  case presence = "presence"
-  case queue = "queues"
-}
-
 /// The directory of one identifier: one each, so that the kernel wakes only those who watch it.
 struct NamedDirectory: Sendable {
   let root: ContainerRoot
@@ -25,7 +17,7 @@ struct NamedDirectory: Sendable {
     self.kind = kind
     self.identifier = identifier
     name = EncodedName(identifier)
-    relativePath = kind.rawValue + "/" + name.component
+    relativePath = kind.path + "/" + name.component
     heldPath = relativePath + "/" + LeaseSite.held
   }
 
@@ -81,7 +73,7 @@ struct NamedDirectory: Sendable {
   func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
     _ = try root.handle()
     return ChangeMonitor.shared.watch(
-      path: path, parents: [root.path, root.path + "/" + kind.rawValue],
+      path: path, parents: kind.parents(in: root),
       prepare: {
         // Called when something was replaced: the look at most once a second would be too late for
         // the observers, who are signalled right after this.
@@ -94,12 +86,12 @@ struct NamedDirectory: Sendable {
     let handle = try root.handle()
     let directory = handle.descriptor.rawValue
     do throws(Errno) {
-      try root.makeDirectoryIfMissing(kind.rawValue, at: directory)
+      try kind.make(in: root, at: directory)
       guard let identifier = name.longIdentifier else {
         return try root.makeDirectoryIfMissing(relativePath, at: directory)
       }
       // A directory whose name is not enough is never seen without its identifier: rename it in.
-      let staged = kind.rawValue + "/.new-" + Nonce.next()
+      let staged = kind.path + "/.new-" + Nonce.next()
       try root.makeDirectoryIfMissing(staged, at: directory)
       do throws(Errno) {
         let file = try root.createFile(staged + "/" + Self.identifierFile, at: directory)
@@ -150,7 +142,7 @@ struct NamedDirectory: Sendable {
     _ name: String, of kind: NameKind, at container: Int32
   ) throws -> String? {
     do {
-      let identifier = try longIdentifier(kind.rawValue + "/" + name, at: container)
+      let identifier = try longIdentifier(kind.path + "/" + name, at: container)
       return identifier.flatMap { EncodedName($0).component == name ? $0 : nil }
     } catch let error as Errno {
       guard Self.foreign.contains(error) else { throw error }

@@ -88,10 +88,10 @@ public final class SharedContainer: Sendable {
   }
 
   func identifiers(of kind: NameKind) throws -> [String] {
-    let path = root.path + "/" + kind.rawValue
+    let path = root.path + "/" + kind.path
     return try reporting("list the container", path: path) {
       let handle = try root.handle()
-      guard let entries = try Self.entries(kind.rawValue, at: handle.descriptor.rawValue) else {
+      guard let entries = try Self.entries(kind.path, at: handle.descriptor.rawValue) else {
         return []
       }
       return try entries.compactMap { entry in

@@ -11,17 +11,23 @@ import SystemCalls
 final class SynchronizedNames: Sendable {
   private let known = Mutex<[NameKind: FileStatus]>([:])
 
-  /// Puts the directory with the names of one kind on the disk, and the container itself.
+  /// Puts the directory with the names of one kind on the disk, and those above it up to the
+  /// container itself.
   ///
-  /// - Complexity: one look; two fsyncs when a name was made since the last call, or a second before.
+  /// - Complexity: one look; two or three fsyncs when a name was made since the last call, or a second before.
   func synchronize(_ kind: NameKind, in container: borrowing FileDescriptor) throws(Errno) {
     let names = try FileDescriptor.openBeneath(
-      kind.rawValue, at: container.rawValue, [.readOnly, .directory])
+      kind.path, at: container.rawValue, [.readOnly, .directory])
     // Before the fsyncs, so that what is made during them is seen the next time.
     let status = try names.status()
     let now = realTime()
     if known.withLock({ $0[kind] == status }) { return }
     try names.synchronize()
+    if kind.isOwn {
+      try FileDescriptor.openBeneath(
+        NameKind.own, at: container.rawValue, [.readOnly, .directory]
+      ).synchronize()
+    }
     try container.synchronize()
     guard status.modifiedSeconds < now.seconds - 1 else { return }
     known.withLock { $0[kind] = status }

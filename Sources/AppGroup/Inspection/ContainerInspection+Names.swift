@@ -8,8 +8,11 @@ extension ContainerInspection {
       return addForeign(path, isInTheWay: true)
     }
     checkOwnerAndMode(path)
-    guard kind != .presence else { return lookAtPresence(identifier, path) }
-    guard kind != .queue else { return lookAtQueue(identifier, path) }
+    switch kind.primitive {
+    case .presence, .consumer: return lookAtPresence(identifier, kind, path)
+    case .queue: return lookAtQueue(identifier, kind, path)
+    case .value, .notification: break
+    }
     let value = Value(container: container, identifier: identifier, kind: kind)
     lookAtContent(value, kind, path + "/" + value.fileName)
     for entry in list(path)?.entries ?? [] {
@@ -17,7 +20,7 @@ extension ContainerInspection {
       switch name {
       case value.fileName, NamedDirectory.identifierFile: continue
       case LeaseSite.lease: lookAtLease(value, kind, path)
-      case _ where kind == .value && name.hasPrefix(StartPlace.prefix): continue
+      case _ where kind.primitive == .value && name.hasPrefix(StartPlace.prefix): continue
       case _ where kind == .notification && name.hasPrefix("bell-"): continue
       default: addForeign(path + "/" + name)
       }
@@ -41,6 +44,10 @@ extension ContainerInspection {
     do {
       let read = try value.read()
       content.condition = .readable
+      if kind == .ownValue, let read, let reason = problem(value.identifier, read) {
+        content.condition = .unreadable(
+          AppGroupError(.damaged, "read the value", path: value.path, reason: reason))
+      }
       if kind == .notification { content.state = read?.uint64Value }
     } catch let error as AppGroupError {
       content.condition = .unreadable(error)
@@ -77,7 +84,7 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtHeld(
-    _ value: Value, _ owner: (kind: NameKind, identifier: String), _ path: String
+    _ value: Value, _ owner: Owner, _ path: String
   ) {
     guard let held = status(path), held.kind == .directory else {
       return addForeign(path, isInTheWay: true)
@@ -98,7 +105,8 @@ extension ContainerInspection {
       let holder = LeaseHolder(visible: processID, held: nil)
       add(
         .init(
-          identifier: value.identifier, path: value.path, holder: holder, term: nil,
+          identifier: value.identifier, kind: value.directory.kind, path: value.path,
+          holder: holder, term: nil,
           overdue: holder.state == .stopped ? .stopped : nil))
     }
   }
@@ -111,8 +119,8 @@ extension ContainerInspection {
     if let age = declaration.age, age >= declaration.term { overdue = .termPassed }
     if holder.state == .stopped { overdue = .stopped }
     return .init(
-      identifier: value.identifier, path: value.path, holder: holder, term: declaration.term,
-      overdue: overdue)
+      identifier: value.identifier, kind: value.directory.kind, path: value.path, holder: holder,
+      term: declaration.term, overdue: overdue)
   }
 
   private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {

@@ -2,12 +2,17 @@ import SystemCalls
 
 /// The directory of one presence.
 extension ContainerInspection {
-  mutating func lookAtPresence(_ name: String, _ path: String) {
-    let presence = container.presence(name)
-    let owner = (kind: NameKind.presence, identifier: name)
+  mutating func lookAtPresence(_ name: String, _ kind: NameKind, _ path: String) {
+    let presence = Presence(container: container, name: name, kind: kind)
+    let owner = (kind: kind, identifier: name)
     attempt("look who is present", path) { inspection in
       guard let look = try presence.place.look(movesAside: false) else { return }
-      inspection.add(.init(name: name, path: presence.path, members: look.live))
+      // Those of a consumer are told with its queue.
+      if kind.primitive == .presence {
+        let live = ContainerReport.NamedPresence(
+          name: name, path: presence.path, members: look.live)
+        inspection.change(kind) { $0.presences.append(live) }
+      }
       for member in look.dead {
         inspection.add(
           .abandonedPresence, path + "/" + PresenceDirectory.memberName(member.id), owner)
@@ -16,14 +21,14 @@ extension ContainerInspection {
     for entry in list(path)?.entries ?? [] {
       switch entry.name.text {
       case PresenceDirectory.last, presence.role.fileName, NamedDirectory.identifierFile: continue
-      case LeaseSite.lease: lookAtLease(presence.role, .presence, path)
+      case LeaseSite.lease: lookAtLease(presence.role, kind, path)
       default: lookAtRegistration(entry, path, owner)
       }
     }
   }
 
   private mutating func lookAtRegistration(
-    _ entry: FileDescriptor.Entry, _ path: String, _ owner: (kind: NameKind, identifier: String)
+    _ entry: FileDescriptor.Entry, _ path: String, _ owner: Owner
   ) {
     let place = path + "/" + entry.name.text
     let prefixes = [PresenceDirectory.memberPrefix, PresenceDirectory.enteringPrefix]

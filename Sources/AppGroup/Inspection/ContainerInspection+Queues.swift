@@ -3,8 +3,9 @@ import SystemCalls
 
 /// The directory of one queue.
 extension ContainerInspection {
-  mutating func lookAtQueue(_ name: String, _ path: String) {
-    let queue = container.queue(name)
+  mutating func lookAtQueue(_ name: String, _ kind: NameKind, _ path: String) {
+    let queue = Queue(container: container, name: name, kind: kind)
+    let owner = (kind: kind, identifier: name)
     var report = ContainerReport.NamedQueue(name: name, path: queue.path)
     count(path + "/" + QueueDirectory.pending) { entry in
       guard let batch = BatchName(bytes: entry.name.bytes) else { return false }
@@ -19,18 +20,17 @@ extension ContainerInspection {
       report.outcomes += 1
       return true
     }
-    lookAtSent(name, path + "/" + QueueDirectory.sent, &report)
-    lookAtStaged(name, path + "/" + QueueDirectory.staged)
-    lookAtMarks(name, path)
-    lookAtAttachments(name, path + "/" + AttachmentPlace.directory)
-    lookAtLease(
-      Value(container: container, identifier: name, kind: .queue), .queue, path)
+    lookAtSent(owner, path + "/" + QueueDirectory.sent, &report)
+    lookAtStaged(owner, path + "/" + QueueDirectory.staged)
+    lookAtMarks(owner, path)
+    lookAtAttachments(owner, path + "/" + AttachmentPlace.directory)
+    lookAtLease(Value(container: container, identifier: name, kind: kind), kind, path)
     attempt("look who consumes", path) { inspection in
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
       let id = live.isEmpty ? nil : try queue.role.roleID()
       report.consumer = live.first { $0.id == id }
     }
-    add(report)
+    change(kind) { $0.queues.append(report) }
   }
 
   private mutating func lookAtTaken(_ path: String, _ report: inout ContainerReport.NamedQueue) {
@@ -51,7 +51,7 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtSent(
-    _ queue: String, _ path: String, _ report: inout ContainerReport.NamedQueue
+    _ owner: Owner, _ path: String, _ report: inout ContainerReport.NamedQueue
   ) {
     var forgotten: [String] = []
     count(path) { entry in
@@ -66,21 +66,21 @@ extension ContainerInspection {
     }
     for name in forgotten where status(path + "/" + name) == nil {
       add(
-        .abandonedEntry, path + "/" + name + QueueDirectory.forgottenSuffix, (.queue, queue))
+        .abandonedEntry, path + "/" + name + QueueDirectory.forgottenSuffix, owner)
     }
   }
 
-  private mutating func lookAtStaged(_ queue: String, _ path: String) {
+  private mutating func lookAtStaged(_ owner: Owner, _ path: String) {
     for entry in list(path)?.entries ?? [] {
       let place = path + "/" + entry.name.text
       guard let status = status(place) else { continue }
       let isAbandoned =
         status.kind == .regular ? !isBeingWritten(status, place) : isStale(place)
-      if isAbandoned { add(.abandonedEntry, place, (.queue, queue)) }
+      if isAbandoned { add(.abandonedEntry, place, owner) }
     }
   }
 
-  private mutating func lookAtMarks(_ queue: String, _ path: String) {
+  private mutating func lookAtMarks(_ owner: Owner, _ path: String) {
     let keys = path + "/" + QueueDirectory.keys
     for key in list(keys, limit: Self.maximumNames)?.entries ?? [] {
       let marks = keys + "/" + key.name.text
@@ -93,7 +93,7 @@ extension ContainerInspection {
         guard let file = status(place),
           status(path + "/" + QueueDirectory.pendingPath(id.batch)) == nil
         else { continue }
-        if !isBeingWritten(file, place) { add(.abandonedEntry, place, (.queue, queue)) }
+        if !isBeingWritten(file, place) { add(.abandonedEntry, place, owner) }
       }
     }
   }

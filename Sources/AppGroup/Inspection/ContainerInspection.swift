@@ -16,15 +16,23 @@ struct ContainerInspection {
   /// What is on its way, and younger than this, is somebody's work.
   static let staleAge: Int64 = 60
 
+  /// Whose directory something lies in.
+  typealias Owner = (kind: NameKind, identifier: String)
+
   let container: SharedContainer
   let handle: ContainerRoot.Handle
   let locks: LockTable?
+  /// What is wrong with the content of one of the package's own values.
+  let problem: (_ name: String, _ content: PropertyListValue) -> String?
   private(set) var report: ContainerReport
   private let deadline = ContinuousClock.now + Self.patience
   private var bytesLeft = Self.maximumBytes
 
-  init(_ container: SharedContainer) throws {
+  init(
+    _ container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
+  ) throws {
     self.container = container
+    self.problem = problem
     handle = try container.root.handle()
     report = ContainerReport(path: container.root.path)
     do throws(Errno) {
@@ -35,8 +43,10 @@ struct ContainerInspection {
     }
   }
 
-  static func report(on container: SharedContainer) throws -> ContainerReport {
-    var inspection = try Self(container)
+  static func report(
+    on container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
+  ) throws -> ContainerReport {
+    var inspection = try Self(container, problem)
     try inspection.run()
     return inspection.report
   }
@@ -45,19 +55,13 @@ struct ContainerInspection {
     readFormat()
     report.networkFileSystem = try handle.descriptor.fileSystem().networkName
     lookAtTopLevel()
-    lookAtNames(of: .value)
-    lookAtNames(of: .notification)
-    lookAtNames(of: .presence)
-    lookAtNames(of: .queue)
+    lookAtOwn()
+    for kind in NameKind.users + NameKind.owns { lookAtNames(of: kind) }
     lookAtMailboxes()
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
-    report.values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
-    report.notifications.sort {
-      $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8)
-    }
-    report.queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    report.presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    report.names.sort()
+    report.own.sort()
     // What was gone at a second look was somebody's work that is done now.
     report.leftovers = report.leftovers.filter { status($0.path) != nil }
   }
@@ -77,11 +81,9 @@ struct ContainerInspection {
 
   private mutating func lookAtTopLevel() {
     guard let listing = list(".") else { return }
-    let known = [
-      ContainerFormat.fileName, NameKind.value.rawValue, NameKind.notification.rawValue,
-      NameKind.presence.rawValue, NameKind.queue.rawValue, MailboxDirectory.kind,
-      Quarantine.directory,
-    ]
+    let known =
+      [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
+      + NameKind.users.map(\.path)
     for entry in listing.entries {
       let name = entry.name.text
       if known.contains(name) {
@@ -90,6 +92,20 @@ struct ContainerInspection {
         if isStale(name) { add(.abandonedCreation, name, nil) }
       }
       // Everything else is the user's: the files of a group lie in its container, too.
+    }
+  }
+
+  /// Other than beside it, nothing in `own/` is anybody else's.
+  private mutating func lookAtOwn() {
+    for entry in list(NameKind.own)?.entries ?? [] {
+      let path = NameKind.own + "/" + entry.name.text
+      if NameKind.owns.contains(where: { $0.path == path }) {
+        checkOwnerAndMode(path)
+      } else if entry.name.hasPrefix(".new-") {
+        if isStale(path) { add(.abandonedCreation, path, nil) }
+      } else if !NameKind.otherOwn.contains(entry.name.text) {
+        addForeign(path)
+      }
     }
   }
 
@@ -111,13 +127,13 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtNames(of kind: NameKind) {
-    guard let listing = list(kind.rawValue, limit: Self.maximumNames) else { return }
+    guard let listing = list(kind.path, limit: Self.maximumNames) else { return }
     for entry in listing.entries {
       guard ContinuousClock.now < deadline else {
         report.isPartial = true
         return
       }
-      let path = kind.rawValue + "/" + entry.name.text
+      let path = kind.path + "/" + entry.name.text
       switch EncodedName.decode(entry.name.bytes) {
       case .identifier(let identifier): lookAtName(identifier, of: kind, at: path)
       case .long:
@@ -198,7 +214,7 @@ extension ContainerInspection {
 
   mutating func add(
     _ kind: ContainerReport.Leftover.Kind, _ path: String,
-    _ owner: (kind: NameKind, identifier: String)?
+    _ owner: Owner?
   ) {
     guard report.leftovers.count < Self.maximumNames else {
       report.isPartial = true
@@ -216,19 +232,17 @@ extension ContainerInspection {
   }
 
   mutating func add(_ content: ContainerReport.NamedContent, of kind: NameKind) {
-    switch kind {
-    case .value: report.values.append(content)
-    case .notification: report.notifications.append(content)
-    // Has no content of its own: see `lookAtPresence`.
-    case .presence: return
-    // The same: see `lookAtQueue`.
-    case .queue: return
+    switch kind.primitive {
+    case .value: change(kind) { $0.values.append(content) }
+    case .notification: change(kind) { $0.notifications.append(content) }
+    // Have no content of their own: see `lookAtPresence` and `lookAtQueue`.
+    case .presence, .consumer, .queue: return
     }
   }
 
-  mutating func add(_ queue: ContainerReport.NamedQueue) { report.queues.append(queue) }
-
-  mutating func add(_ presence: ContainerReport.NamedPresence) { report.presences.append(presence) }
+  mutating func change(_ kind: NameKind, _ body: (inout ContainerReport.Names) -> Void) {
+    if kind.isOwn { body(&report.own) } else { body(&report.names) }
+  }
 
   mutating func add(_ lease: ContainerReport.HeldLease) { report.leases.append(lease) }
 

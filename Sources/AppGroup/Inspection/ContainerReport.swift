@@ -17,14 +17,11 @@ public struct ContainerReport: Sendable {
   /// The kind of network file system that the container is on; nil for a local one.
   public internal(set) var networkFileSystem: String?
 
-  /// The values by identifier, also those that were only observed and never written.
-  public internal(set) var values: [NamedContent] = []
-  /// The notifications by name.
-  public internal(set) var notifications: [NamedContent] = []
-  /// The presences by name, also those that were only observed.
-  public internal(set) var presences: [NamedPresence] = []
-  /// The queues by name.
-  public internal(set) var queues: [NamedQueue] = []
+  /// What the container's users have named.
+  public internal(set) var names = Names()
+  /// What the package itself keeps, under names of its own: defaults, for example, and what peers are
+  /// to know of each other.
+  public internal(set) var own = Names()
   /// The leases that processes hold.
   public internal(set) var leases: [HeldLease] = []
   /// What dead or overtaken processes left behind; `SharedContainer.sweep` removes it.
@@ -45,6 +42,25 @@ public struct ContainerReport: Sendable {
 }
 
 extension ContainerReport {
+  /// All that lies under names of one kind of giver, sorted by name.
+  public struct Names: Sendable {
+    /// The values by identifier, also those that were only observed and never written.
+    public internal(set) var values: [NamedContent] = []
+    /// The notifications by name.
+    public internal(set) var notifications: [NamedContent] = []
+    /// The presences by name, also those that were only observed.
+    public internal(set) var presences: [NamedPresence] = []
+    /// The queues by name.
+    public internal(set) var queues: [NamedQueue] = []
+
+    mutating func sort() {
+      values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+      notifications.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+      presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
+  }
+
   /// A value, or the state of a notification.
   public struct NamedContent: Sendable {
     /// What is known of the content.
@@ -116,6 +132,7 @@ extension ContainerReport {
 
     /// Of which value or notification.
     public let identifier: String
+    package let kind: NameKind
     /// The file that only the holder may change.
     public let path: String
     /// Who holds it.
@@ -151,7 +168,7 @@ extension ContainerReport {
     /// Where it is.
     public let path: String
     /// Whose lease to take before it is removed.
-    let owner: (kind: NameKind, identifier: String)?
+    let owner: ContainerInspection.Owner?
   }
 
   /// Something that was put aside.

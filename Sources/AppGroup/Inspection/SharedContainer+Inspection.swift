@@ -1,3 +1,4 @@
+package import PropertyLists
 import SystemCalls
 
 extension SharedContainer {
@@ -11,8 +12,18 @@ extension SharedContainer {
   /// - Complexity: reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
   ///   processes.
   public func report() throws -> ContainerReport {
+    try report { _, _ in nil }
+  }
+
+  /// The same, with a look at the shape of the package's own values.
+  ///
+  /// - Parameter problem: says what is wrong with the content of one, by its name; such a value is
+  ///   reported as damaged.
+  package func report(
+    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+  ) throws -> ContainerReport {
     try reporting("look through the container", path: root.path) {
-      try ContainerInspection.report(on: self)
+      try ContainerInspection.report(on: self, problem)
     }
   }
 
@@ -40,10 +51,11 @@ extension SharedContainer {
         if let owner = leftover.owner {
           let value = Value(container: self, identifier: owner.identifier, kind: owner.kind)
           if leftover.kind == .abandonedPresence {
-            let presence = presence(owner.identifier)
+            let presence = Presence(
+              container: self, name: owner.identifier, kind: owner.kind)
             try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
           } else if leftover.kind == .abandonedEntry {
-            let queue = queue(owner.identifier)
+            let queue = Queue(container: self, name: owner.identifier, kind: owner.kind)
             try reporting("sweep a queue", path: queue.path) { try queue.sweep() }
           } else if swept.insert(value.path).inserted {
             try value.sweep(until: .now + patience)

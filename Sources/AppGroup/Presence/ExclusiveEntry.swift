@@ -38,7 +38,7 @@ final class ExclusiveEntry: Sendable {
     looks = SecondLooks { latch.raise() }
     record = PresenceRecord(isExclusive: true, content: content)
     try presence.check(record)
-    try reporting("enter \"\(presence.name)\"", path: presence.path) {
+    try reporting(presence.action, path: presence.path) {
       try presence.place.sweep()
     }
   }
@@ -46,7 +46,7 @@ final class ExclusiveEntry: Sendable {
   deinit { looks.end() }
 
   func step() throws -> Step {
-    try reporting("enter \"\(presence.name)\"", path: presence.path) {
+    try reporting(presence.action, path: presence.path) {
       do {
         return try attempt()
       } catch let error as Errno where error == .noSuchFile && ContinuousClock.now < deadline {
@@ -93,9 +93,12 @@ final class ExclusiveEntry: Sendable {
   }
 
   private func busy(_ member: PresenceMember) -> AppGroupError {
-    AppGroupError(
-      .timedOut, "enter \"\(presence.name)\" exclusively", path: presence.path,
-      reason: "\(member.holder) is here", remedy: "wait longer, or end that process",
-      holder: member.holder)
+    let isConsumer = presence.place.directory.kind.primitive == .consumer
+    return AppGroupError(
+      .timedOut, presence.action + (isConsumer ? "" : " exclusively"), path: presence.path,
+      reason: isConsumer
+        ? "\(member.holder), consumes it already, and only one does at a time"
+        : "\(member.holder) is here",
+      remedy: "wait longer, or end that process", holder: member.holder)
   }
 }

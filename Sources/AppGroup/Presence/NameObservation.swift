@@ -1,22 +1,23 @@
 import SystemCalls
 
-extension SharedContainer {
-  /// Calls a closure whenever a name may have come under which somebody can be present.
+extension OwnNames {
+  /// Calls a closure whenever a name of the package may have come under which somebody can be present.
   ///
   /// - Parameter signal: called on the monitor's thread, so it must be short.
   package func observePresenceNames(_ signal: @escaping @Sendable () -> Void) throws
     -> NameObservation
   {
-    let kind = NameKind.presence.rawValue
-    let path = root.path + "/" + kind
+    let kind = NameKind.ownPresence
+    let root = container.root
+    let path = root.path + "/" + kind.path
     return try reporting("watch the names of presences", path: path) {
-      let prepare: @Sendable () throws -> Void = { [root] in
-        try root.makeDirectoryIfMissing(kind, at: root.handle().descriptor.rawValue)
+      let prepare: @Sendable () throws -> Void = {
+        try kind.make(in: root, at: root.handle().descriptor.rawValue)
       }
       try prepare()
       return NameObservation(
         ChangeMonitor.shared.watch(
-          path: path, parents: [root.path], prepare: prepare, signal: signal))
+          path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare, signal: signal))
     }
   }
 }

@@ -63,7 +63,7 @@ extension Presence {
   }
 
   /// Names whose role it is to be the only one.
-  var role: Value { Value(container: container, identifier: name, kind: .presence) }
+  var role: Value { Value(container: container, identifier: name, kind: place.directory.kind) }
 
   /// Whose the role is; nil for nobody's.
   func roleID() throws -> String? { try Self.id(in: role.snapshot()) }

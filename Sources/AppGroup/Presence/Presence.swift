@@ -20,15 +20,20 @@ public struct Presence: Sendable {
   /// How many bytes a registration's file may have at most, its `content` included: 64 KiB.
   public static let maximumBytes = PresenceRecord.limits.maximumBytes
 
-  init(container: SharedContainer, name: String) {
+  init(container: SharedContainer, name: String, kind: NameKind = .presence) {
     self.container = container
     self.name = name
     place = PresenceDirectory(
-      directory: NamedDirectory(root: container.root, kind: .presence, identifier: name))
+      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
   }
 
   /// Where the registrations are, or would be.
   public var path: String { place.directory.path }
+
+  /// What somebody does who enters: who consumes a queue is present as its consumer.
+  var action: String {
+    (place.directory.kind.primitive == .consumer ? "consume" : "enter") + " \"\(name)\""
+  }
 
   /// Registers this process until `leave()`, until the registration is forgotten, or until the
   /// process ends. A process may have several registrations.
@@ -43,7 +48,7 @@ public struct Presence: Sendable {
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
     let record = PresenceRecord(isExclusive: false, content: content)
     let registration = PresenceRegistration(self, record)
-    try reporting("enter \"\(name)\"", path: path) {
+    try reporting(action, path: path) {
       try check(record)
       try registration.begin()
     }
@@ -87,7 +92,7 @@ public struct Presence: Sendable {
       _ = try record.bytes()
     } catch {
       throw AppGroupError(
-        .unsupportedValue, "enter \"\(name)\"", path: path,
+        .unsupportedValue, action, path: path,
         reason: "nobody would accept its content: \(error.reason)",
         remedy: "say little here, and put the rest into a value")
     }

@@ -153,7 +153,8 @@ final class BatchOutlet: Sendable {
       if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
     }
     let handle = try queue.place.root.handle()
-    try handle.synchronizedNames.synchronize(.queue, in: handle.descriptor)
+    try handle.synchronizedNames.synchronize(
+      queue.place.directory.kind, in: handle.descriptor)
   }
 
   private func nextStamp(at place: borrowing FileDescriptor) throws -> UInt64 {

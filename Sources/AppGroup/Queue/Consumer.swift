@@ -51,7 +51,7 @@ extension Queue {
       watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
         ChangeMonitor.shared.watch(
           path: directory.path + "/" + part,
-          parents: [root.path, root.path + "/" + NameKind.queue.rawValue, directory.path],
+          parents: directory.kind.parents(in: root) + [directory.path],
           prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
           signal: { wake.raise() })
       }

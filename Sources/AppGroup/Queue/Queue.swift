@@ -37,14 +37,14 @@ public struct Queue: Sendable {
   }
 
   init(
-    container: SharedContainer, name: String,
+    container: SharedContainer, name: String, kind: NameKind = .queue,
     clock: @escaping @Sendable () -> UInt64 = Queue.nanosecondsSince1970
   ) {
     self.container = container
     self.name = name
     self.clock = clock
     place = QueueDirectory(
-      directory: NamedDirectory(root: container.root, kind: .queue, identifier: name))
+      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
   }
 
   /// Where the entries are, or would be.
@@ -76,7 +76,11 @@ public struct Queue: Sendable {
   }
 
   /// Who consumes is present here, exclusively.
-  package var role: Presence { container.presence("queue/" + name) }
+  package var role: Presence {
+    Presence(
+      container: container, name: name,
+      kind: NameKind(.consumer, isOwn: place.directory.kind.isOwn))
+  }
 }
 
 extension SharedContainer {

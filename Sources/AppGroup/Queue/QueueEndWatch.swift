@@ -80,7 +80,7 @@ final class QueueEndWatch: Sendable {
     let root = directory.root
     let path = ChangeMonitor.shared.watch(
       path: directory.path + "/" + QueueDirectory.taken,
-      parents: [root.path, root.path + "/" + NameKind.queue.rawValue, directory.path],
+      parents: directory.kind.parents(in: root) + [directory.path],
       prepare: { [place] in try place.makeParts(at: place.openOrMake()) },
       signal: { [weak self] in self?.renew() })
     let parts = try watchParts()

@@ -39,7 +39,8 @@ extension Queue.Sender {
   func leased<Result: Sendable>(
     until deadline: ContinuousClock.Instant? = nil, _ work: @escaping Change<Result>.Work
   ) -> sending Change<Result> {
-    let value = Value(container: queue.container, identifier: queue.name, kind: .queue)
+    let value = Value(
+      container: queue.container, identifier: queue.name, kind: queue.place.directory.kind)
     return Change(value, .init(deadline: deadline ?? .now + Value.standardWait)) { _ in work }
   }
 }

@@ -48,15 +48,12 @@ extension Value {
     try reporting("read the value", path: path) {
       guard let place = try directory.open() else { return .absent }
       let handle = try container.root.handle()
-      let kind = directory.kind.rawValue
-      let above = [
-        (try handle.descriptor.status(), container.root.path),
-        (
-          try fileStatus(kind, at: handle.descriptor.rawValue),
-          container.root.path + "/" + kind
-        ),
-        (try place.status(), directory.path),
-      ]
+      var above = [(try handle.descriptor.status(), container.root.path)]
+      for path in directory.kind.chain {
+        let status = try fileStatus(path, at: handle.descriptor.rawValue)
+        above.append((status, container.root.path + "/" + path))
+      }
+      above.append((try place.status(), directory.path))
       for (status, path) in above {
         if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
       }

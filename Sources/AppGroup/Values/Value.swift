@@ -29,10 +29,10 @@ public struct Value: Sendable {
     self.identifier = identifier
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     fileName =
-      switch kind {
+      switch kind.primitive {
       case .value: "value.plist"
       case .notification: "state.plist"
-      case .presence: "exclusive.plist"
+      case .presence, .consumer: "exclusive.plist"
       // Only its lease is used, by those who cancel.
       case .queue: "cancelling.plist"
       }

@@ -63,7 +63,7 @@ final class StoryCast {
 
   /// Whether a phone runs that this story has not started.
   func isPhoneInBackground() throws -> Bool {
-    let members = try SharedContainer(url: directory).presence("peer/phone").members()
+    let members = try SharedContainer(url: directory).own.presence("peer/phone").members()
     return members.contains { member in !all.contains { $0.processID == member.processID } }
   }
 
@@ -80,7 +80,7 @@ final class StoryCast {
   func end() {
     do {
       for side in all { try side.end() }
-      for member in try SharedContainer(url: directory).presence("peer/phone").members() {
+      for member in try SharedContainer(url: directory).own.presence("peer/phone").members() {
         try Program.send(.kill, to: member.processID)
       }
       try FileManager.default.removeItem(at: directory)

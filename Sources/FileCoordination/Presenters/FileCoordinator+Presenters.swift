@@ -1,7 +1,13 @@
+package import AppGroup
+import PropertyLists
+
 extension FileCoordinator {
-  /// Whether a value of a container holds what presenters are being asked, and no message.
-  package static func holdsRequests(_ identifier: String) -> Bool {
-    identifier == PresenterSite.requests
+  /// What the package keeps in a value of its own for presenters; nil for any other name.
+  package static func use(ofOwnValue name: String) -> OwnUse? {
+    guard name == PresenterSite.requests else { return nil }
+    return OwnUse("what file presenters are asked", is: "book of requests") { content in
+      if case .dictionary = content { true } else { false }
+    }
   }
 
   /// Registers a presenter: from now on it is asked before others use its item, and told what they

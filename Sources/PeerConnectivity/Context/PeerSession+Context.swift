@@ -70,12 +70,12 @@ extension PeerSession {
 
   func contextValue(from peer: String) throws -> Value {
     try PeerNames.check(peer)
-    return container.value(PeerNames.context(from: peer, to: name))
+    return container.own.value(PeerNames.context(from: peer, to: name))
   }
 
   private func ownContext(_ peer: String) throws -> Value {
     try PeerNames.check(peer)
-    return container.value(PeerNames.context(from: name, to: peer))
+    return container.own.value(PeerNames.context(from: name, to: peer))
   }
 
   private func encoded(_ context: some Encodable, _ peer: String) throws -> PropertyListValue {

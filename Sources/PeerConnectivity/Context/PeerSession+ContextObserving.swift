@@ -24,7 +24,7 @@ extension PeerSession {
   ) throws -> Observation {
     let action = "observe the context from \"\(peer)\""
     return try betweenPeers(action, peer) {
-      let seen = SeenContext(container.value(PeerNames.seen(from: peer, to: name)))
+      let seen = SeenContext(container.own.value(PeerNames.seen(from: peer, to: name)))
       return try contextValue(from: peer).observe(startsWithCurrent: true, on: queue) { snapshot in
         do {
           try seen.handOver(snapshot) { handler(.success($0)) }

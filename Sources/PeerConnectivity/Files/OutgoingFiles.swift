@@ -44,11 +44,11 @@ final class OutgoingFiles: Sendable {
     self.name = name
   }
 
-  var queue: Queue { container.queue(PeerNames.outgoingFiles(name)) }
+  var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
   /// What is known of files on their way, in the container: `whole`, the id of the transfer whose content
   /// was whole last; `cancelled`, a dictionary of those that are given up.
-  var notes: Value { container.value(PeerNames.outgoingState(name)) }
+  var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
 
   /// The sender of intentions, or to a peer.
   func sender(to peer: String? = nil) throws -> Queue.Sender {
@@ -57,7 +57,7 @@ final class OutgoingFiles: Sendable {
     let key = Array((peer ?? "").utf8)
     return try state.withLock { state in
       if let sender = state.senders[key] { return sender }
-      let queue = peer.map { container.queue(PeerNames.files($0)) } ?? queue
+      let queue = peer.map { container.own.queue(PeerNames.files($0)) } ?? queue
       let sender = try queue.sender(name)
       state.senders[key] = sender
       return sender

@@ -9,7 +9,7 @@ extension PeerSession {
     guard FileIntention.isID(id) else { return nil }
     if let own = try fileTransfers().first(where: { $0.id == id }) { return own }
     let senders = try betweenPeers("look for a file") {
-      try container.queueNames().compactMap { PeerNames.peer(ofOutgoingFiles: $0) }
+      try container.own.queueNames().compactMap { PeerNames.peer(ofOutgoingFiles: $0) }
     }
     for sender in senders where !sender.utf8.elementsEqual(name.utf8) && PeerNames.isName(sender) {
       let session = try PeerSession(container, name: sender)

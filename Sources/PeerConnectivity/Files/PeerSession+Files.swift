@@ -121,7 +121,7 @@ extension PeerSession {
 
   private var receiving: String { "receive files for \"\(name)\"" }
 
-  private var incoming: Queue { container.queue(PeerNames.files(name)) }
+  private var incoming: Queue { container.own.queue(PeerNames.files(name)) }
 
   // Who waits in vain is told who receives instead, as one is who was replaced.
   private func busy(_ error: any Error) -> any Error {

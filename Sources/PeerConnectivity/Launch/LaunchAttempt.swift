@@ -39,7 +39,7 @@ final class LaunchAttempt {
     self.launch = launch
     self.peer = peer
     self.action = action
-    presence = container.presence(PeerNames.presence(peer))
+    presence = container.own.presence(PeerNames.presence(peer))
     book = LaunchBook(peer, container)
   }
 

@@ -6,7 +6,7 @@ struct LaunchBook: Sendable {
   private let value: Value
 
   init(_ peer: String, _ container: SharedContainer) {
-    value = container.value(PeerNames.launching(peer))
+    value = container.own.value(PeerNames.launching(peer))
   }
 
   func read() throws -> LaunchState { LaunchState(try Self.content(value.snapshot())) }

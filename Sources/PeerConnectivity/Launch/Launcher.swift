@@ -54,7 +54,7 @@ package enum Launcher {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
       guard let attempt = try attempt(peer, occasion, container, action) else { return false }
-      let presence = container.presence(PeerNames.presence(peer))
+      let presence = container.own.presence(PeerNames.presence(peer))
       let latch = attempt.latch
       // Watch first, and look then.
       let watching = try presence.observe(on: Blocking.queue()) { _ in latch.raise() }

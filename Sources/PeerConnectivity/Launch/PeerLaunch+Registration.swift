@@ -94,7 +94,7 @@ extension PeerLaunch {
   static func trusted(
     of peer: String, in container: SharedContainer, _ action: String
   ) throws -> PeerLaunch? {
-    let value = container.value(PeerNames.launch(peer))
+    let value = container.own.value(PeerNames.launch(peer))
     switch try value.privateContent(limits: limits) {
     case .absent: return nil
     case .exposed(let exposure):

@@ -19,7 +19,7 @@ extension PeerSession {
       if let reason = launch.unsuitability {
         throw PeerError(.unsupportedValue, action, peer: peer, reason: reason)
       }
-      let value = container.value(PeerNames.launch(peer))
+      let value = container.own.value(PeerNames.launch(peer))
       try value.replace(with: launch.propertyList)
       if case .exposed(let exposure) = try value.privateContent() {
         try value.remove()
@@ -38,7 +38,7 @@ extension PeerSession {
     let action = "read how to start \"\(peer)\""
     return try betweenPeers(action, peer) {
       try PeerNames.check(peer)
-      let value = container.value(PeerNames.launch(peer))
+      let value = container.own.value(PeerNames.launch(peer))
       return try value.read(limits: PeerLaunch.limits).map { content in
         guard let launch = PeerLaunch(content) else {
           throw PeerLaunch.damaged(action, peer, value.path)
@@ -52,7 +52,7 @@ extension PeerSession {
   public static func removeLaunch(of peer: String, in container: SharedContainer) throws {
     try betweenPeers("remove how to start \"\(peer)\"", peer) {
       try PeerNames.check(peer)
-      try container.value(PeerNames.launch(peer)).remove()
+      try container.own.value(PeerNames.launch(peer)).remove()
     }
   }
 

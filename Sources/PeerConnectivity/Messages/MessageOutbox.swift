@@ -22,7 +22,7 @@ final class MessageOutbox: Sendable {
     let key = Array(peer.utf8)
     return try state.withLock { state in
       if let sender = state.senders[key] { return sender }
-      let queue = container.queue(PeerNames.messages(peer))
+      let queue = container.own.queue(PeerNames.messages(peer))
       let sender = try queue.sender(name, limits: state.limits)
       state.senders[key] = sender
       return sender

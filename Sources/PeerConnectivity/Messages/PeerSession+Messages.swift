@@ -107,7 +107,7 @@ extension PeerSession {
 
   private var receiving: String { "receive messages for \"\(name)\"" }
 
-  private var inbox: Queue { container.queue(PeerNames.messages(name)) }
+  private var inbox: Queue { container.own.queue(PeerNames.messages(name)) }
 
   // Who waits in vain is told who receives instead, as one is who was replaced.
   private func busy(_ error: any Error) -> any Error {

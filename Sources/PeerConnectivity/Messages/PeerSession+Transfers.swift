@@ -48,13 +48,13 @@ extension PeerSession {
   private func sender(of id: MessageID) throws -> Queue.Sender {
     let sender = id.entry.sender
     guard sender.utf8.elementsEqual(name.utf8) else {
-      return try container.queue(PeerNames.messages(id.peer)).sender(sender)
+      return try container.own.queue(PeerNames.messages(id.peer)).sender(sender)
     }
     return try outbox.sender(in: container, from: name, to: id.peer)
   }
 
   private func knownReceivers() throws -> [String] {
-    try container.queueNames().compactMap { queue in
+    try container.own.queueNames().compactMap { queue in
       // Whatever else somebody planted there is no peer's.
       guard let peer = PeerNames.peer(ofMessages: queue), PeerNames.isName(peer) else { return nil }
       return peer

@@ -10,7 +10,7 @@ extension PeerSession {
   /// - Complexity: one look whether there is a registration, as a rule.
   func wake(_ peer: String, isUrgent: Bool, for queue: Queue) -> PeerError? {
     do {
-      guard try container.value(PeerNames.launch(peer)).version() != nil,
+      guard try container.own.value(PeerNames.launch(peer)).version() != nil,
         try queue.role.members().isEmpty
       else { return nil }
       _ = try Launcher.begin(peer, for: isUrgent ? .urgentWork : .queuedWork, in: container)

@@ -133,7 +133,7 @@ public struct PeerPairing: Sendable {
 
   // MARK: The value
 
-  private var value: Value { container.value(PeerNames.pairing(name)) }
+  private var value: Value { container.own.value(PeerNames.pairing(name)) }
 
   private var what: String { "what is paired with \"\(name)\"" }
 

@@ -31,7 +31,7 @@ final class PeerCrowd: Sendable {
   }
 
   private func begin() throws {
-    let names = try container.observePresenceNames { [weak self] in self?.lookSoon() }
+    let names = try container.own.observePresenceNames { [weak self] in self?.lookSoon() }
     state.withLock { $0.names = names }
     try watchPeers()
     lookSoon()
@@ -56,9 +56,9 @@ final class PeerCrowd: Sendable {
 
   // Watch first, and look then.
   private func watchPeers() throws {
-    for name in try container.presenceNames() where PeerNames.peer(ofPresence: name) != nil {
+    for name in try container.own.presenceNames() where PeerNames.peer(ofPresence: name) != nil {
       guard state.withLock({ $0.peers[name] == nil && !$0.isEnded }) else { continue }
-      let observation = try container.presence(name).observe(on: queue) { [weak self] _ in
+      let observation = try container.own.presence(name).observe(on: queue) { [weak self] _ in
         self?.look()
       }
       state.withLock { $0.peers[name] = observation }

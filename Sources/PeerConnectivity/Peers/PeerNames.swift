@@ -1,23 +1,22 @@
 import AppGroup
 
-/// Under which names of the container a peer's things are found: the one place that knows.
+/// Under which of the package's own names a peer's things are found: the one place that knows.
 ///
 /// ```
 /// presence  peer/<peer>                 who is reached under the name
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
-/// value     @peer/outgoing/<peer>       of which of these the content is whole, and whose are given up
-/// value     @peer/context/<from>/<to>   what one peer wants another to know
-/// value     @peer/seen/<from>/<to>      which of these the other was handed last
-/// value     @peer/launch/<peer>         how it is started
-/// value     @peer/launching/<peer>      how often it was, and the start under way
-/// value     @peer/pairing/<peer>        its companions
-/// value     @peer/complication/<peer>   what WatchConnectivity counts for a watch
+/// value     peer/outgoing/<peer>        of which of these the content is whole, and whose are given up
+/// value     peer/context/<from>/<to>    what one peer wants another to know
+/// value     peer/seen/<from>/<to>       which of these the other was handed last
+/// value     peer/launch/<peer>          how it is started
+/// value     peer/launching/<peer>       how often it was, and the start under way
+/// value     peer/pairing/<peer>         its companions
+/// value     peer/complication/<peer>    what WatchConnectivity counts for a watch
 /// ```
 ///
-/// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name, and
-/// none shares one with another thing of the container.
+/// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
 package enum PeerNames {
   /// How many bytes a peer's name may have once encoded as the names of values are.
   package static let maximumBytes = 100
@@ -36,24 +35,31 @@ package enum PeerNames {
     presencePrefix + encoded(peer) + outgoingSuffix
   }
 
-  package static func outgoingState(_ peer: String) -> String { "@peer/outgoing/" + encoded(peer) }
+  /// What of peers the package keeps in values.
+  enum Kept: String {
+    case outgoing, context, seen, launch, launching, pairing, complication
+  }
+
+  package static func outgoingState(_ peer: String) -> String { name(.outgoing, peer) }
 
   package static func context(from sender: String, to receiver: String) -> String {
-    "@peer/context/" + encoded(sender) + "/" + encoded(receiver)
+    name(.context, sender, receiver)
   }
 
   package static func seen(from sender: String, to receiver: String) -> String {
-    "@peer/seen/" + encoded(sender) + "/" + encoded(receiver)
+    name(.seen, sender, receiver)
   }
 
-  package static func launch(_ peer: String) -> String { launchPrefix + encoded(peer) }
+  package static func launch(_ peer: String) -> String { name(.launch, peer) }
 
-  package static func launching(_ peer: String) -> String { "@peer/launching/" + encoded(peer) }
+  package static func launching(_ peer: String) -> String { name(.launching, peer) }
 
-  package static func pairing(_ peer: String) -> String { "@peer/pairing/" + encoded(peer) }
+  package static func pairing(_ peer: String) -> String { name(.pairing, peer) }
 
-  package static func complication(_ peer: String) -> String {
-    "@peer/complication/" + encoded(peer)
+  package static func complication(_ peer: String) -> String { name(.complication, peer) }
+
+  private static func name(_ kept: Kept, _ peers: String...) -> String {
+    presencePrefix + ([kept.rawValue] + peers.map(encoded)).joined(separator: "/")
   }
 
   // MARK: And back
@@ -74,8 +80,19 @@ package enum PeerNames {
   }
 
   /// Whose launch a value registers; nil for any other value.
-  package static func peer(ofLaunch identifier: String) -> String? {
-    decoded(identifier, launchPrefix, "")
+  package static func peer(ofLaunch name: String) -> String? {
+    kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
+  }
+
+  /// What is kept in a value, and of whom; nil for any other value.
+  static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count > 2, parts[0].elementsEqual("peer".utf8),
+      let kept = Kept(rawValue: String(decoding: parts[1], as: UTF8.self))
+    else { return nil }
+    let peers = parts.dropFirst(2).compactMap { decoded(Array($0)[...]) }
+    let expected = kept == .context || kept == .seen ? 2 : 1
+    return parts.count == expected + 2 && peers.count == expected ? (kept, peers) : nil
   }
 
   static func isName(_ peer: String) -> Bool {
@@ -94,7 +111,6 @@ package enum PeerNames {
   }
 
   private static let presencePrefix = "peer/"
-  private static let launchPrefix = "@peer/launch/"
   private static let messagesSuffix = "/messages"
   private static let filesSuffix = "/files"
   private static let outgoingSuffix = "/outgoing"
@@ -117,10 +133,13 @@ package enum PeerNames {
     guard bytes.count > prefix.utf8.count + suffix.utf8.count, bytes.starts(with: prefix.utf8),
       bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
     else { return nil }
-    let inner = bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
-    guard !inner.contains(UInt8(ascii: "/")) else { return nil }
+    return decoded(bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count))
+  }
+
+  private static func decoded(_ encoded: ArraySlice<UInt8>) -> String? {
+    guard !encoded.isEmpty, !encoded.contains(UInt8(ascii: "/")) else { return nil }
     var peer: [UInt8] = []
-    var rest = inner
+    var rest = encoded
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
         peer.append(byte)

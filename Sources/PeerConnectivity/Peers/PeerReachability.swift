@@ -3,7 +3,7 @@ import AppGroup
 extension PeerReachability {
   /// Looks whether a peer can be asked.
   static func of(_ peer: String, in container: SharedContainer) throws -> PeerReachability {
-    let presence = container.presence(PeerNames.presence(peer))
+    let presence = container.own.presence(PeerNames.presence(peer))
     if let active = try presence.activeMember()?.member {
       return active.state == .suspended ? .suspended(active) : .reachable(active)
     }

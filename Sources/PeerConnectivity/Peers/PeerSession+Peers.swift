@@ -31,7 +31,9 @@ extension PeerSession {
     try PeerNames.check(peer)
     let (container, last) = (container, LastReachability())
     return try betweenPeers("look for \"\(peer)\"", peer) {
-      try container.presence(PeerNames.presence(peer)).observe(startsWithCurrent: true, on: queue) {
+      try container.own.presence(PeerNames.presence(peer)).observe(
+        startsWithCurrent: true, on: queue
+      ) {
         members in
         let now: PeerReachability
         do {
@@ -62,17 +64,17 @@ extension PeerSession {
   /// The names of those who can be asked at once, without being started.
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
-      try container.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
-        try container.presence(PeerNames.presence($0)).activeMember() != nil
+      try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
+        try container.own.presence(PeerNames.presence($0)).activeMember() != nil
       }
     }
   }
 
   static func peers(in container: SharedContainer) throws -> [Peer] {
-    var names = Set(try container.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) })
+    var names = Set(try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) })
     let others =
-      try container.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
-      + container.valueIdentifiers().compactMap { PeerNames.peer(ofLaunch: $0) }
+      try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      + container.own.valueIdentifiers().compactMap { PeerNames.peer(ofLaunch: $0) }
     names.formUnion(others)
     return try names.compactMap { name -> Peer? in
       let reachability = try PeerReachability.of(name, in: container)

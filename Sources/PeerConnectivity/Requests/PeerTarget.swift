@@ -35,7 +35,7 @@ final class PeerTarget: Sendable {
     self.catchUp = catchUp
     self.container = container
     self.calls = calls
-    presence = container.presence(PeerNames.presence(peer))
+    presence = container.own.presence(PeerNames.presence(peer))
   }
 
   var current: Current? { state.withLock(\.current) }

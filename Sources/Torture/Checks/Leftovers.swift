@@ -19,7 +19,9 @@ struct Leftovers {
     var directories = 0
     for entry in try entries(path) {
       // What is in these the report knows.
-      guard !["presence", "queues", "mailboxes"].contains(entry) else { continue }
+      guard !["presence", "queues", "consumers", "mailboxes", "own"].contains(entry) else {
+        continue
+      }
       guard ["container.plist", "values", "notifications"].contains(entry) else {
         evidence.append(entry)
         continue

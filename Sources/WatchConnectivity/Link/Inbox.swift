@@ -2,7 +2,7 @@ import AppGroup
 import Foundation
 import PeerConnectivity
 
-/// Where a file lies while the delegate has it: `<container>/inbox/<peer>/<transfer>/<name>`.
+/// Where a file lies while the delegate has it: `<container>/own/inbox/<peer>/<transfer>/<name>`.
 ///
 /// It is a hard link of the file that the queue still has: the delegate sees the name that the sender
 /// gave it, and may move the link away for good; should this process end in the middle, the queue
@@ -12,7 +12,7 @@ struct Inbox {
 
   init(_ place: SessionPlace) {
     directory = place.container.url
-      .appending(path: "inbox", directoryHint: .isDirectory)
+      .appending(path: "own/inbox", directoryHint: .isDirectory)
       .appending(path: EncodedName(place.peer.name).component, directoryHint: .isDirectory)
   }
 

@@ -2,7 +2,7 @@ import AppGroup
 import Foundation
 import PeerConnectivity
 
-/// A directory of the phone for each watch: `<container>/watches/<name>`.
+/// A directory of the phone for each watch: `<container>/own/watches/<name>`.
 ///
 /// The phone makes it when its app first asks for it, and deletes it at an activation after the watch
 /// was unpaired or its app removed, as Apple's does "upon next launch".
@@ -32,6 +32,6 @@ enum WatchDirectory {
   }
 
   private static func home(_ place: SessionPlace) -> URL {
-    place.container.url.appending(path: "watches", directoryHint: .isDirectory)
+    place.container.url.appending(path: "own/watches", directoryHint: .isDirectory)
   }
 }

@@ -11,10 +11,11 @@ extension ContainerReport {
       "formatVersion": formatVersion.map { .integer($0) },
       "created": created.map { .date($0.wholeSeconds) },
       "networkFileSystem": networkFileSystem.map { .string($0) },
-      "values": .array(values.map { $0.propertyList(identifierKey: "identifier") }),
-      "notifications": .array(notifications.map { $0.propertyList(identifierKey: "name") }),
-      "presences": .array(presences.map(\.propertyList)),
-      "queues": .array(queues.map(\.propertyList)),
+      "values": .array(names.values.map { $0.propertyList(identifierKey: "identifier") }),
+      "notifications": .array(names.notifications.map { $0.propertyList(identifierKey: "name") }),
+      "presences": .array(names.presences.map(\.propertyList)),
+      "queues": .array(names.queues.map(\.propertyList)),
+      "own": own.propertyList,
       "leases": .array(leases.map(\.propertyList)),
       "leftovers": .array(
         leftovers.map { ["kind": .string($0.kind.rawValue), "path": .string($0.path)] }),
@@ -26,6 +27,27 @@ extension ContainerReport {
       "failures": .array(failures.map { .string("\($0)") }),
       "isPartial": .boolean(isPartial),
     ])
+  }
+}
+
+extension ContainerReport.Names {
+  /// What the package keeps: each with what people call it.
+  fileprivate var propertyList: PropertyListValue {
+    let titled = { (value: PropertyListValue, title: String) in
+      var value = value
+      value["title"] = .string(title)
+      return value
+    }
+    return [
+      "values": .array(
+        values.map {
+          titled(
+            $0.propertyList(identifierKey: "name"), OwnTitles.use(ofValue: $0.identifier).title)
+        }),
+      "presences": .array(
+        presences.map { titled($0.propertyList, OwnTitles.title($0.name, .ownPresence)) }),
+      "queues": .array(queues.map { titled($0.propertyList, OwnTitles.queue($0.name)) }),
+    ]
   }
 }
 
@@ -98,6 +120,7 @@ extension ContainerReport.HeldLease {
   fileprivate var propertyList: PropertyListValue {
     .object([
       "identifier": .string(identifier),
+      "isOwn": .boolean(kind.isOwn),
       "path": .string(path),
       "process": holder.processID.map { .integer(Int64($0)) },
       "program": holder.program.map { .string($0) },

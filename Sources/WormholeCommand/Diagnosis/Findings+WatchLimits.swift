@@ -4,7 +4,9 @@ import AppGroup
 extension Findings {
   static func watchLimits(_ report: ContainerReport) -> [Finding] {
     let use = report.watches
-    let names = report.values.count + report.notifications.count
+    let names = [report.names, report.own].reduce(0) {
+      $0 + $1.values.count + $1.notifications.count
+    }
     let findings = [
       limit(
         "watches", "max_user_watches", use.watches, use.maximumWatches,

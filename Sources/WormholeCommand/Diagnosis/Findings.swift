@@ -9,8 +9,13 @@ enum Findings {
   /// - Parameter options: how the container was named, for the commands of the advice.
   static func of(_ report: ContainerReport, options: String) -> [Finding] {
     let program = "wormhole " + (options.isEmpty ? "" : options + " ")
-    return report.values.compactMap { unreadable($0, program) }
-      + report.notifications.compactMap { unreadableState($0, program) }
+    return report.names.values.compactMap {
+      unreadable($0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
+    }
+      + report.own.values.compactMap {
+        let title = OwnTitles.use(ofValue: $0.identifier).title
+        return unreadable($0, title, nil, "quarantine-own", program)
+      } + report.names.notifications.compactMap { unreadableState($0, program) }
       + report.leases.compactMap(overdue)
       + leftovers(report, program)
       + report.foreignEntries.filter(\.isInTheWay).prefix(maximumEach).map(foreign)
@@ -24,7 +29,7 @@ enum Findings {
   /// A container that cannot even be opened.
   static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
     let command = error.remedy.flatMap { isCommand($0) ? $0 : nil }
-    let advice = error.remedy.map { $0.prefix(1).uppercased() + $0.dropFirst() + "." }
+    let advice = error.remedy.map { $0.capitalizedFirst + "." }
     return Finding(
       kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
       advice: command != nil ? "To mend it:" : advice ?? "There is no remedy but to look there.",
@@ -45,16 +50,17 @@ enum Findings {
   }
 
   private static func unreadable(
-    _ content: ContainerReport.NamedContent, _ program: String
+    _ content: ContainerReport.NamedContent, _ title: String, _ otherWay: String?,
+    _ option: String, _ program: String
   ) -> Finding? {
     guard case .unreadable(let error) = content.condition else { return nil }
-    let what = "The message \(content.identifier.quoted) cannot be read: \(error.briefReason)."
+    let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
     switch error.code {
     case .damaged, .notAValue, .tooLarge:
       return Finding(
         kind: .damagedValue, what: what, path: content.path,
-        advice: "Send it anew, or put the file aside:",
-        command: program + "doctor --quarantine \(content.identifier.quotedForShell)")
+        advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
+        command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
     default:
       return Finding(
         kind: .damagedValue, what: what, path: content.path,
@@ -84,7 +90,7 @@ enum Findings {
     let process = lease.holder.processID
     return Finding(
       kind: .overdueLease,
-      what: "The lease of \(lease.identifier.quoted) is overdue, for \(reason): \(lease.holder).",
+      what: "The lease of \(lease.titleInSentence) is overdue, for \(reason): \(lease.holder).",
       path: lease.path,
       advice: overdue == .stopped && process != nil ? free + " To let it go on:" : free,
       command: overdue == .stopped ? process.map { "kill -CONT \($0)" } : nil)
@@ -156,4 +162,8 @@ enum Findings {
         command: nil)
     ]
   }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

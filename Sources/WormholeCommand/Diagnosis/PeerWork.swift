@@ -11,7 +11,7 @@ struct PeerWork {
   init(_ peer: Peer, in report: ContainerReport) {
     self.peer = peer
     let queue = { (name: String) in
-      report.queues.first { $0.name.utf8.elementsEqual(name.utf8) }
+      report.own.queues.first { $0.name.utf8.elementsEqual(name.utf8) }
     }
     messages = queue(PeerNames.messages(peer.name))
     files = queue(PeerNames.files(peer.name))

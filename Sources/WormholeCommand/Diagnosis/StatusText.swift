@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import GroupDefaults
 import PeerConnectivity
 
 /// What `status` prints for people.
@@ -11,29 +12,22 @@ struct StatusText {
 
   var rendered: String {
     var text = head
-    var messages: [[String]] = []
-    var defaults: [[String]] = []
-    for value in report.values where !isAbsent(value) {
-      switch ValueUse(value.identifier) {
-      case .message: messages.append([value.identifier, size(value), condition(value)])
-      case .defaults(let suite):
-        defaults.append([suite ?? "(the container's)", size(value), condition(value)])
-      case .presenters, .peers: continue
-      }
-    }
-    text += table(["MESSAGE", "SIZE", "CHANGED"], messages)
+    text += table(
+      ["MESSAGE", "SIZE", "CHANGED"],
+      report.names.values.filter { !isAbsent($0) }.map {
+        [$0.identifier, size($0), condition($0)]
+      })
     text += table(["DEFAULTS", "SIZE", "CHANGED"], defaults)
     text += table(
-      ["NOTIFICATION", "STATE"], report.notifications.map { [$0.identifier, state($0)] })
+      ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] })
     text += table(
       ["PEER", "WAITING", "STATE"],
       peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
     text += table(
       ["PRESENT AS", "PROCESS"],
-      presences.flatMap { name in name.members.map { [name.name, member($0)] } })
+      presences.flatMap { title, name in name.members.map { [title, member($0)] } })
     text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
-    text += table(
-      ["LEASE OF", "HELD BY"], report.leases.map { [$0.identifier, holder($0)] })
+    text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
     text += notes.map { "\n" + $0 + "\n" }.joined()
     return text
   }
@@ -50,36 +44,46 @@ struct StatusText {
       text += "  on \(network), a network file system: changes are noticed by polling\n"
     }
     let isEmpty =
-      report.values.isEmpty && report.notifications.isEmpty
-      && report.presences.allSatisfy(\.members.isEmpty) && queues.isEmpty
+      report.names.values.isEmpty && report.names.notifications.isEmpty
+      && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty
     if isEmpty { text += "  nothing in it yet\n" }
     return text
   }
 
-  /// Those of a consumer are told with its queue, those of a peer with its name.
-  private var presences: [ContainerReport.NamedPresence] {
-    let roles = Set(report.queues.map { "queue/" + $0.name })
-    return report.presences.filter {
-      !roles.contains($0.name) && PeerNames.peer(ofPresence: $0.name) == nil
+  private var defaults: [[String]] {
+    report.own.values.filter { !isAbsent($0) }.compactMap { value in
+      let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: value.identifier)
+      return isDefaults ? [suite ?? "(the container's)", size(value), condition(value)] : nil
     }
+  }
+
+  /// Those of a peer are told with its name.
+  private var presences: [(title: String, ContainerReport.NamedPresence)] {
+    report.names.presences.map { ($0.name, $0) }
+      + report.own.presences.filter { PeerNames.peer(ofPresence: $0.name) == nil }.map {
+        (OwnTitles.presence($0.name), $0)
+      }
   }
 
   /// Those in which there is anything, or about to be; those of a peer are told with its name.
-  private var queues: [ContainerReport.NamedQueue] {
-    report.queues.filter { queue in
-      let isInUse =
-        queue.waiting + queue.taken + queue.outcomes + queue.receipts > 0 || queue.consumer != nil
-      return isInUse && !peers.contains { $0.has(queue) }
+  private var queues: [(title: String, ContainerReport.NamedQueue)] {
+    let all =
+      report.names.queues.map { ($0.name, $0) }
+      + report.own.queues.filter { queue in !peers.contains { $0.has(queue) } }.map {
+        (OwnTitles.queue($0.name), $0)
+      }
+    return all.filter { _, queue in
+      queue.waiting + queue.taken + queue.outcomes + queue.receipts > 0 || queue.consumer != nil
     }
   }
 
-  private func row(_ queue: ContainerReport.NamedQueue) -> [String] {
+  private func row(_ title: String, _ queue: ContainerReport.NamedQueue) -> [String] {
     var waiting = "\(queue.waiting)"
     if let oldest = queue.oldest {
       waiting += " (\(size(queue.waitingBytes)), oldest \(age(oldest)))"
     }
     if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
-    return [queue.name, waiting, queue.consumer.map(member) ?? "nobody"]
+    return [title, waiting, queue.consumer.map(member) ?? "nobody"]
   }
 
   private var notes: [String] {
@@ -87,14 +91,13 @@ struct StatusText {
     if !report.quarantine.isEmpty {
       notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
     }
-    let absent = report.values.count {
-      isAbsent($0) && ValueUse($0.identifier) == .message
-    }
+    let absent = report.names.values.count(where: isAbsent)
     if absent > 0 {
       notes.append("Names without a message, cleared or only listened to: \(absent)")
     }
-    let outcomes = report.queues.reduce(0) { $0 + $1.outcomes }
-    let receipts = report.queues.reduce(0) { $0 + $1.receipts }
+    let queues = report.names.queues + report.own.queues
+    let outcomes = queues.reduce(0) { $0 + $1.outcomes }
+    let receipts = queues.reduce(0) { $0 + $1.receipts }
     if outcomes + receipts > 0 {
       notes.append(
         "Kept for senders of queues until they forget them: ends \(outcomes), receipts \(receipts)")

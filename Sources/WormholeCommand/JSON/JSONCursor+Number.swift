@@ -5,8 +5,10 @@ extension JSONCursor {
     byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  /// Reads a number: an integer if it is written as one and fits into 64 bits, signed or not; else
-  /// the nearest real.
+  /// Reads a number: an integer if it is written as one, else the nearest real.
+  ///
+  /// An integer that does not fit into 64 bits, signed or not, is refused: as a real it would
+  /// silently be another number.
   mutating func readNumber() throws(JSONError) -> PropertyListValue {
     let start = position
     _ = take("-")
@@ -18,8 +20,15 @@ extension JSONCursor {
     }
     let isInteger = try !takeFraction()
     let text = text(from: start)
-    if isInteger, let integer = Int64(text) { return .integer(integer) }
-    if isInteger, let unsigned = UInt64(text) { return .unsigned(unsigned) }
+    guard !isInteger else {
+      if let integer = Int64(text) { return .integer(integer) }
+      if let unsigned = UInt64(text) { return .unsigned(unsigned) }
+      let shown = text.count > 40 ? text.prefix(40) + "…" : text
+      throw error(
+        "the integer \(shown) does not fit into 64 bits (\(Int64.min) to \(UInt64.max)); "
+          + "write it as a string, or as a real with a point or an exponent",
+        at: start)
+    }
     guard let real = Double(text), real.isFinite else {
       throw error("the number is too large for a real of 64 bits", at: start)
     }

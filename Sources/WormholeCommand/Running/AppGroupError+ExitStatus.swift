@@ -5,7 +5,8 @@ extension AppGroupError {
   var exitStatus: ExitStatus {
     switch code {
     case .containerUnsafe, .permissionDenied: .permission
-    case .formatTooNew, .notAValue, .damaged, .unsupportedValue, .nameCollision: .badData
+    case .formatTooNew, .formatTooOld, .notAValue, .damaged, .unsupportedValue, .nameCollision:
+      .badData
     // The kernel's refusal to write so much is not the data's fault.
     case .tooLarge: errorNumber == nil ? .badData : .inputOutput
     // Lost leases are made up for until the deadline.

@@ -22,7 +22,7 @@ struct ClearCommand: Subcommand {
     let container = try arguments.container.open()
     let identifiers =
       arguments.has("all")
-      ? try container.valueIdentifiers().filter { ValueUse($0) == .message }
+      ? try container.valueIdentifiers()
       : arguments.texts("identifier")
     var status = ExitStatus.done
     for identifier in identifiers {

@@ -14,13 +14,16 @@ struct DoctorCommand: Subcommand {
       .value(
         "quarantine", "identifier", .identifier,
         help: "First put this message's file aside, into the container's quarantine."),
+      .value(
+        "quarantine-own", "name", .identifier,
+        help: "The same for one of the package's own values, by the name that doctor shows."),
       .json,
     ])
 
   /// What was done before the look.
   private struct Deeds {
     var removed: [String] = []
-    var quarantined: String?
+    var quarantined: [String] = []
     var failures: [AppGroupError] = []
   }
 
@@ -30,7 +33,7 @@ struct DoctorCommand: Subcommand {
     do {
       if let container = try arguments.container.openExisting() {
         deeds = try act(arguments, on: container)
-        let report = try container.report()
+        let report = try ContainerReport.complete(on: container)
         findings = Findings.of(report, options: arguments.container.options)
         if report.isPartial { environment.tell("there is more than doctor looks at") }
       }
@@ -57,9 +60,13 @@ struct DoctorCommand: Subcommand {
       deeds.removed = swept.removed
       deeds.failures = swept.failures
     }
-    if let identifier = arguments.text("quarantine") {
+    let values = [
+      arguments.text("quarantine").map { container.value($0) },
+      arguments.text("quarantine-own").map { container.own.value($0) },
+    ]
+    for value in values.compactMap({ $0 }) {
       do {
-        deeds.quarantined = try container.value(identifier).quarantine()
+        if let place = try value.quarantine() { deeds.quarantined.append(place) }
       } catch let error as AppGroupError {
         deeds.failures.append(error)
       }
@@ -69,7 +76,7 @@ struct DoctorCommand: Subcommand {
 
   private func text(_ deeds: Deeds, _ findings: [Finding], columns: Int) -> String {
     var paragraphs = deeds.removed.map { "removed \($0)\n" }
-    if let path = deeds.quarantined { paragraphs.append("put aside: \(path)\n") }
+    paragraphs += deeds.quarantined.map { "put aside: \($0)\n" }
     if findings.isEmpty { return paragraphs.joined() + "nothing wrong\n" }
     let told = findings.enumerated().map { index, finding in
       finding.text(number: index + 1, columns: columns)
@@ -80,7 +87,7 @@ struct DoctorCommand: Subcommand {
   private func json(_ deeds: Deeds, _ findings: [Finding]) -> PropertyListValue {
     .object([
       "removed": .array(deeds.removed.map { .string($0) }),
-      "quarantined": deeds.quarantined.map { .string($0) },
+      "quarantined": deeds.quarantined.first.map { .string($0) },
       "findings": .array(findings.map(\.propertyList)),
     ])
   }

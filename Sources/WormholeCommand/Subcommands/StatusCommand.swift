@@ -19,7 +19,7 @@ struct StatusCommand: Subcommand {
           : "\(path)\n  no container yet: the first message makes it one")
       return .done
     }
-    let report = try container.report()
+    let report = try ContainerReport.complete(on: container)
     let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
     if arguments.has("json") {
       var line = report.propertyList

@@ -7,9 +7,9 @@ import SystemCalls
 /// Where presenters and coordinators of several processes meet: a container.
 ///
 /// ```
-/// presence/file-presenters/      a registration for each presenter: its identifier, its path, what it answers
-/// presence/file-coordinators/    one for each process that has asked presenters of others
-/// values/@file-presenters/       what is being asked, and the answers: see `RequestBook`
+/// own/presence/file-presenters/    a registration for each presenter: its identifier, its path, what it answers
+/// own/presence/file-coordinators/  one for each process that has asked presenters of others
+/// own/values/file-presenters/      what is being asked, and the answers: see `RequestBook`
 /// ```
 /// Nothing is made by looking whether there is a presenter.
 final class PresenterSite: Sendable {
@@ -27,8 +27,8 @@ final class PresenterSite: Sendable {
     }
   }
 
-  /// The identifier of the value of requests.
-  static let requests = "@file-presenters"
+  /// The name of the value of requests.
+  static let requests = "file-presenters"
 
   let container: SharedContainer
   let presenters: Presence
@@ -41,9 +41,9 @@ final class PresenterSite: Sendable {
 
   init(_ container: SharedContainer) {
     self.container = container
-    presenters = container.presence("file-presenters")
-    coordinators = container.presence("file-coordinators")
-    book = RequestBook(container.value(Self.requests))
+    presenters = container.own.presence("file-presenters")
+    coordinators = container.own.presence("file-coordinators")
+    book = RequestBook(container.own.value(Self.requests))
     server = PresenterServer(book, coordinators)
   }
 

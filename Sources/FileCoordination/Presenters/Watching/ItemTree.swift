@@ -61,10 +61,6 @@ struct ItemTree {
 
   /// Where the names that coordination itself makes beside an item begin.
   static let ownPrefix = ".coordination-"
-  /// Where presenters and coordinators meet in a container: what changes there is about them.
-  private static let ownPlaces: [(above: String, name: String)] = [
-    ("", "presence"), ("values", PresenterSite.requests),
-  ]
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
@@ -160,7 +156,7 @@ struct ItemTree {
     let path = path(of: id, from: found.root)
     // The node itself is looked up for each name: a copy of it in a variable would have its entries
     // copied, all of them, by the first change.
-    for name in names where !isOwn(name, in: id, directory) {
+    for name in names where !isOwn(name, directory) {
       compare(Place(node: id, name: name), directory, path, news.names[name] ?? [], &found)
     }
   }
@@ -185,16 +181,13 @@ struct ItemTree {
   }
 
   private func isOwn(
-    _ name: FileName, in id: NodeID, _ directory: SharedDescriptor
+    _ name: FileName, _ directory: SharedDescriptor
   ) -> Bool {
     if name.hasPrefix(Self.ownPrefix) { return true }
-    for (above, own) in Self.ownPlaces where name.bytes.elementsEqual(own.utf8) {
-      let isHere = above.isEmpty || nodes[id]?.name.bytes.elementsEqual(above.utf8) == true
-      let container = above.isEmpty ? "container.plist" : "../container.plist"
-      let status = statusIfVisible(container, at: directory.descriptor.rawValue)
-      if isHere, status?.kind == .regular { return true }
-    }
-    return false
+    // Where presenters and coordinators meet in a container: what changes there is about them.
+    guard name.bytes.elementsEqual(NameKind.own.utf8) else { return false }
+    let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
+    return status?.kind == .regular
   }
 
   private mutating func update(

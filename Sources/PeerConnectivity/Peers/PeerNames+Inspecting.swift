@@ -1,0 +1,41 @@
+package import AppGroup
+import PropertyLists
+
+/// For whoever shows a container to people.
+extension PeerNames {
+  /// What the package keeps of peers in a value of its own; nil for any other name.
+  package static func use(ofOwnValue name: String) -> OwnUse? {
+    guard let (kept, peers) = kept(name) else { return nil }
+    let peer = "\"\(peers[0])\""
+    let isDictionary: @Sendable (PropertyListValue) -> Bool = { content in
+      if case .dictionary = content { true } else { false }
+    }
+    return switch kept {
+    case .outgoing:
+      OwnUse("the state of the files that \(peer) sends", is: "state of files", isDictionary)
+    case .context: OwnUse("the context from \(peer) for \"\(peers[1])\"")
+    case .seen:
+      OwnUse(
+        "the note which context from \(peer) \"\(peers[1])\" has seen", is: "version of a context"
+      ) { $0.stringValue != nil }
+    case .launch:
+      OwnUse("the registration of how \(peer) is started", is: "registration of a program") {
+        PeerLaunch($0) != nil
+      }
+    case .launching:
+      OwnUse("the notes on the starts of \(peer)", is: "notes on starts", isDictionary)
+    case .pairing:
+      OwnUse("the pairing of \(peer)", is: "pairing") { PeerPairing.State($0) != nil }
+    case .complication:
+      OwnUse("the complication transfers of \(peer)", is: "count of transfers", isDictionary)
+    }
+  }
+
+  /// What the package keeps of peers in a queue of its own; nil for any other name.
+  package static func title(ofOwnQueue name: String) -> String? {
+    if let peer = peer(ofOutgoingFiles: name) { return "the files that \"\(peer)\" sends" }
+    guard let peer = peer(ofQueue: name) else { return nil }
+    return (name.utf8.elementsEqual(messages(peer).utf8) ? "the messages" : "the files")
+      + " for \"\(peer)\""
+  }
+}

@@ -1,0 +1,128 @@
+import Dispatch
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("Names of the package")
+struct OwnNamesTests {
+  private let directory: TemporaryDirectory
+  private let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  /// Texts that once were names of the package, and a few that look like its paths.
+  private static let texts = [
+    "defaults", "@defaults", "peer/x", "peer/x/messages", "@peer/pairing/x", "queue/jobs",
+    "own/values/defaults", "../own/values/defaults", "file-presenters", "jobs",
+  ]
+
+  @Test("and those of users are never the same thing, whatever their text", arguments: texts)
+  func apart(text: String) throws {
+    // Given something of the package under a name,
+    try container.own.value(text).replace(with: "own")
+    _ = try container.own.queue(text).sender("s").send("own")
+    let own = try container.own.presence(text).enter()
+    // when users take it for all they have,
+    try container.value(text).replace(with: "user")
+    _ = try container.queue(text).sender("s").send("user")
+    let user = try container.presence(text).enterExclusively()
+    try container.notification(text).post()
+    // then each has its own.
+    #expect(try container.own.value(text).read() == "own")
+    #expect(try container.value(text).read() == "user")
+    for (queue, payload) in [(container.own.queue(text), "own"), (container.queue(text), "user")] {
+      let consumer = try queue.consume()
+      let entry = try consumer.next(until: .now)
+      #expect(entry?.payload == .string(payload))
+      try entry?.acknowledge()
+      #expect(try consumer.isIdle())
+    }
+    #expect(try container.own.presence(text).members().map(\.id) == [own.id])
+    #expect(try container.presence(text).members().map(\.id) == [user.id])
+    #expect(try container.valueIdentifiers() == [text])
+    #expect(try container.own.valueIdentifiers() == [text])
+    #expect(try container.queueNames() == [text])
+    #expect(try container.presenceNames() == [text])
+    try container.value(text).remove()
+    #expect(try container.own.value(text).read() == "own")
+  }
+
+  @Test("are reported apart from those of users, and nothing of both is foreign")
+  func reported() throws {
+    try container.own.value("defaults").replace(with: [:])
+    try container.value("defaults").replace(with: 1)
+    _ = try container.queue("jobs").sender("s").send(1)
+    let consumer = try container.queue("jobs").consume()
+    let report = try container.report()
+    #expect(report.names.values.map(\.identifier) == ["defaults"])
+    #expect(report.own.values.map(\.identifier) == ["defaults"])
+    #expect(report.names.presences.isEmpty)
+    #expect(report.names.queues.first?.consumer?.processID == Program.processID)
+    #expect(report.foreignEntries.isEmpty)
+    #expect(report.failures.isEmpty)
+    consumer.end()
+  }
+
+  @Test("of values of another shape are reported as damaged, those of users are not looked into")
+  func shape() throws {
+    try container.own.value("defaults").replace(with: 1)
+    try container.value("defaults").replace(with: 1)
+    let report = try container.report { name, content in
+      content == 1 && name == "defaults" ? "it is a number" : nil
+    }
+    guard case .unreadable(let error) = try #require(report.own.values.first).condition else {
+      Issue.record("\(report)")
+      return
+    }
+    #expect(error.reason == "it is a number")
+    guard case .readable = try #require(report.names.values.first).condition else {
+      Issue.record("\(report)")
+      return
+    }
+  }
+
+  @Test("that a stranger has planted are foreign; a directory on its way is nobody's for a minute")
+  func planted() throws {
+    try container.own.value("defaults").replace(with: [:])
+    for name in ["own/x", "own/.new-1", "own/watches", "own/inbox"] {
+      try makeDirectory(directory.path + "/" + name)
+    }
+    let report = try container.report()
+    #expect(report.foreignEntries.map(\.path) == [directory.path + "/own/x"])
+    #expect(report.leftovers.isEmpty)
+  }
+
+  @Test("of a queue: a second consumer learns who consumes it")
+  func consumed() throws {
+    let consumer = try container.queue("jobs").consume()
+    let error = try #require(throws: AppGroupError.self) {
+      _ = try container.queue("jobs").consume(until: .now)
+    }
+    #expect(error.action == "consume \"jobs\"")
+    #expect(error.reason.contains("process \(Program.processID)"), "\(error)")
+    #expect(error.reason.contains("consumes it already"), "\(error)")
+    consumer.end()
+  }
+
+  @Test("survive the replacement of any directory above them, for those who observe")
+  func observed() throws {
+    let heard = Heard<Snapshot>()
+    let value = container.own.value("k")
+    let observation = try value.observe(on: DispatchQueue(label: "own")) { heard.add($0) }
+    for part in ["own/values/k", "own/values", "own"] {
+      let remove = try ChildProcess("rm", ["-r", directory.path + "/" + part])
+      #expect(try remove.wait(until: .now + .seconds(10)) == .exited(0))
+      try value.replace(with: .string(part))
+      try eventually("\(part) is watched again") {
+        try heard.all.last?.propertyList() == .string(part)
+      }
+    }
+    observation.cancel()
+  }
+}
