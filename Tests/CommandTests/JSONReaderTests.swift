@@ -36,11 +36,11 @@ import Testing
       String(repeating: "9", count: 1_000),
     ])
   func largeIntegers(text: String) throws {
-    let error = try #require(error("[1,\n\(text)]"))
-    #expect(error.position?.line == 2 && error.position?.column == 1)
-    #expect(error.reason.hasPrefix("the integer \(text.prefix(40))"), "\(error)")
-    #expect(error.reason.contains("does not fit into 64 bits"), "\(error)")
-    #expect(error.reason.count < 300)
+    let refusal = try #require(error("[1,\n\(text)]"))
+    #expect(refusal.position?.line == 2 && refusal.position?.column == 1)
+    #expect(refusal.reason.hasPrefix("the integer \(text.prefix(40))"), "\(refusal)")
+    #expect(refusal.reason.contains("does not fit into 64 bits"), "\(refusal)")
+    #expect(refusal.reason.count < 300)
   }
 
   @Test(
