@@ -35,6 +35,23 @@ struct FindingsTests {
     #expect(names.first?.what.contains("950 names") == true)
   }
 
+  @Test("What keeps something from working is a fault, and comes first; what is left over is a note")
+  func levels() {
+    let found = findings { report in
+      report.leftovers = [.init(kind: .brokenLease, path: "/c/x", owner: nil)]
+      report.networkFileSystem = "nfs"
+      report.foreignEntries = [
+        .init(path: "/c/a", isInTheWay: false), .init(path: "/c/b", isInTheWay: true),
+      ]
+    }
+    #expect(found.map(\.level) == [.fault, .warning, .warning, .note])
+    #expect(found.map(\.path) == ["/c/b", "/c/a", "/c", "/c/x"])
+    #expect(found.summary() == "1 fault, 2 warnings, 1 note")
+    #expect(found.summary(of: [.note]) == "1 note")
+    #expect([Finding]().summary() == nil)
+    #expect(found.allSatisfy { $0.propertyList["level"]?.stringValue == $0.level.rawValue })
+  }
+
   @Test("A network file system is told")
   func network() {
     let found = findings { $0.networkFileSystem = "nfs" }

@@ -1,7 +1,7 @@
 import PropertyLists
 import Terminals
 
-/// One thing that is wrong with a container: what, where, and how it is mended.
+/// One thing that is to be said of a container: what, where, and how it is mended.
 struct Finding: Equatable {
   /// For machines; the values are never changed.
   enum Kind: String {
@@ -9,7 +9,29 @@ struct Finding: Equatable {
     case looseMode, watchLimit, networkFileSystem, unreadablePart
   }
 
+  /// How much it matters; for machines, too.
+  enum Level: String, Comparable {
+    /// As it should be: a program that simply ends leaves such things, and they are in nobody's way.
+    case note
+    /// Works, but slower or looser than it should.
+    case warning
+    /// Something is lost, refused or unreadable until it is mended.
+    case fault
+
+    static func < (a: Level, b: Level) -> Bool { a.rank < b.rank }
+
+    private var rank: Int {
+      switch self {
+      case .note: 0
+      case .warning: 1
+      case .fault: 2
+      }
+    }
+  }
+
   let kind: Kind
+  /// By default as its kind says.
+  var level: Level
   /// What is wrong, as a sentence.
   let what: String
   let path: String
@@ -17,13 +39,24 @@ struct Finding: Equatable {
   let advice: String
   let command: String?
 
+  init(
+    kind: Kind, level: Level? = nil, what: String, path: String, advice: String, command: String?
+  ) {
+    self.kind = kind
+    self.level = level ?? kind.level
+    self.what = what
+    self.path = path
+    self.advice = advice
+    self.command = command
+  }
+
   /// A paragraph; paths and commands are never broken.
   func text(number: Int, columns: Int) -> String {
-    let lead = "\(number). "
-    let indent = lead.count
+    let indent = "\(number). ".count
+    let lead = "\(number). \(level.rawValue.prefix(1).uppercased() + level.rawValue.dropFirst()): "
     let space = String(repeating: " ", count: indent)
     var text =
-      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: indent) + "\n"
+      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count) + "\n"
       + space + path + "\n" + space
       + TextWrapping.wrap(advice, columns: columns, indent: indent, firstIndent: indent) + "\n"
     if let command { text += space + "  " + command + "\n" }
@@ -32,8 +65,29 @@ struct Finding: Equatable {
 
   var propertyList: PropertyListValue {
     .object([
-      "kind": .string(kind.rawValue), "what": .string(what), "path": .string(path),
+      "kind": .string(kind.rawValue), "level": .string(level.rawValue), "what": .string(what), "path": .string(path),
       "advice": .string(advice), "command": command.map { .string($0) },
     ])
+  }
+}
+
+extension Finding.Kind {
+  fileprivate var level: Finding.Level {
+    switch self {
+    case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
+    case .overdueLease, .foreignEntry, .looseMode, .watchLimit, .networkFileSystem: .warning
+    case .leftover: .note
+    }
+  }
+}
+
+extension [Finding] {
+  /// `1 fault, 2 warnings, 1 note`; nil for none of these levels.
+  func summary(of levels: [Finding.Level] = [.fault, .warning, .note]) -> String? {
+    let parts = levels.compactMap { level in
+      let count = self.count { $0.level == level }
+      return count == 0 ? nil : "\(count) \(level.rawValue)\(count == 1 ? "" : "s")"
+    }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 }

@@ -1,7 +1,7 @@
 import AppGroup
 import SystemCalls
 
-/// What a report says is wrong, in the order in which one would mend it.
+/// What a report says: the faults first, and each level in the order in which one would mend it.
 enum Findings {
   /// Entries of one kind that are told one by one; the rest are counted.
   private static let maximumEach = 20
@@ -9,7 +9,8 @@ enum Findings {
   /// - Parameter options: how the container was named, for the commands of the advice.
   static func of(_ report: ContainerReport, options: String) -> [Finding] {
     let program = "wormhole " + (options.isEmpty ? "" : options + " ")
-    return report.names.values.compactMap {
+    let all =
+      report.names.values.compactMap {
       unreadable($0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
     }
       + report.own.values.compactMap {
@@ -24,6 +25,7 @@ enum Findings {
       + watchLimits(report)
       + network(report)
       + report.failures.prefix(maximumEach).map { refused($0, .unreadablePart) }
+    return [.fault, .warning, .note].flatMap { level in all.filter { $0.level == level } }
   }
 
   /// A container that cannot even be opened.
@@ -85,12 +87,12 @@ enum Findings {
     let reason =
       overdue == .stopped ? "its holder is stopped" : "its holder takes longer than it said"
     let free =
-      "Nothing need be done: whoever wants to change the message takes the lease away, and the "
+      "Nothing need be done: whoever wants to change it takes the lease away, and the "
       + "holder then begins again."
     let process = lease.holder.processID
     return Finding(
       kind: .overdueLease,
-      what: "The lease of \(lease.titleInSentence) is overdue, for \(reason): \(lease.holder).",
+      what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): \(lease.holder).",
       path: lease.path,
       advice: overdue == .stopped && process != nil ? free + " To let it go on:" : free,
       command: overdue == .stopped ? process.map { "kill -CONT \($0)" } : nil)
@@ -124,7 +126,7 @@ enum Findings {
 
   private static func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
     Finding(
-      kind: .foreignEntry,
+      kind: .foreignEntry, level: entry.isInTheWay ? .fault : nil,
       what: entry.isInTheWay
         ? "Something that is none of the container's stands where its own should be, and keeps "
           + "a message from being sent."

@@ -103,9 +103,9 @@ struct StatusText {
         "Kept for senders of queues until they forget them: ends \(outcomes), receipts \(receipts)")
     }
     if report.isPartial { notes.append("There is more than a status looks at.") }
-    let faults = Findings.of(report, options: "").count
-    if faults > 0 {
-      notes.append("\(faults == 1 ? "One thing is" : "\(faults) things are") wrong: see doctor.")
+    let findings = Findings.of(report, options: "")
+    if let summary = findings.summary(of: [.fault, .warning]) {
+      notes.append("Not as it should be: \(summary); see doctor.")
     }
     return notes
   }

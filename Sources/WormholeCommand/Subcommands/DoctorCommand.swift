@@ -6,8 +6,11 @@ struct DoctorCommand: Subcommand {
     name: "doctor",
     abstract: "Show what is wrong with the container and how to mend it.",
     discussion: """
-      Each thing is told with its place and the command that mends it. The exit status is 0 when \
-      nothing is wrong, and 1 otherwise. Without --sweep and --quarantine nothing is changed.
+      Each thing is told with its place and the command that mends it. A fault loses or refuses \
+      something until it is mended; a warning is what works, but slower or looser than it should; \
+      a note is what a program leaves that has ended, and is in nobody's way. The exit status is 1 \
+      if there is a fault, with --strict if there is anything, and 0 otherwise. Without --sweep \
+      and --quarantine nothing is changed.
       """,
     options: [
       .flag("sweep", help: "First remove what dead processes left behind."),
@@ -17,6 +20,7 @@ struct DoctorCommand: Subcommand {
       .value(
         "quarantine-own", "name", .identifier,
         help: "The same for one of the package's own values, by the name that doctor shows."),
+      .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,
     ])
 
@@ -50,7 +54,8 @@ struct DoctorCommand: Subcommand {
       try environment.print(
         Array(text(deeds, findings, columns: environment.columns).utf8))
     }
-    return findings.isEmpty ? .done : .no
+    let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
+    return isWell ? .done : .no
   }
 
   private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Deeds {
@@ -77,11 +82,11 @@ struct DoctorCommand: Subcommand {
   private func text(_ deeds: Deeds, _ findings: [Finding], columns: Int) -> String {
     var paragraphs = deeds.removed.map { "removed \($0)\n" }
     paragraphs += deeds.quarantined.map { "put aside: \($0)\n" }
-    if findings.isEmpty { return paragraphs.joined() + "nothing wrong\n" }
+    guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
     let told = findings.enumerated().map { index, finding in
       finding.text(number: index + 1, columns: columns)
     }
-    return paragraphs.joined() + told.joined(separator: "\n")
+    return paragraphs.joined() + told.joined(separator: "\n") + "\n\(summary)\n"
   }
 
   private func json(_ deeds: Deeds, _ findings: [Finding]) -> PropertyListValue {
