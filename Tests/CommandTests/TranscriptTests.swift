@@ -53,7 +53,7 @@ struct TranscriptTests {
   func coverage() throws {
     let wanted = [
       "send", "read", "listen", "clear", "update", "notify", "defaults", "status", "doctor",
-      "demo", "lock", "watch", "peer",
+      "demo", "lock", "watch", "peer", "groups",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

@@ -1,3 +1,4 @@
+import PropertyLists
 import SystemCalls
 
 /// Where the containers of groups live: `$XDG_DATA_HOME/app-groups/<group>`, by default
@@ -10,18 +11,65 @@ package enum ContainerLocation {
         .containerMissing, action, path: "", reason: "the group identifier is empty",
         remedy: "name one such as group.com.example.app")
     }
-    let base: String
+    return try directory(action) + "/" + EncodedName(group).component
+  }
+
+  private static func directory(_ action: String) throws(AppGroupError) -> String {
     // A relative XDG_DATA_HOME is to be ignored, says the specification.
     if let data = Program.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
-      base = data
-    } else if let home = Program.homeDirectory, home.hasPrefix("/") {
-      base = home + "/.local/share"
-    } else {
-      throw AppGroupError(
-        .containerMissing, action, path: "", reason: "neither XDG_DATA_HOME nor HOME is set",
-        remedy: "set HOME, or name a directory instead of a group")
+      return data + "/app-groups"
     }
-    return base + "/app-groups/" + EncodedName(group).component
+    if let home = Program.homeDirectory, home.hasPrefix("/") {
+      return home + "/.local/share/app-groups"
+    }
+    throw AppGroupError(
+      .containerMissing, action, path: "", reason: "neither XDG_DATA_HOME nor HOME is set",
+      remedy: "set HOME, or name a directory instead of a group")
+  }
+
+  /// The groups that have a container, by name.
+  ///
+  /// - Complexity: one listing; a look at each container, and one file read for each identifier that
+  ///   is too long for a file name.
+  package static func groups() throws -> [(identifier: String, path: String)] {
+    let action = "list the groups"
+    let directory = try directory(action)
+    return try reporting(action, path: directory) {
+      let entries = try entries(of: directory)
+      return entries.compactMap { entry in
+        let path = directory + "/" + entry.name.text
+        return group(entry.name, at: path).map { ($0, path) }
+      }.sorted { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+    }
+  }
+
+  private static func entries(of directory: String) throws(Errno) -> [FileDescriptor.Entry] {
+    do throws(Errno) {
+      return try FileDescriptor.open(directory, [.readOnly, .directory]).entries()
+    } catch {
+      // No group was ever used.
+      guard error == .noSuchFile else { throw error }
+      return []
+    }
+  }
+
+  /// Whose container a directory is; nil for what is none, or cannot be looked at.
+  private static func group(_ name: FileName, at path: String) -> String? {
+    let file = path + "/" + ContainerFormat.fileName
+    switch EncodedName.decode(name.bytes) {
+    case .foreign: return nil
+    case .identifier(let group): return exists(file, otherwise: false) ? group : nil
+    case .long:
+      do {
+        let open = try FileDescriptor.open(file, [.readOnly, .nonBlocking, .noFollow])
+        let content = try PropertyListValue(
+          bytes: open.readToEnd(expectedBytes: 0, maximumBytes: 65_536))
+        return content["group"]?.stringValue
+      } catch {
+        // Somebody else's, or damaged: whose it is nobody can say.
+        return nil
+      }
+    }
   }
 
   /// Makes the directory and what is missing above it, private to the user, and puts them on the
@@ -59,13 +107,14 @@ package enum ContainerLocation {
     }
   }
 
-  private static func exists(_ path: String) -> Bool {
+  /// - Parameter otherwise: what counts when that cannot be looked at.
+  private static func exists(_ path: String, otherwise: Bool = true) -> Bool {
     do throws(Errno) {
       _ = try fileStatus(path)
       return true
     } catch {
       // Whatever else is wrong with it, making it will say.
-      return error != .noSuchFile
+      return error != .noSuchFile && otherwise
     }
   }
 }

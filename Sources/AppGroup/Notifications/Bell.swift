@@ -15,6 +15,9 @@ struct Bell: Sendable {
   /// The names of the bell at one moment: equal as long as nobody has rung.
   struct Sound: Hashable, Sendable {
     fileprivate let names: Set<FileName>
+
+    /// Of a bell that nobody has ever rung.
+    static let silence = Sound(names: [])
   }
 
   init(root: ContainerRoot, name: String) {
@@ -46,7 +49,7 @@ struct Bell: Sendable {
   }
 
   func sound() throws -> Sound {
-    guard let place = try directory.open() else { return Sound(names: []) }
+    guard let place = try directory.open() else { return .silence }
     return Sound(names: Set(try names(in: place)))
   }
 

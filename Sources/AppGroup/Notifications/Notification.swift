@@ -38,16 +38,18 @@ public struct Notification: Sendable {
   /// Calls a handler after every post, or once after several in a row.
   ///
   /// - Parameters:
+  ///   - startsWithPast: whether a post of before, however long ago, is told first.
   ///   - queue: where the handler is called, one call at a time.
   ///   - handler: gets the registration, which it may cancel.
   /// - Returns: the registration; it ends when it is cancelled or forgotten. Nothing that is posted
   ///   after this returns is missed.
   /// - Throws: `AppGroupError` when the container cannot be used any more.
   public func observe(
-    on queue: DispatchQueue, _ handler: @escaping @Sendable (NotificationRegistration) -> Void
+    startsWithPast: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws -> NotificationRegistration {
     let registration = NotificationRegistration(self, bell: bell)
-    try registration.begin(on: queue, handler)
+    try registration.begin(startsWithPast: startsWithPast, on: queue, handler)
     return registration
   }
 

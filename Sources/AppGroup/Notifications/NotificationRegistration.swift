@@ -30,7 +30,8 @@ public final class NotificationRegistration: Sendable {
   deinit { cancel() }
 
   func begin(
-    on queue: DispatchQueue, _ handler: @escaping @Sendable (NotificationRegistration) -> Void
+    startsWithPast: Bool, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
     let call: @Sendable () -> Void = { [weak self] in
       if let self, self.mayCall() { handler(self) }
@@ -49,7 +50,8 @@ public final class NotificationRegistration: Sendable {
       $0.watch = watch
       $0.delivery = delivery
     }
-    delivery.open(known: try reporting("listen", path: bell.directory.path) { try bell.sound() })
+    let known = try reporting("listen", path: bell.directory.path) { try bell.sound() }
+    delivery.open(known: startsWithPast ? .silence : known)
   }
 
   private func mayCall() -> Bool {

@@ -36,33 +36,3 @@ extension String {
       + "'"
   }
 }
-
-extension ContainerSelection {
-  /// Where the container is, or would be.
-  func path() throws -> String {
-    switch self {
-    case .group(let group): try SharedContainer.path(ofGroup: group)
-    case .directory(let directory): directory
-    }
-  }
-
-  /// Opens the container without making anything.
-  ///
-  /// - Returns: nil for a directory that is no container yet.
-  /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group whose container nobody
-  ///   has made.
-  func openExisting() throws -> SharedContainer? {
-    switch self {
-    case .group(let group):
-      let path = try SharedContainer.path(ofGroup: group)
-      do {
-        return try SharedContainer.existing(path: path, group: group)
-      } catch let error as AppGroupError where error.code == .containerMissing {
-        throw CommandError(
-          verb: "open", object: "the container of group \(group.quoted) (\(path))",
-          reason: "there is none yet; the first message makes it", status: .inputOutput)
-      }
-    case .directory(let directory): return try SharedContainer.existing(path: directory)
-    }
-  }
-}

@@ -39,9 +39,13 @@ enum Findings {
   }
 
   /// A group that nobody has sent a message in, or whose identifier has a slip.
-  static func notMade(path: String, options: String) -> Finding {
+  ///
+  /// - Parameter hint: the group that was meant, perhaps, as a sentence.
+  static func notMade(path: String, options: String, hint: String) -> Finding {
     Finding(
-      kind: .containerRefused, what: "The group has no container yet.", path: path,
+      kind: .containerRefused,
+      what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
+      path: path,
       advice: "If the group is the right one, the first message makes it:",
       command: "wormhole \(options) send IDENTIFIER VALUE")
   }

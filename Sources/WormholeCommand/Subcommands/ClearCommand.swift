@@ -19,7 +19,7 @@ struct ClearCommand: Subcommand {
     })
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let container = try arguments.container.open()
+    guard let container = try arguments.container.openExisting() else { return .done }
     let identifiers =
       arguments.has("all")
       ? try container.valueIdentifiers()

@@ -30,6 +30,11 @@ extension ParsedArguments {
   func openDefaults() throws -> GroupDefaults {
     GroupDefaults(container: try container.open(), suite: text("suite"))
   }
+
+  /// The suite that was named, for somebody who makes nothing; nil where there is no container.
+  func existingDefaults() throws -> GroupDefaults? {
+    try container.openExisting().map { GroupDefaults(container: $0, suite: text("suite")) }
+  }
 }
 
 extension GroupDefaultsError {
@@ -51,7 +56,7 @@ struct DefaultsReadCommand: Subcommand {
   static let commandPath = ["defaults", "read"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let stored = try arguments.openDefaults().stored()
+    let stored = try arguments.existingDefaults()?.stored()
     let key = arguments.text("key")
     let value = key.map { stored?[$0] } ?? stored.map { .dictionary($0) }
     let object = key?.quoted ?? "the defaults"
@@ -104,8 +109,8 @@ struct DefaultsDeleteCommand: Subcommand {
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let key = arguments.requiredText("key")
     guard
-      try arguments.openDefaults().remove(
-        forKey: key, durability: arguments.durability)
+      try arguments.existingDefaults()?.remove(
+        forKey: key, durability: arguments.durability) == true
     else {
       throw CommandError(
         verb: "delete", object: key.quoted, reason: "there is no such key", status: .no)

@@ -59,8 +59,12 @@ struct DefaultsExportCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let isBinary = arguments.choice("format", as: Format.self) == .binary
-    let exported = try arguments.openDefaults().exportSuite(as: isBinary ? .binary : .xml)
-    try environment.print(Array(exported))
+    guard let defaults = try arguments.existingDefaults() else {
+      let format: OutputFormat = isBinary ? .binary : .plist
+      try environment.print(format.bytes([:], of: "the defaults"))
+      return .done
+    }
+    try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
     return .done
   }
 }

@@ -22,14 +22,17 @@ struct DefaultsWatchCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
-    let defaults = try arguments.openDefaults()
+    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+      return .deadline
+    }
+    let defaults = GroupDefaults(container: opened.container, suite: arguments.text("suite"))
     let backlog = DefaultsBacklog()
     defaults.onError = { environment.tell("\($0)") }
     let observation = try defaults.observe(
-      key: arguments.text("key"), on: DispatchQueue(label: "wormhole.watch")
+      key: arguments.text("key"), startsWithCurrent: opened.isNew, on: DispatchQueue(label: "wormhole.watch")
     ) { backlog.add($0) }
     environment.tellIfPolling(observation.detection, "the defaults")
-    environment.tellListening()
+    if !opened.isNew { environment.tellListening() }
     return try withExtendedLifetime(observation) {
       var remaining = arguments.count("count") ?? .max
       while remaining > 0 {

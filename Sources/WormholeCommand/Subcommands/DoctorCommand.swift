@@ -45,7 +45,10 @@ struct DoctorCommand: Subcommand {
       findings = [Findings.refused(error)]
     } catch is CommandError {
       let container = arguments.container
-      findings = [Findings.notMade(path: try container.path(), options: container.options)]
+      findings = [
+        Findings.notMade(
+          path: try container.path(), options: container.options, hint: try container.hint())
+      ]
     }
     findings += deeds.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {

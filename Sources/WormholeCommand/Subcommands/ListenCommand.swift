@@ -9,8 +9,8 @@ struct ListenCommand: Subcommand {
       With several identifiers a line is {"identifier": ..., "message": ...}. The command says \
       'listening' on standard error once it cannot miss anything any more. After a burst of \
       messages the last one is always printed, those before it perhaps. That a message was cleared \
-      is not told. A command that fails is said to have failed; listening goes on, and the exit \
-      status is 1 in the end.
+      is not told. A group that nobody has used yet is waited for, and nothing is made. A command \
+      that fails is said to have failed; listening goes on, and the exit status is 1 in the end.
       """,
     positionals: [
       PositionalDescription(
@@ -29,19 +29,21 @@ struct ListenCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
-    let container = try arguments.container.open()
+    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+      return .deadline
+    }
     let identifiers = arguments.texts("identifier")
     let arrivals = Arrivals<Snapshot>()
     let queue = DispatchQueue(label: "wormhole.listen")
     let observations = try identifiers.enumerated().map { index, identifier in
-      try container.value(identifier).observe(
-        startsWithCurrent: arguments.has("current"), on: queue
+      try opened.container.value(identifier).observe(
+        startsWithCurrent: arguments.has("current") || opened.isNew, on: queue
       ) { arrivals.put($0, at: index) }
     }
     for (observation, identifier) in zip(observations, identifiers) {
       environment.tellIfPolling(observation.detection, identifier)
     }
-    environment.tellListening()
+    if !opened.isNew { environment.tellListening() }
     let output = MessageOutput(arguments, environment)
     return try withExtendedLifetime(observations) {
       try output.deliver(

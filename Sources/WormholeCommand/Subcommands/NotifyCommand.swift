@@ -42,17 +42,21 @@ struct NotifyWaitCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
-    let container = try arguments.container.open()
+    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+      return .deadline
+    }
     let names = arguments.texts("name")
     let posts = Arrivals<Void>()
     let queue = DispatchQueue(label: "wormhole.wait")
     let registrations = try names.enumerated().map { index, name in
-      try container.notification(name).observe(on: queue) { _ in posts.put((), at: index) }
+      try opened.container.notification(name).observe(
+        startsWithPast: opened.isNew, on: queue
+      ) { _ in posts.put((), at: index) }
     }
     for (registration, name) in zip(registrations, names) {
       if let detection = registration.detection { environment.tellIfPolling(detection, name) }
     }
-    environment.tellListening()
+    if !opened.isNew { environment.tellListening() }
     return try withExtendedLifetime(registrations) {
       var remaining = arguments.count("count") ?? .max
       while remaining > 0 {
@@ -75,8 +79,8 @@ struct NotifyGetCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let name = arguments.requiredText("name")
-    let state = try arguments.container.open().notification(name).state()
-    try environment.print(line: String(state))
+    let state = try arguments.container.openExisting()?.notification(name).state()
+    try environment.print(line: String(state ?? 0))
     return .done
   }
 }

@@ -10,7 +10,7 @@ struct ReadCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let identifier = arguments.requiredText("identifier")
-    guard let message = try arguments.container.open().value(identifier).read() else {
+    guard let message = try arguments.container.openExisting()?.value(identifier).read() else {
       throw CommandError(
         verb: "read", object: identifier.quoted, reason: "there is no such message", status: .no)
     }

@@ -17,7 +17,7 @@ enum RootCommand {
       ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
       DefaultsCommand.description, PeerCommand.description, LockCommand.description,
       WatchCommand.description, StatusCommand.description, DoctorCommand.description,
-      DemoCommand.description,
+      GroupsCommand.description, DemoCommand.description,
     ],
     version: "0.1.0")
 
@@ -28,6 +28,7 @@ enum RootCommand {
       NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
       DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
       DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
-      LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), DemoCommand(),
+      LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), GroupsCommand(),
+      DemoCommand(),
     ] + PeerCommand.subcommands
 }

@@ -80,9 +80,18 @@ extension PeerSession {
 extension ParsedArguments {
   /// A session under the name that was given.
   func openSession(_ environment: CommandEnvironment) throws -> PeerSession {
+    try PeerSession(container.open(), name: sessionName(environment))
+  }
+
+  /// The same for somebody who makes nothing; nil where there is no container.
+  func existingSession(_ environment: CommandEnvironment) throws -> PeerSession? {
+    try container.openExisting().map { try PeerSession($0, name: sessionName(environment)) }
+  }
+
+  /// Under which name this program speaks.
+  func sessionName(_ environment: CommandEnvironment) -> String {
     let variable = environment.variable(PeerVariable.name).flatMap { $0.isEmpty ? nil : $0 }
-    return try PeerSession(
-      container.open(), name: text("from") ?? variable ?? PeerSession.standardName)
+    return text("from") ?? variable ?? PeerSession.standardName
   }
 
   /// What is wrong with `--wait` and `--timeout`.

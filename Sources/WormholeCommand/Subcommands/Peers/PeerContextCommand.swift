@@ -30,20 +30,22 @@ struct PeerContextCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let peer = arguments.requiredText("peer")
-    let session = try arguments.openSession(environment)
-    if arguments.has("remove") {
-      try session.removeContext(for: peer)
-      return .done
-    }
     if let text = arguments.text("value") {
-      try session.setContext(environment.value(text, "the context"), for: peer)
+      let context = try environment.value(text, "the context")
+      try arguments.openSession(environment).setContext(context, for: peer)
       return .done
     }
-    let received = try session.context(from: peer)
-    let sent = try session.context(for: peer)
+    let session = try arguments.existingSession(environment)
+    if arguments.has("remove") {
+      try session?.removeContext(for: peer)
+      return .done
+    }
+    let received = try session?.context(from: peer)
+    let sent = try session?.context(for: peer)
     guard received != nil || sent != nil else {
+      let name = arguments.sessionName(environment)
       throw CommandError(
-        verb: "read", object: "a context of \(session.name.quoted) and \(peer.quoted)",
+        verb: "read", object: "a context of \(name.quoted) and \(peer.quoted)",
         reason: "neither has set one for the other", status: .no)
     }
     try environment.print(

@@ -100,8 +100,9 @@ struct PeerLaunchShowCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let name = arguments.requiredText("name")
-    let container = try arguments.container.open()
-    guard let launch = try PeerSession.launch(of: name, in: container) else {
+    guard let container = try arguments.container.openExisting(),
+      let launch = try PeerSession.launch(of: name, in: container)
+    else {
       throw CommandError(
         verb: "show", object: "how \(name.quoted) is started", reason: "nobody has registered it",
         status: .no)
@@ -134,8 +135,9 @@ struct PeerLaunchRemoveCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let name = arguments.requiredText("name")
-    let container = try arguments.container.open()
-    guard try PeerSession.launch(of: name, in: container) != nil else {
+    guard let container = try arguments.container.openExisting(),
+      try PeerSession.launch(of: name, in: container) != nil
+    else {
       throw CommandError(
         verb: "remove", object: "how \(name.quoted) is started",
         reason: "nobody has registered it", status: .no)

@@ -26,9 +26,8 @@ struct PeerListCommand: Subcommand {
   static let commandPath = ["peer", "list"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let session = try arguments.openSession(environment)
     guard arguments.has("watch") else {
-      let peers = try session.peers()
+      let peers = try arguments.existingSession(environment)?.peers() ?? []
       if arguments.has("json") {
         for peer in peers { try environment.print(line: JSONWriter.string(peer.propertyList)) }
       } else {
@@ -38,13 +37,17 @@ struct PeerListCommand: Subcommand {
       }
       return .done
     }
-    return try watch(session, arguments, environment)
+    return try watch(arguments, environment)
   }
 
   private func watch(
-    _ session: PeerSession, _ arguments: ParsedArguments, _ environment: CommandEnvironment
+    _ arguments: ParsedArguments, _ environment: CommandEnvironment
   ) throws -> ExitStatus {
     let deadline = arguments.deadline()
+    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+      return .deadline
+    }
+    let session = try PeerSession(opened.container, name: arguments.sessionName(environment))
     let interruption = try Interruption()
     let inbox = Inbox<Peer>()
     let changes = try session.peerChanges()
@@ -56,7 +59,7 @@ struct PeerListCommand: Subcommand {
       }
     }
     defer { reading.cancel() }
-    environment.tellListening()
+    if !opened.isNew { environment.tellListening() }
     return try Taking(count: arguments.count("count"), interruption: interruption).each {
       inbox.next(until: deadline)
     } handle: { peer in

@@ -25,8 +25,8 @@ struct PeerOutstandingCommand: Subcommand {
   static let commandPath = ["peer", "outstanding"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let session = try PeerSession(
-      arguments.container.open(), name: arguments.requiredText("name"))
+    guard let container = try arguments.container.openExisting() else { return .done }
+    let session = try PeerSession(container, name: arguments.requiredText("name"))
     let forgets = arguments.has("forget")
     for transfer in try session.transfers() {
       let status = try transfer.status()
@@ -79,12 +79,14 @@ struct PeerCancelCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let id = arguments.requiredText("id")
-    let session = try PeerSession(arguments.container.open(), name: PeerSession.standardName)
+    let session = try arguments.container.openExisting().map {
+      try PeerSession($0, name: PeerSession.standardName)
+    }
     let isCancelled: Bool
     let status: QueueEntryStatus
-    if let message = try session.transfer(id: id) {
+    if let message = try session?.transfer(id: id) {
       (isCancelled, status) = (try message.cancel(), try message.status())
-    } else if let file = try session.fileTransfer(id: id) {
+    } else if let file = try session?.fileTransfer(id: id) {
       (isCancelled, status) = (try file.cancel(), try file.status())
     } else {
       throw CommandError(

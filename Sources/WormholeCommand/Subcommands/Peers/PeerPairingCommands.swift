@@ -13,11 +13,14 @@ extension PositionalDescription {
 }
 
 extension ParsedArguments {
-  fileprivate func openPairing() throws -> PeerPairing {
+  /// - Parameter makes: whether the container of a group is made where it is missing.
+  fileprivate func openPairing(makes: Bool = false) throws -> PeerPairing {
     let name = text("of") ?? "phone"
+    let existing = makes ? nil : try container.openExisting()
     // As WCSession has it: a watch that nobody has paired has the phone.
     return PeerPairing(
-      try container.open(), of: name, defaultCompanion: name == "phone" ? "watch" : "phone")
+      try existing ?? container.open(), of: name,
+      defaultCompanion: name == "phone" ? "watch" : "phone")
   }
 
   fileprivate func notPaired(_ verb: String) -> CommandError {
@@ -50,12 +53,12 @@ struct PeerPairCommand: Subcommand {
   static let commandPath = ["peer", "pair"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let pairing = try arguments.openPairing()
     guard let watch = arguments.text("watch") else {
-      try environment.print(line: JSONWriter.string(pairing.state().propertyList))
+      let state = try arguments.openPairing().state()
+      try environment.print(line: JSONWriter.string(state.propertyList))
       return .done
     }
-    try pairing.pair(
+    try arguments.openPairing(makes: true).pair(
       PeerPairing.Companion(
         name: watch, isAppInstalled: !arguments.has("without-app"),
         isComplicationEnabled: !arguments.has("without-complication")))

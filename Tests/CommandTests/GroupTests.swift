@@ -1,0 +1,56 @@
+import TestSupport
+import Testing
+
+@Suite("A group that nobody has used")
+struct GroupTests {
+  private static let prologue = """
+    unset WORMHOLE_CONTAINER; export XDG_DATA_HOME="$T/data"
+    wormhole --group group.real send seats 1; before=$(find "$T/data" | sort)
+
+    """
+
+  @Test(
+    "is said not to be there by whoever only looks, and nothing is made",
+    arguments: [
+      ("read seats", 1), ("clear seats", 1), ("clear --all", 1), ("defaults read", 1),
+      ("defaults read key", 1), ("defaults delete key", 1), ("defaults export", 1),
+      ("notify get doors", 1), ("status", 1), ("status --json", 1), ("doctor", 1),
+      ("peer list", 1), ("peer outstanding phone", 1), ("peer context phone", 1),
+      ("peer context phone --remove", 1), ("peer pair", 1), ("peer unpair watch", 1),
+      ("peer switch watch", 1), ("peer launch show x", 1), ("peer launch remove x", 1),
+      ("peer cancel x", 1), ("listen seats --timeout 0.01", 124),
+      ("notify wait doors --timeout 0.01", 124), ("defaults watch --timeout 0.01", 124),
+      ("peer list --watch --timeout 0.01", 124),
+    ] as [(String, Int32)])
+  func looked(command: String, status: Int32) throws {
+    let outcome = try Session().shell(
+      Self.prologue + """
+        for group in bad group. 'group.a b' group.x/y group.rael; do
+          wormhole --group "$group" \(command) >"$T/out" 2>"$T/said"; status=$?
+          test $status = \(status) || { echo "status $status for $group"; cat "$T/out" "$T/said"; }
+          grep -qF "group" "$T/said" "$T/out" || echo "not said for $group"
+        done
+        grep -hoF "group.real" "$T/said" "$T/out" | sort -u
+        test "$before" = "$(find "$T/data" | sort)" || find "$T/data"
+        """)
+    #expect(outcome.output == "group.real\n", "\(outcome)")
+  }
+
+  @Test(
+    "is waited for by whoever listens, who hears what is written first",
+    arguments: [
+      ("listen seats", "send seats 7", "7"),
+      ("notify wait doors", "notify post doors", "doors"),
+      ("defaults watch", "defaults write volume 7", #"{"key":"volume","new":7}"#),
+    ])
+  func awaited(listener: String, writer: String, heard: String) throws {
+    let outcome = try Session().shell(
+      Self.prologue + """
+        export WORMHOLE_GROUP=group.new
+        start \(listener) --count 1 --timeout 20 || echo "$word"
+        wormhole \(writer); finish; echo $?
+        """)
+    #expect(outcome.output == heard + "\n0\n", "\(outcome)")
+    #expect(outcome.errors.contains("nobody has used group \"group.new\" yet"), "\(outcome)")
+  }
+}
