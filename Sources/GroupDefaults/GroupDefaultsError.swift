@@ -56,8 +56,7 @@ extension GroupDefaultsError {
   static func damaged(_ value: Value, _ reason: String) -> GroupDefaultsError {
     GroupDefaultsError(
       .damaged, "read the defaults", path: value.path, reason: reason,
-      remedy: "nothing is written over it; put it aside with quarantine(), or with "
-        + "wormhole doctor --quarantine-own '\(value.identifier)'")
+      remedy: "nothing is written over it; put it aside with quarantine()")
   }
 
   static func unsupported(_ key: String, _ error: PropertyListError) -> GroupDefaultsError {

@@ -1,7 +1,7 @@
 /// Breaking sentences into lines for a terminal.
 package enum TextWrapping {
   /// `text` in lines of at most `columns` characters, every line after the first indented by
-  /// `indent`; a line break in `text` stays, and a word that is longer than a line is not cut.
+  /// `indent`; a line break in `text` stays, and a word that is longer than a line is cut at its end.
   ///
   /// - Parameter firstIndent: how much of the first line is taken already.
   package static func wrap(_ text: String, columns: Int, indent: Int, firstIndent: Int = 0)
@@ -20,6 +20,13 @@ package enum TextWrapping {
         } else {
           lines.append(line)
           line = String(word)
+          taken = indent
+        }
+        // On a terminal that wraps by itself the rest would begin at its left edge.
+        while line.count > max(1, columns - taken) {
+          let rest = line.dropFirst(max(1, columns - taken))
+          lines.append(String(line.prefix(max(1, columns - taken))))
+          line = String(rest)
           taken = indent
         }
       }

@@ -9,7 +9,8 @@ extension CommandEnvironment {
       writeStandardOutput: { try Program.write($0, to: 1) },
       writeStandardError: writeToPeople,
       columns: Program.terminalColumns(1) ?? 80,
-      isTerminal: Program.isTerminal(1), errorColumns: Program.terminalColumns(2))
+      isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
+      errorColumns: Program.terminalColumns(2))
   }
 
   @Sendable private static func readToEnd() throws -> [UInt8] {

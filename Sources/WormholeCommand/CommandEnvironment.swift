@@ -7,10 +7,15 @@ struct CommandEnvironment: Sendable {
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there has nowhere to be reported.
   let writeStandardError: @Sendable ([UInt8]) -> Void
-  /// The width of lines that people read.
+  /// The width of sentences that people read.
   var columns = 80
   /// Whether people read standard output.
   var isTerminal = false
+  /// Whether people type standard input.
+  var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
+
+  /// The width of tables; nil for one line each, however long, where a program reads them.
+  var tableColumns: Int? { isTerminal ? columns : nil }
 }

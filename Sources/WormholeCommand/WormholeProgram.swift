@@ -18,13 +18,13 @@ struct WormholeProgram {
       printError("\(root.name): \(error)\n")
       return error.status
     } catch let error as AppGroupError {
-      printError("\(root.name): \(error)\n")
+      printError("\(root.name): \(ErrorSentence.of(error))\n")
       return error.exitStatus
     } catch let error as GroupDefaultsError {
-      printError("\(root.name): \(error)\n")
+      printError("\(root.name): \(ErrorSentence.of(error))\n")
       return error.exitStatus
     } catch let error as PeerError {
-      printError("\(root.name): \(error)\n")
+      printError("\(root.name): \(ErrorSentence.of(error))\n")
       return error.exitStatus
     } catch is OutputIsClosed {
       return .inputOutput

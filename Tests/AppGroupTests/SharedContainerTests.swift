@@ -56,11 +56,17 @@ struct SharedContainerTests {
     "that lets others in is refused with its mode", arguments: [0o755, 0o750, 0o701, 0o777, 0o1777])
   func looseModes(mode: Int) throws {
     let directory = try TemporaryDirectory()
-    try chmod(directory.path, UInt32(mode))
-    let error = #expect(throws: AppGroupError.self) { try directory.container() }
-    #expect(error?.code == .containerUnsafe)
-    #expect(error?.description.contains(String(mode, radix: 8)) == true)
-    #expect(error?.remedy?.contains("chmod") == true)
+    for isContainer in [false, true] {
+      try chmod(directory.path, 0o700)
+      if isContainer { _ = try directory.container() }
+      try chmod(directory.path, UInt32(mode))
+      let error = #expect(throws: AppGroupError.self) { try directory.container() }
+      #expect(error?.code == .containerUnsafe)
+      #expect(error?.description.contains(String(mode, radix: 8)) == true)
+      // The mode of what is no container may be just as it should be: that of somebody's project.
+      let advice = isContainer ? "chmod 0700 '\(directory.path)'" : "mkdir -m 0700 DIRECTORY"
+      #expect(error?.remedy?.hasSuffix(advice) == true, "\(error?.description ?? "")")
+    }
   }
 
   @Test("that is missing, a file or a symbolic link is refused")

@@ -186,9 +186,12 @@ struct BadInputTests {
     let place = "V=\"$C/values/seats/value.plist\"; "
     #expect(try session.shell("\(place) rm \"$V\"; \(plant)").status == 0)
     let path = session.container + "/values/seats/value.plist"
-    expectError(try session.shell("wormhole read seats"), 65, path, reason, "remove it")
     expectError(
-      try session.shell("wormhole update seats -- echo 5"), 65, path, reason, "remove it")
+      try session.shell("wormhole read seats"), 65, path, reason,
+      "'wormhole doctor' tells how to mend it")
+    expectError(
+      try session.shell("wormhole update seats -- echo 5"), 65, path, reason,
+      "'wormhole doctor' tells how to mend it")
     let doctor = try session.shell("wormhole doctor")
     #expect(doctor.status == 1 && doctor.output.contains("doctor --quarantine seats"), "\(doctor)")
     let mended = try session.shell(
@@ -210,7 +213,7 @@ struct BadInputTests {
     let limit: Duration = .seconds(20)
     // 1 GiB of address space: what inflates would not fit.
     let read = try session.shell("ulimit -v 1048576; wormhole read seats", within: limit)
-    expectError(read, 65, path, "quarantine")
+    expectError(read, 65, path, "'wormhole doctor' tells how to mend it")
     expectError(try session.shell("wormhole update seats -- cat", within: limit), 65, path)
     let doctor = try session.shell("wormhole doctor", within: limit)
     #expect(doctor.status == 1 && doctor.output.contains(path), "\(doctor)")

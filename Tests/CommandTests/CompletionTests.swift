@@ -13,7 +13,8 @@ import Testing
       (
         [""],
         [
-          "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "notify", "peer",
+          "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "notify",
+          "peer",
           "read", "send", "status", "update", "watch",
         ]
       ),

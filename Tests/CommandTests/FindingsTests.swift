@@ -1,3 +1,4 @@
+import PropertyLists
 import Testing
 
 @testable import AppGroup
@@ -35,7 +36,8 @@ struct FindingsTests {
     #expect(names.first?.what.contains("950 names") == true)
   }
 
-  @Test("What keeps something from working is a fault, and comes first; what is left over is a note")
+  @Test(
+    "What keeps something from working is a fault, and comes first; what is left over is a note")
   func levels() {
     let found = findings { report in
       report.leftovers = [.init(kind: .brokenLease, path: "/c/x", owner: nil)]

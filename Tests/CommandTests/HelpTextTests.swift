@@ -114,12 +114,15 @@ import Testing
     }
   }
 
-  @Test("Wrapped lines keep their words, and a word longer than a line is whole")
+  @Test("Wrapped lines keep their words, and a word longer than a line is cut at its end")
   func wrapping() {
     #expect(TextWrapping.wrap("aa bb cc", columns: 5, indent: 2) == "aa bb\n  cc")
     #expect(TextWrapping.wrap("aa bb cc", columns: 8, indent: 2) == "aa bb cc")
     #expect(TextWrapping.wrap("aa bb", columns: 5, indent: 1, firstIndent: 1) == "aa\n bb")
-    #expect(TextWrapping.wrap("abcdefgh ij", columns: 4, indent: 1) == "abcdefgh\n ij")
+    #expect(TextWrapping.wrap("abcdefgh ij", columns: 4, indent: 1) == "abcd\n efg\n h\n ij")
+    #expect(
+      TextWrapping.wrap("ab cdefgh", columns: 4, indent: 1, firstIndent: 1) == "ab\n cde\n fgh")
+    #expect(TextWrapping.wrap("ab", columns: 0, indent: 1) == "a\n b")
     #expect(TextWrapping.wrap("a\n\nb", columns: 9, indent: 1) == "a\n\n b")
   }
 }

@@ -36,7 +36,7 @@ struct DamageTests {
     let reported = scene.reported()
     #expect(reported.count == 2 && reported.allSatisfy { $0.contains(path) }, "\(reported)")
     #expect(
-      reported.allSatisfy { $0.contains("wormhole doctor --quarantine-own 'defaults'") })
+      reported.allSatisfy { $0.contains("put it aside with quarantine()") })
     let refused = #expect(throws: GroupDefaultsError.self) { try defaults.read(forKey: key) }
     #expect(refused?.code == .damaged && refused?.path == path)
     // No kind of write replaces what could not be read.

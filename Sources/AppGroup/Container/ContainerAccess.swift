@@ -11,7 +11,14 @@ public enum ContainerAccess: Sendable, Hashable {
   var fileMode: UInt32 { self == .owner ? 0o600 : 0o660 }
 
   /// Refuses a container that lets anybody else in.
-  func check(_ status: FileStatus, path: String) throws(AppGroupError) {
+  ///
+  /// - Parameter isContainer: whether it is one already. A directory that is none may be anybody's
+  ///   project or home, whose mode is none of our business.
+  func check(
+    _ status: FileStatus, path: String, isContainer: () -> Bool
+  ) throws(AppGroupError) {
+    let elsewhere =
+      "name a directory of its own: mkdir -m \(self == .owner ? "0700" : "2770") DIRECTORY"
     let action = "open the container"
     guard status.kind == .directory else {
       throw AppGroupError(
@@ -32,9 +39,11 @@ public enum ContainerAccess: Sendable, Hashable {
         throw AppGroupError(
           .containerUnsafe, action, path: path,
           reason: "its mode is \(mode), which lets others in",
-          remedy: status.permissions == 0o2770
-            ? "ask for the access of its group (in Swift, access: .group), or chmod 0700 '\(path)'"
-            : "chmod 0700 '\(path)'")
+          remedy: !isContainer()
+            ? elsewhere
+            : status.permissions == 0o2770
+              ? "open it with the access of its group, or chmod 0700 '\(path)'"
+              : "chmod 0700 '\(path)'")
       }
     case .group:
       guard status.owner == user || Program.isMember(ofGroup: status.group) else {
@@ -47,7 +56,7 @@ public enum ContainerAccess: Sendable, Hashable {
         throw AppGroupError(
           .containerUnsafe, action, path: path,
           reason: "its mode is \(mode); a shared container's is 2770",
-          remedy: "chmod 2770 '\(path)'")
+          remedy: isContainer() ? "chmod 2770 '\(path)'" : elsewhere)
       }
     }
   }

@@ -10,6 +10,17 @@ enum ContainerFormat {
   static let fileName = "container.plist"
   static let majorVersion: Int64 = 2
 
+  /// Whether a directory is a container already.
+  static func isPresent(at directory: Int32) throws(Errno) -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(fileName, at: directory)
+      return true
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return false
+    }
+  }
+
   /// Checks the container's version, or writes it if this is a new container.
   static func establish(in root: ContainerRoot, group: String?) throws {
     let handle = try root.handle()

@@ -46,7 +46,14 @@ package final class ContainerRoot: Sendable {
       }
       let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
       let status = try descriptor.status()
-      try access.check(status, path: path)
+      try access.check(status, path: path) {
+        do throws(Errno) {
+          return try ContainerFormat.isPresent(at: descriptor.rawValue)
+        } catch {
+          // Whatever it is, nobody here can use it.
+          return false
+        }
+      }
       return Handle(descriptor: descriptor, status: status)
     } catch let error as Errno {
       guard error == .noSuchFile || error == .notDirectory else {

@@ -44,8 +44,7 @@ public final class SharedContainer: Sendable {
   package init(
     path: String, group: String? = nil, access: ContainerAccess = .owner, fault: LeaseFault? = nil
   ) throws {
-    let path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-    let absolute = path.hasPrefix("/") ? path : try Self.currentDirectory() + "/" + path
+    let absolute = try Self.absolute(path)
     root = try ContainerRoot(path: absolute, access: access)
     url = URL(filePath: absolute, directoryHint: .isDirectory)
     groupIdentifier = group
@@ -54,10 +53,13 @@ public final class SharedContainer: Sendable {
   }
 
   // Resolved once: the program may change its directory later.
-  private static func currentDirectory() throws -> String {
-    try reporting("find the current directory", path: ".") {
+  static func absolute(_ path: String) throws -> String {
+    let path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    guard !path.hasPrefix("/") else { return path }
+    let current = try reporting("find the current directory", path: ".") {
       try linkTarget("/proc/self/cwd")
     }
+    return path == "." ? current : current + "/" + path
   }
 
   /// The value of an identifier; nothing is touched before it is read or written.

@@ -116,16 +116,12 @@ extension SharedContainer {
   /// - Returns: nil for a directory that could become a container and is none yet.
   /// - Throws: as `init(url:access:)`.
   package static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
-    let handle = try ContainerRoot(path: path, access: .owner).handle()
-    do throws(Errno) {
-      _ = try fileStatus(ContainerFormat.fileName, at: handle.descriptor.rawValue)
-    } catch {
-      guard error == .noSuchFile else {
-        throw AppGroupError.refused("open the container", path: path, error)
-      }
-      return nil
+    let path = try absolute(path)
+    let isPresent = try reporting("open the container", path: path) {
+      let handle = try ContainerRoot(path: path, access: .owner).handle()
+      return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
     }
-    return try SharedContainer(path: path, group: group)
+    return isPresent ? try SharedContainer(path: path, group: group) : nil
   }
 
   /// Where the container of a group is, or would be.

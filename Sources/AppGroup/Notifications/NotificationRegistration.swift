@@ -51,7 +51,7 @@ public final class NotificationRegistration: Sendable {
       $0.delivery = delivery
     }
     let known = try reporting("listen", path: bell.directory.path) { try bell.sound() }
-    delivery.open(known: startsWithPast ? .silence : known)
+    delivery.open(known: startsWithPast ? .silence : known, signalled: startsWithPast)
   }
 
   private func mayCall() -> Bool {

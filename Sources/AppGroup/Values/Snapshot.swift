@@ -65,6 +65,6 @@ extension AppGroupError {
   static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
     AppGroupError(
       .damaged, "read the value", path: path, reason: "\(error)",
-      remedy: "replace it, remove it, or have it put into quarantine (wormhole doctor)")
+      remedy: "replace it, remove it, or put it aside with quarantine()")
   }
 }

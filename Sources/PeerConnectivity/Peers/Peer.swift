@@ -38,7 +38,7 @@ public enum PeerReachability: Sendable, Hashable {
     case .launchable: "nobody is active under that name, and a request would start it"
     case .gone(let last, let ended):
       (last.map { "process \($0.processID) (\($0.program))" } ?? "who was active")
-        + (ended.map { " has left at \($0)" } ?? " has ended without leaving")
+        + (ended.map { " has left at \($0.formatted(.iso8601))" } ?? " has ended without leaving")
     case .neverSeen: "nobody was ever active under that name"
     }
   }

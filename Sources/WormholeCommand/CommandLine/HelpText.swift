@@ -6,6 +6,9 @@ import Terminals
 /// indented by 2, explanations from column 26, on a line of their own where the label is too long).
 struct HelpText {
   private static let labelColumn = 26
+  /// Where lines are too short for two columns.
+  private static let narrowLabelColumn = 6
+  private static let narrow = 60
   private static let maximumListedOptions = 12
 
   let path: [CommandDescription]
@@ -29,7 +32,8 @@ struct HelpText {
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
     text += section("SUBCOMMANDS", command.subcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
-      text += "\n  See '\(helpInvocation) <subcommand>' for detailed help.\n"
+      let hint = "See '\(helpInvocation) <subcommand>' for detailed help."
+      text += "\n  " + TextWrapping.wrap(hint, columns: columns, indent: 2, firstIndent: 2) + "\n"
     }
     return text
   }
@@ -75,7 +79,7 @@ struct HelpText {
   }
 
   private func line(label: String, text: String) -> String {
-    let column = Self.labelColumn
+    let column = columns < Self.narrow ? Self.narrowLabelColumn : Self.labelColumn
     let explanation = TextWrapping.wrap(
       text, columns: columns, indent: column, firstIndent: column)
     let padded = "  " + label

@@ -253,7 +253,7 @@ final class Demo {
         environment.tell("process \(process.processID) ended so: \(termination)")
       }
     } catch {
-      environment.tell("\(error)")
+      environment.tell(error)
     }
   }
 

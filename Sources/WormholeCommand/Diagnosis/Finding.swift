@@ -56,7 +56,8 @@ struct Finding: Equatable {
     let lead = "\(number). \(level.rawValue.prefix(1).uppercased() + level.rawValue.dropFirst()): "
     let space = String(repeating: " ", count: indent)
     var text =
-      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count) + "\n"
+      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count)
+      + "\n"
       + space + path + "\n" + space
       + TextWrapping.wrap(advice, columns: columns, indent: indent, firstIndent: indent) + "\n"
     if let command { text += space + "  " + command + "\n" }
@@ -65,7 +66,8 @@ struct Finding: Equatable {
 
   var propertyList: PropertyListValue {
     .object([
-      "kind": .string(kind.rawValue), "level": .string(level.rawValue), "what": .string(what), "path": .string(path),
+      "kind": .string(kind.rawValue), "level": .string(level.rawValue), "what": .string(what),
+      "path": .string(path),
       "advice": .string(advice), "command": command.map { .string($0) },
     ])
   }

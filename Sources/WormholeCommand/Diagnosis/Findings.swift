@@ -11,8 +11,9 @@ enum Findings {
     let program = "wormhole " + (options.isEmpty ? "" : options + " ")
     let all =
       report.names.values.compactMap {
-      unreadable($0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
-    }
+        unreadable(
+          $0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
+      }
       + report.own.values.compactMap {
         let title = OwnTitles.use(ofValue: $0.identifier).title
         return unreadable($0, title, nil, "quarantine-own", program)

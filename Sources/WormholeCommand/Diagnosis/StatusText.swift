@@ -2,16 +2,19 @@ import AppGroup
 import FoundationEssentials
 import GroupDefaults
 import PeerConnectivity
+import Terminals
 
 /// What `status` prints for people.
 struct StatusText {
   let report: ContainerReport
   let peers: [PeerWork]
-  let now: Date
+  /// The width of sentences.
   let columns: Int
+  /// The width of tables; nil for one line each.
+  let tableColumns: Int?
 
   var rendered: String {
-    var text = head
+    var text = heading
     text += table(
       ["MESSAGE", "SIZE", "CHANGED"],
       report.names.values.filter { !isAbsent($0) }.map {
@@ -28,21 +31,22 @@ struct StatusText {
       presences.flatMap { title, name in name.members.map { [title, member($0)] } })
     text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
     text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
-    text += notes.map { "\n" + $0 + "\n" }.joined()
+    text += notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
     return text
   }
 
-  private var head: String {
+  private var heading: String {
     var facts: [String] = []
     if let version = report.formatVersion { facts.append("format \(version)") }
     if let group = report.groupIdentifier { facts.append("group \(group)") }
-    if let created = report.created.flatMap({ ISO8601.text($0.wholeSeconds) }) {
-      facts.append("made \(created)")
-    }
-    var text = "\(report.path)\n  \(facts.joined(separator: ", "))\n"
+    if let created = report.created { facts.append("made \(text(created))") }
     if let network = report.networkFileSystem {
-      text += "  on \(network), a network file system: changes are noticed by polling\n"
+      facts.append("on \(network), a network file system: changes are noticed by polling")
     }
+    var text =
+      "\(report.path)\n  "
+      + TextWrapping.wrap(
+        facts.joined(separator: ", "), columns: columns, indent: 2, firstIndent: 2) + "\n"
     let isEmpty =
       report.names.values.isEmpty && report.names.notifications.isEmpty
       && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty
@@ -80,7 +84,7 @@ struct StatusText {
   private func row(_ title: String, _ queue: ContainerReport.NamedQueue) -> [String] {
     var waiting = "\(queue.waiting)"
     if let oldest = queue.oldest {
-      waiting += " (\(size(queue.waitingBytes)), oldest \(age(oldest)))"
+      waiting += " (\(size(queue.waitingBytes)), oldest \(text(oldest)))"
     }
     if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
     return [title, waiting, queue.consumer.map(member) ?? "nobody"]
@@ -127,7 +131,7 @@ struct StatusText {
     switch content.condition {
     case .absent: "-"
     case .unreadable(let error): "cannot be read: \(error.briefReason)"
-    case .readable, .notRead: content.modified.map(age) ?? "-"
+    case .readable, .notRead: content.modified.map(text) ?? "-"
     }
   }
 
@@ -147,21 +151,12 @@ struct StatusText {
   }
 
   private func member(_ member: PresenceMember) -> String {
-    "\(member.description), entered \(age(member.since))"
+    "\(member.description), since \(text(member.since))"
   }
 
-  private func age(_ date: Date) -> String {
-    let seconds = Int(min(max(now.timeIntervalSince(date), 0), 1e12))
-    return switch seconds {
-    case ..<1: "just now"
-    case ..<120: "\(seconds) s ago"
-    case ..<7_200: "\(seconds / 60) min ago"
-    case ..<172_800: "\(seconds / 3_600) h ago"
-    default: ISO8601.text(date.wholeSeconds) ?? "long ago"
-    }
-  }
+  private func text(_ date: Date) -> String { ISO8601.text(date.wholeSeconds) ?? "-" }
 
   private func table(_ head: [String], _ rows: [[String]]) -> String {
-    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: columns).rendered
+    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: tableColumns).rendered
   }
 }

@@ -1,33 +1,73 @@
-/// Columns as wide as their content; the first is shortened where it would take half the line.
-struct TextTable {
-  private let lines: [[String]]
+import Terminals
 
-  init(_ head: [String], _ rows: [[String]], columns: Int) {
-    let limit = max(16, columns / 2)
-    lines =
-      rows.isEmpty
-      ? []
-      : ([head] + rows).map { row in
-        row.enumerated().map { $0 == 0 ? Self.shortened($1, to: limit) : Self.visible($1) }
-      }
+/// Rows under a head: columns as wide as their content, as long as the lines fit.
+///
+/// Where they do not, the last column is broken into several lines; and where even that would be too
+/// narrow to read, each row becomes a paragraph: the first cell, and each other one under it, with its
+/// head. Without a width, which is where no person reads, a row is always one line.
+struct TextTable {
+  private static let gap = 2
+  /// Below this a column of text is not read with pleasure.
+  private static let narrowest = 20
+
+  private let head: [String]
+  private let rows: [[String]]
+  private let columns: Int?
+
+  init(_ head: [String], _ rows: [[String]], columns: Int?) {
+    self.head = head
+    self.rows = rows.map { $0.map(Self.visible) }
+    self.columns = columns
   }
 
   /// Empty without rows.
   var rendered: String {
-    guard let head = lines.first else { return "" }
-    let widths = head.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
-    let text = lines.map { line in
-      let cells = zip(line, widths).map { cell, width in
-        cell + String(repeating: " ", count: width - cell.count)
-      }
-      return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+    guard !rows.isEmpty else { return "" }
+    let widths = head.indices.map { column in
+      ([head] + rows).map { $0[column].count }.max() ?? 0
     }
-    return text.joined(separator: "\n") + "\n"
+    let natural = widths.reduce(0, +) + Self.gap * (widths.count - 1)
+    guard let columns, natural > columns else { return lines(widths, last: nil) }
+    let last = columns - (natural - (widths.last ?? 0))
+    return last >= Self.narrowest ? lines(widths, last: last) : paragraphs(columns)
   }
 
-  private static func shortened(_ text: String, to limit: Int) -> String {
-    let visible = visible(text)
-    return visible.count <= limit ? visible : visible.prefix(limit - 1) + "…"
+  /// - Parameter last: how wide the last column is at most.
+  private func lines(_ widths: [Int], last: Int?) -> String {
+    let indent = widths.dropLast().reduce(0) { $0 + $1 + Self.gap }
+    return ([head] + rows).map { row in
+      let cells = zip(row, widths).dropLast().map { cell, width in
+        cell + String(repeating: " ", count: width - cell.count + Self.gap)
+      }
+      let text = row.last ?? ""
+      let broken = last.map { _ in
+        TextWrapping.wrap(text, columns: columns ?? .max, indent: indent, firstIndent: indent)
+      }
+      return trimmed(cells.joined() + (broken ?? text)) + "\n"
+    }.joined()
+  }
+
+  private func paragraphs(_ columns: Int) -> String {
+    let label = (head.dropFirst().map(\.count).max() ?? 0) + Self.gap
+    return (head.first ?? "") + "\n"
+      + rows.map { row in
+        let first = TextWrapping.wrap(row.first ?? "", columns: columns, indent: 0) + "\n"
+        return zip(head, row).dropFirst().reduce(first) { text, cell in
+          let (head, content) = cell
+          let lead =
+            String(repeating: " ", count: Self.gap) + head
+            + String(repeating: " ", count: label - head.count)
+          return text
+            + trimmed(
+              lead
+                + TextWrapping.wrap(
+                  content, columns: columns, indent: lead.count, firstIndent: lead.count)) + "\n"
+        }
+      }.joined()
+  }
+
+  private func trimmed(_ text: String) -> String {
+    String(text.reversed().drop { $0 == " " }.reversed())
   }
 
   private static func visible(_ text: String) -> String {

@@ -32,7 +32,7 @@ struct MessageOutput {
       do {
         message = try arrival.item.propertyList()
       } catch let error as AppGroupError {
-        environment.tell("\(error)")
+        environment.tell(error)
         continue
       }
       guard let message else { continue }
@@ -50,7 +50,7 @@ struct MessageOutput {
     do {
       bytes = try format.bytes(content, of: identifier.quoted)
     } catch let error as CommandError {
-      environment.tell("\(error)")
+      environment.tell(error)
       return false
     }
     guard let command else {
@@ -73,8 +73,9 @@ extension CommandEnvironment {
         + reason)
   }
 
-  /// Everything on standard input.
+  /// Everything on standard input. Whoever sits at a terminal is told that it is waited for.
   func wholeStandardInput() throws -> [UInt8] {
+    if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
     do {
       return try readStandardInput()
     } catch let error as Errno where error == .fileTooLarge {

@@ -20,11 +20,11 @@ struct PeerServer {
       case .failure(let failure): try request.fail(failure.reason)
       }
     } catch let error as CommandError {
-      environment.tell("\(error)")
+      environment.tell(error)
       try fail(request, "\(error)")
     } catch let error as PeerError {
       // The sender has ended, say: the next one is none the worse.
-      environment.tell("\(error)")
+      environment.tell(error)
     }
   }
 
@@ -63,7 +63,7 @@ struct PeerServer {
     do {
       try request.fail(reason)
     } catch let error as PeerError {
-      environment.tell("\(error)")
+      environment.tell(error)
     }
   }
 }

@@ -30,7 +30,7 @@ struct ClearCommand: Subcommand {
         try container.value(identifier).remove()
       } catch let error as AppGroupError {
         // One that cannot be removed keeps none of the others.
-        environment.tell("\(error)")
+        environment.tell(error)
         status = error.exitStatus
       }
     }

@@ -27,7 +27,8 @@ struct DefaultsImportCommand: Subcommand {
     let file = arguments.requiredText("file")
     let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
     let defaults = try arguments.openDefaults()
-    if file == "-" {
+    // A terminal or a pipe is no file that the library takes.
+    if ["-", "/dev/stdin"].contains(file) {
       let input = Data(try environment.wholeStandardInput())
       try defaults.importSuite(from: input, mode, durability: arguments.durability)
     } else {

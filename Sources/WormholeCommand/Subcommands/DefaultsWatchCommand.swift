@@ -27,9 +27,10 @@ struct DefaultsWatchCommand: Subcommand {
     }
     let defaults = GroupDefaults(container: opened.container, suite: arguments.text("suite"))
     let backlog = DefaultsBacklog()
-    defaults.onError = { environment.tell("\($0)") }
+    defaults.onError = { environment.tell($0) }
     let observation = try defaults.observe(
-      key: arguments.text("key"), startsWithCurrent: opened.isNew, on: DispatchQueue(label: "wormhole.watch")
+      key: arguments.text("key"), startsWithCurrent: opened.isNew,
+      on: DispatchQueue(label: "wormhole.watch")
     ) { backlog.add($0) }
     environment.tellIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.tellListening() }

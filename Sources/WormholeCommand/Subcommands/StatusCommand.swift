@@ -1,5 +1,4 @@
 import AppGroup
-import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
 
@@ -27,7 +26,8 @@ struct StatusCommand: Subcommand {
       try environment.print(line: JSONWriter.string(line))
     } else {
       let text = StatusText(
-        report: report, peers: peers, now: Date(), columns: environment.columns)
+        report: report, peers: peers, columns: environment.columns,
+        tableColumns: environment.tableColumns)
       try environment.print(Array(text.rendered.utf8))
     }
     return .done
@@ -40,7 +40,7 @@ struct StatusCommand: Subcommand {
     do {
       return try PeerSession(container, name: PeerSession.standardName).peers()
     } catch {
-      environment.tell("\(error)")
+      environment.tell(error)
       return []
     }
   }

@@ -32,7 +32,7 @@ struct PeerListCommand: Subcommand {
         for peer in peers { try environment.print(line: JSONWriter.string(peer.propertyList)) }
       } else {
         let rows = peers.map { [$0.name, $0.reachability.word, $0.reachability.reason] }
-        let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.columns)
+        let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.tableColumns)
         try environment.print(Array(table.rendered.utf8))
       }
       return .done

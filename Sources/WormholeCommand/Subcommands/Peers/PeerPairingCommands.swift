@@ -58,10 +58,12 @@ struct PeerPairCommand: Subcommand {
       try environment.print(line: JSONWriter.string(state.propertyList))
       return .done
     }
-    try arguments.openPairing(makes: true).pair(
+    let pairing = try arguments.openPairing(makes: true)
+    try pairing.pair(
       PeerPairing.Companion(
         name: watch, isAppInstalled: !arguments.has("without-app"),
         isComplicationEnabled: !arguments.has("without-complication")))
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
     return .done
   }
 }
@@ -76,9 +78,9 @@ struct PeerUnpairCommand: Subcommand {
   static let commandPath = ["peer", "unpair"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    guard try arguments.openPairing().unpair(arguments.requiredText("watch")) else {
-      throw arguments.notPaired("unpair")
-    }
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.unpair(watch) else { throw arguments.notPaired("unpair") }
+    try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
     return .done
   }
 }
@@ -93,10 +95,18 @@ struct PeerSwitchCommand: Subcommand {
   static let commandPath = ["peer", "switch"]
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    guard try arguments.openPairing().activate(arguments.requiredText("watch")) else {
-      throw arguments.notPaired("switch to")
-    }
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
     return .done
+  }
+}
+
+extension CommandEnvironment {
+  /// Says what is so now: what was done, and which companion is the active one.
+  fileprivate func tellPaired(_ deed: String, _ pairing: PeerPairing) throws {
+    let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
+    tell("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")
   }
 }
 

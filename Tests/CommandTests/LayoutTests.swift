@@ -1,0 +1,107 @@
+import PropertyLists
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("What people read fits their terminal")
+struct LayoutTests {
+  private static let widths = [40, 80, 200]
+
+  @Test("The help of every command does, down to 40 columns", arguments: widths)
+  func help(columns: Int) {
+    for path in RootCommand.description.paths() {
+      let text = HelpText(path: path, columns: columns).rendered
+      let long = text.split(separator: "\n").filter { $0.count > columns }
+      #expect(long.isEmpty, "\(path.map(\.name)): \(long)")
+    }
+  }
+
+  private static let rows = [
+    ["phone", "reachable", "process 4711 (phoned) is active and runs"],
+    ["a name of \(String(repeating: "x", count: 60))", "gone", "-"],
+  ]
+
+  @Test("A table is broken into lines or paragraphs where it does not fit, and nothing is lost")
+  func table() {
+    let head = ["PEER", "STATE", "WHY"]
+    let natural = TextTable(head, [Self.rows[0]], columns: nil).rendered
+    #expect(TextTable(head, [Self.rows[0]], columns: 80).rendered == natural)
+    #expect(
+      TextTable(head, [Self.rows[0]], columns: 40).rendered == """
+        PEER   STATE      WHY
+        phone  reachable  process 4711 (phoned)
+                          is active and runs
+
+        """)
+    #expect(
+      TextTable(head, [Self.rows[0]], columns: 36).rendered == """
+        PEER
+        phone
+          STATE  reachable
+          WHY    process 4711 (phoned) is
+                 active and runs
+
+        """)
+    for columns in 10...120 {
+      let text = TextTable(head, Self.rows, columns: columns).rendered
+      #expect(text.split(separator: "\n").allSatisfy { $0.count <= columns }, "\(columns)\n\(text)")
+      #expect(text.filter { $0 == "x" }.count == 60)
+    }
+    #expect(TextTable(head, [], columns: 40).rendered == "")
+  }
+
+  private static let scene = """
+    wormhole send tickets 1; wormhole send "a much longer name for a message, with words" 2
+    wormhole defaults write volume 7; wormhole notify set doors 18446744073709551615
+    wormhole peer send watch 1 --from phone >"$T/id"
+    start peer serve phone -- cat
+    mkdir "$C/values/tickets/lease/broken-1"
+
+    """
+
+  /// A command at a terminal of some width; the terminal ends lines with CR LF.
+  private static func at(_ columns: Int, _ command: String) -> String {
+    "script -qfec 'stty cols \(columns) rows 24; wormhole \(command)' /dev/null | tr -d '\\r'"
+  }
+
+  @Test(
+    "At a terminal every line does but for paths and commands, which are copied", arguments: widths)
+  func terminal(columns: Int) throws {
+    let session = try Session()
+    let commands = ["status", "peer list", "doctor", "help listen"]
+    let outcome = try session.shell(
+      Self.scene + commands.map { Self.at(columns, $0) }.joined(separator: "\n")
+        + "\nkill $pid; finish")
+    let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false)
+    let long = lines.filter { $0.count > columns && !$0.contains(session.container) }
+    #expect(long.isEmpty, "\(outcome)")
+    for word in ["tickets", "DEFAULTS", "phone", "1 note", "OVERVIEW"] {
+      #expect(outcome.output.contains(word), "\(word) in \(outcome)")
+    }
+  }
+
+  @Test("Where no person reads, a row is one line, whatever COLUMNS says")
+  func piped() throws {
+    let outcome = try Session().shell(
+      Self.scene + """
+        wormhole peer list | cat >"$T/a"; COLUMNS=40 wormhole peer list | cat >"$T/b"
+        cmp "$T/a" "$T/b" && grep -c 'active and runs$' "$T/a"; kill $pid; finish
+        """)
+    #expect(outcome.output == "1\n", "\(outcome)")
+  }
+
+  @Test("Who sits at a terminal is told once that standard input is read, and nobody else")
+  func waiting() throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      printf '7\\n\\004' | script -qfec 'wormhole send seats' /dev/null \
+        | grep -c 'reading standard input from the terminal; Ctrl-D ends it'
+      wormhole read seats; echo 8 | wormhole send seats; wormhole read seats
+      """)
+    #expect(outcome.output == "1\n7\n8\n", "\(outcome)")
+    #expect(outcome.errors == "", "\(outcome)")
+  }
+}
