@@ -1,0 +1,65 @@
+import SystemCalls
+import TestSupport
+import Testing
+
+/// Callbacks come from other threads. A conformance that was isolated to the main actor would have them run
+/// there without a word.
+@Suite("A presenter of the main actor")
+struct PresentersIsolationTests {
+  // As Xcode makes new apps: everything is the main actor's unless it says otherwise.
+  private static let options =
+    "-typecheck -swift-version 6 -default-isolation MainActor"
+    + " -enable-upcoming-feature InferIsolatedConformances"
+
+  /// What the compiler says of a source; empty when it has no objection.
+  private func compiled(_ source: String) throws -> String {
+    let directory = try TemporaryDirectory()
+    let file = directory.path + "/Presenter.swift"
+    let imports = "import Dispatch\nimport FileCoordination\nimport Foundation\n"
+    try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(Array((imports + source).utf8))
+    let here = #filePath
+    let root = here[..<(here.firstRange(of: "/Tests/")?.lowerBound ?? here.startIndex)]
+    let modules = try BuiltProgram.path("Modules")
+    let command = """
+      swiftc \(Self.options) -I '\(modules)' \
+      -Xcc -fmodule-map-file='\(root)/Sources/CSystemCalls/module.modulemap' \
+      -module-cache-path '\(directory.path)/cache' '\(file)' >'\(directory.path)/said' 2>&1
+      """
+    let compiler = try ChildProcess("sh", ["-c", command])
+    let end = try compiler.wait(until: .now + .seconds(120))
+    let said = try ItemText.read(directory.path + "/said") ?? ""
+    #expect(end == .exited(said.contains("error:") ? 1 : 0), "\(said)")
+    return said
+  }
+
+  private func presenter(_ head: String, _ callback: String) -> String {
+    """
+    \(head) {
+      nonisolated let presentedItemURL: URL? = nil
+      nonisolated var presentedItemQueue: DispatchQueue { .main }
+      var changes = 0
+      \(callback)
+    }
+    """
+  }
+
+  @Test(
+    "whose callbacks are isolated to it does not compile, however that is said",
+    arguments: [
+      ("final class Model: FilePresenter", "Sendable"),
+      ("@MainActor final class Model: FilePresenter", "ConformanceIsolation"),
+      ("@MainActor final class Model: @MainActor FilePresenter", "IsolatedConformances"),
+    ])
+  func refused(_ head: String, _ reason: String) throws {
+    let said = try compiled(presenter(head, "func presentedItemDidChange() { changes += 1 }"))
+    #expect(said.contains("error:") && said.contains(reason), "\(said)")
+  }
+
+  @Test("whose callbacks say where they are called compiles")
+  func accepted() throws {
+    let callback =
+      "nonisolated func presentedItemDidChange() { MainActor.assumeIsolated { changes += 1 } }"
+    #expect(
+      try compiled(presenter("@MainActor final class Model: FilePresenter", callback)) == "")
+  }
+}
