@@ -28,7 +28,8 @@ enum {
   csys_RESOLVE_BENEATH = 0x08,
   csys_O_PATH = 010000000,
   csys_O_CLOEXEC = 02000000,
-  csys_SPAWN_SETSID = 0x80,
+  // Scripts redirect the numbers up to 9, and shells take free ones from 10 up for themselves.
+  csys_INHERITED = 10,
   csys_SEEK_DATA = 3,
   csys_SEEK_HOLE = 4,
 };
@@ -122,32 +123,129 @@ static inline int csys_wait_pidfd(int descriptor, int *_Nonnull status, int *_No
   return 0;
 }
 
-// fcntl(2) F_DUPFD_CLOEXEC: the lowest free number that is no standard descriptor.
-static inline int csys_duplicate_above_standard(int descriptor) {
-  return fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+// What becomes of a new process before it is a program; see csys_spawn.
+struct csys_beginning {
+  // What its standard descriptors are copies of.
+  int standard[3];
+  // What its descriptor csys_INHERITED is a copy of, or -1.
+  int inherited;
+  // For one that outlives its parent: what it prints to, in a session of its own. Else null.
+  const char *_Nullable output;
+  // Whether it is killed when the thread that started it ends.
+  int ends_with_parent;
+};
+
+// Closes all descriptors from the lowest up, two excepted.
+static inline void csys_close_others(int lowest, int lower, int higher) {
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+  int ranges[3][2] = {{lowest, lower - 1}, {lower + 1, higher - 1}, {higher + 1, INT32_MAX}};
+  for (int index = 0; index < 3; index++) {
+    if (ranges[index][0] > ranges[index][1]) continue;
+    if (syscall(SYS_close_range, ranges[index][0], ranges[index][1], 0) != -1) continue;
+    // Before Linux 5.9, or in a sandbox.
+    for (int number = ranges[index][0]; number <= ranges[index][1] && number < 65536; number++)
+      close(number);
+  }
 }
 
-// The child of a posix_spawn closes every descriptor from the lowest up (glibc 2.34; nothing before).
-// Under a name of its own: <spawn.h> brings in an fd_set that differs from that of other modules.
-#if __GLIBC_PREREQ(2, 34)
-int csys_close_in_child(void *_Nonnull actions, int lowest)
-    __asm__("posix_spawn_file_actions_addclosefrom_np");
-#else
-static inline int csys_close_in_child(void *_Nonnull actions, int lowest) {
-  return 0;
+// In the new process, which has one thread and a copy of a memory whose locks others may hold: only what
+// signal-safety(7) allows. Returns when something failed, with errno.
+static inline void csys_become(
+    const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
+    char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
+    int parent, int report) {
+  if (beginning->ends_with_parent) {
+    if (syscall(SYS_prctl, 1 /* PR_SET_PDEATHSIG */, SIGKILL, 0, 0, 0) == -1) return;
+    // Its end before that call is told by no signal.
+    if (getppid() != parent) _exit(127);
+  }
+  // Handlers are functions of a program that this is not any more.
+  for (int number = 1; number < NSIG; number++) {
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) == -1 || action.sa_handler == SIG_DFL) continue;
+    if (action.sa_handler == SIG_IGN && number != SIGPIPE && number != SIGXFSZ) continue;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, NULL);
+  }
+  // First aside, then to their numbers: nothing is copied over what is still needed.
+  int aside = beginning->inherited == -1 ? 3 : csys_INHERITED + 1;
+  int sources[4] = {-1, -1, -1, -1};
+  if (beginning->output) {
+    if (setsid() == -1 || chdir("/") == -1) return;
+    int output = open(
+        beginning->output, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (output == -1) return;
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (input == -1) return;
+    sources[0] = fcntl(input, F_DUPFD_CLOEXEC, aside);
+    sources[1] = sources[2] = fcntl(output, F_DUPFD_CLOEXEC, aside);
+  } else {
+    for (int index = 0; index < 3; index++)
+      sources[index] = fcntl(beginning->standard[index], F_DUPFD_CLOEXEC, aside);
+  }
+  if (beginning->inherited != -1) {
+    sources[3] = fcntl(beginning->inherited, F_DUPFD_CLOEXEC, aside);
+    if (sources[3] == -1) return;
+  }
+  report = fcntl(report, F_DUPFD_CLOEXEC, aside);
+  if (sources[0] == -1 || sources[1] == -1 || sources[2] == -1 || report == -1) return;
+  for (int index = 0; index < 3; index++)
+    if (dup2(sources[index], index) == -1) return;
+  if (sources[3] != -1 && dup2(sources[3], csys_INHERITED) == -1) return;
+  // Also what others in this process opened without close-on-exec.
+  csys_close_others(3, sources[3] == -1 ? report : csys_INHERITED, report);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  execvpe(program, arguments, environment);
+  int failure = errno;
+  if (write(report, &failure, sizeof failure) == -1) _exit(126);
+  _exit(127);
 }
-#endif
 
-// The child of a posix_spawn changes its directory (glibc 2.29; nothing before).
-#if __GLIBC_PREREQ(2, 29)
-int csys_change_directory_in_child(void *_Nonnull actions, const char *_Nonnull path)
-    __asm__("posix_spawn_file_actions_addchdir_np");
-#else
-static inline int csys_change_directory_in_child(
-    void *_Nonnull actions, const char *_Nonnull path) {
-  return 0;
+// Starts a program, as posix_spawn(3) does, with what that lacks: the process's descriptor comes with the
+// process (CLONE_PIDFD, Linux 5.2), so that none has run where no descriptor is left; and it may end with
+// its parent. The number of the process; -1 and errno when it has not become the program.
+static inline int csys_spawn(
+    const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
+    char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
+    int *_Nonnull handle) {
+  enum { with_descriptor = 0x1000 /* CLONE_PIDFD */, by_descriptor = 3, ended = 4 };
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) == -1) return -1;
+  // No handler of ours runs in the new process.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int parent = getpid();
+  int process = (int)syscall(SYS_clone, with_descriptor | SIGCHLD, NULL, handle, NULL, NULL);
+  if (process == 0) {
+    csys_become(beginning, program, arguments, environment, parent, report[1]);
+    int failure = errno;
+    if (write(report[1], &failure, sizeof failure) == -1) _exit(126);
+    _exit(127);
+  }
+  int failure = errno;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  close(report[1]);
+  if (process != -1) {
+    failure = 0;
+    while (read(report[0], &failure, sizeof failure) == -1 && errno == EINTR) continue;
+  }
+  close(report[0]);
+  if (process != -1 && failure != 0) {
+    siginfo_t info;
+    while (syscall(SYS_waitid, by_descriptor, *handle, &info, ended, NULL) == -1 && errno == EINTR)
+      continue;
+    close(*handle);
+    process = -1;
+  }
+  if (process == -1) errno = failure;
+  return process;
 }
-#endif
 
 // eventfd(2), close-on-exec and non-blocking.
 static inline int csys_eventfd(void) {

@@ -48,8 +48,8 @@ public struct FileCoordinationError: Error, Sendable {
   public let errorNumber: Int32?
   /// The process in the way, or the one that took the access away.
   public let holder: LeaseHolder?
-  /// With `conflict`, where the changed copy is, beside the item: whoever reads this removes it when it
-  /// is of no use any more. Nil when there is none, or it could not be kept.
+  /// With `conflict`, where the changed copy is, beside the item, until the program or its user removes
+  /// it. Nil when there is none, or it could not be kept.
   public let keptCopy: String?
 
   init(

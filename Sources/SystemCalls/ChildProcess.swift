@@ -26,24 +26,35 @@ package struct ChildProcess: ~Copyable, Sendable {
   package let processID: Int32
   private let handle: FileDescriptor
 
-  /// Starts a program. The corresponding C function is `posix_spawn`.
+  private init(processID: Int32, handle: consuming FileDescriptor) {
+    self.processID = processID
+    self.handle = handle
+  }
+
+  /// Starts a program. The corresponding C functions are `clone` and `execvpe`.
   ///
   /// The child gets the three descriptors and nothing else of ours, and the default action for
-  /// every signal that programs here ignore.
+  /// every signal that programs here ignore. Where this throws, no program has run.
   ///
   /// - Parameters:
   ///   - program: a path, or a name to look up in PATH.
   ///   - arguments: without the program's own name.
   ///   - environment: the whole environment, as "NAME=value"; nil passes on this process's.
+  ///   - inherited: what the program, and what it starts, have open as descriptor 10.
+  ///   - endsWithParent: whether it is killed when the thread that calls this ends, with its process
+  ///     or before (`PR_SET_PDEATHSIG`). What the program itself has started is not, and a program that
+  ///     changes its user is free of it.
   /// - Throws: `.noSuchFile` and `.accessDenied` for the program, `.badFileDescriptor` when one of
-  ///   the three is not open, otherwise as in posix_spawn(3).
+  ///   the descriptors is not open, otherwise as in clone(2) and execve(2).
   package init(
     _ program: String, _ arguments: [String], environment: [String]? = nil,
-    input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2
+    input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2, inheriting inherited: Int32? = nil,
+    endsWithParent: Bool = false
   ) throws(Errno) {
-    let child = try Self.spawn(program, arguments, environment, [input, output, errors])
-    handle = try Self.handle(of: child)
-    processID = child
+    let beginning = csys_beginning(
+      standard: (input, output, errors), inherited: inherited ?? -1, output: nil,
+      ends_with_parent: endsWithParent ? 1 : 0)
+    self = try Self.start(program, arguments, environment, beginning)
   }
 
   /// Starts a program that is to outlive this one: in a session of its own, in the directory "/",
@@ -59,106 +70,29 @@ package struct ChildProcess: ~Copyable, Sendable {
     _ program: String, _ arguments: [String], environment: [String],
     detachedPrintingTo path: String
   ) throws(Errno) {
-    let child = try Self.spawn(program, arguments, environment, printingTo: path)
-    handle = try Self.handle(of: child)
-    processID = child
-  }
-
-  private static func handle(of child: Int32) throws(Errno) -> FileDescriptor {
-    do throws(Errno) {
-      return FileDescriptor(owning: try perform(.pidfdOpen) { csys_pidfd_open(child) })
-    } catch {
-      // Nobody could wait for it. It is our child and not reaped, so the number is still its own.
-      _ = Glibc.kill(child, SIGKILL)
-      _ = Glibc.waitpid(child, nil, 0)
-      throw error
-    }
-  }
-
-  private static func spawn(
-    _ program: String, _ arguments: [String], _ environment: [String]?, _ standard: [Int32]
-  ) throws(Errno) -> Int32 {
-    // A standard descriptor that becomes another one moves out of the way first, so that no dup2
-    // in the child overwrites one that is still needed. These copies close with this function.
-    var copies: [SharedDescriptor] = []
-    var actions = posix_spawn_file_actions_t()
-    try check(posix_spawn_file_actions_init(&actions))
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    for (index, descriptor) in standard.enumerated() {
-      let target = Int32(index)
-      var source = descriptor
-      if (0...2).contains(source), source != target {
-        let copy = SharedDescriptor(
-          FileDescriptor(
-            owning: try perform(.duplicate) { csys_duplicate_above_standard(descriptor) }))
-        source = copy.descriptor.rawValue
-        copies.append(copy)
-      }
-      // Clears close-on-exec, also of a descriptor that stays where it is.
-      try check(posix_spawn_file_actions_adddup2(&actions, source, target))
-    }
-    return try withExtendedLifetime(copies) { () throws(Errno) -> Int32 in
-      try start(program, arguments, environment, &actions, flags: 0)
-    }
-  }
-
-  private static func spawn(
-    _ program: String, _ arguments: [String], _ environment: [String], printingTo path: String
-  ) throws(Errno) -> Int32 {
-    var actions = posix_spawn_file_actions_t()
-    try check(posix_spawn_file_actions_init(&actions))
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    let creating = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
-    try check(posix_spawn_file_actions_addopen(&actions, 1, path, creating, 0o600))
-    try check(posix_spawn_file_actions_adddup2(&actions, 1, 2))
-    try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
-    try check(csys_change_directory_in_child(&actions, "/"))
-    return try start(program, arguments, environment, &actions, flags: Int32(csys_SPAWN_SETSID))
-  }
-
-  private static func setSignals(
-    _ attributes: inout posix_spawnattr_t, flags: Int32
-  ) throws(Errno) {
-    var defaults = sigset_t()
-    sigemptyset(&defaults)
-    sigaddset(&defaults, SIGPIPE)
-    sigaddset(&defaults, SIGXFSZ)
-    var none = sigset_t()
-    sigemptyset(&none)
-    try check(posix_spawnattr_setsigdefault(&attributes, &defaults))
-    try check(posix_spawnattr_setsigmask(&attributes, &none))
-    let flags = Int32(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK) | flags
-    try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
+    // No closure here: it could not hand over a descriptor, nor an error by its type.
+    let output: UnsafeMutablePointer<CChar>? = strdup(path)
+    defer { free(output) }
+    let beginning = csys_beginning(
+      standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0)
+    self = try Self.start(program, arguments, environment, beginning)
   }
 
   private static func start(
     _ program: String, _ arguments: [String], _ environment: [String]?,
-    _ actions: inout posix_spawn_file_actions_t, flags: Int32
-  ) throws(Errno) -> Int32 {
-    // Also what others in this process opened without close-on-exec.
-    try check(csys_close_in_child(&actions, 3))
-    var attributes = posix_spawnattr_t()
-    try check(posix_spawnattr_init(&attributes))
-    defer { posix_spawnattr_destroy(&attributes) }
-    try setSignals(&attributes, flags: flags)
-    var id: pid_t = 0
-    _ = try perform(.spawn) {
+    _ beginning: csys_beginning
+  ) throws(Errno) -> ChildProcess {
+    var beginning = beginning
+    var handle: Int32 = -1
+    let id = try perform(.spawn) {
       withCStrings([program] + arguments) { argv in
         guard let environment else {
-          return reportedByErrno(
-            posix_spawnp(&id, program, &actions, &attributes, argv, csys_environment()))
+          return csys_spawn(&beginning, program, argv, csys_environment(), &handle)
         }
-        return withCStrings(environment) { envp in
-          reportedByErrno(posix_spawnp(&id, program, &actions, &attributes, argv, envp))
-        }
+        return withCStrings(environment) { csys_spawn(&beginning, program, argv, $0, &handle) }
       }
     }
-    return id
-  }
-
-  // The functions that prepare a spawn fail without memory, or for wrong arguments.
-  private static func check(_ failure: Int32) throws(Errno) {
-    guard failure == 0 else { throw Errno(rawValue: failure) }
+    return ChildProcess(processID: id, handle: FileDescriptor(owning: handle))
   }
 
   /// Can be read when the program has ended.
@@ -186,7 +120,7 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///
   /// - Throws: `.noSuchProcess` once its end was waited for; its number is never hit by mistake.
   package func send(_ signal: Signal) throws(Errno) {
-    _ = try perform(.pidfdSendSignal) { csys_pidfd_send_signal(handle.rawValue, signal.rawValue) }
+    try handle.sendToProcess(signal)
   }
 }
 

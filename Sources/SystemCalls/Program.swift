@@ -85,6 +85,36 @@ package enum Program {
   /// Ends the program. The corresponding C function is `exit`.
   package static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
 
+  /// Whether standard output is a pipe: then its end tells when nobody reads it any more, as
+  /// `waitReadable` does (POLLERR, poll(2)).
+  package static var outputIsPipe: Bool {
+    do throws(Errno) {
+      return try fileStatus("/proc/self/fd/1", followingLinks: true).kind == .fifo
+    } catch {
+      // Closed: then writing says so.
+      return false
+    }
+  }
+
+  /// Ends the program as SIGPIPE does, as soon as nobody reads standard output any more, where that is a
+  /// pipe: for one that waits, and would write again only after a long time.
+  ///
+  /// - Throws: `.wouldBlock` when the process may have no more threads.
+  package static func endWithReader() throws(Errno) {
+    guard outputIsPipe else { return }
+    try startThread(name: "wormhole.reader") {
+      do throws(Errno) {
+        _ = try waitReadable([1], until: nil)
+      } catch {
+        // For want of memory in the kernel. Writing says that nobody reads.
+        return
+      }
+      // Fails only for numbers that are no signals (signal(2)); the main thread has it unblocked.
+      _ = Glibc.signal(SIGPIPE, SIG_DFL)
+      _ = Glibc.kill(getpid(), SIGPIPE)
+    }
+  }
+
   /// Sends a signal to a process. The corresponding C function is `kill`.
   package static func send(_ signal: Signal, to processID: Int32) throws(Errno) {
     _ = try perform(.kill) { Glibc.kill(processID, signal.rawValue) }

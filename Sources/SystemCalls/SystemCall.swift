@@ -7,7 +7,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case syncFileRange, fchown, fchownat, fchmodat, utimensat, symlinkat, mkfifoat, ftruncate
   case cloneFile, copyFileRange, fgetxattr, fsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
-  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, duplicate, memfdCreate
+  case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, memfdCreate
   case threadCreate, terminalMode, socket, connect
 }
 

@@ -8,6 +8,7 @@ extension CommandEnvironment {
       readStandardInput: readToEnd,
       writeStandardOutput: { try Program.write($0, to: 1) },
       writeStandardError: writeToPeople,
+      endWithReader: endWithReader,
       columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2))
@@ -21,6 +22,14 @@ extension CommandEnvironment {
       all += chunk
       // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
       guard all.count <= Message.maximumTextBytes else { throw Errno.fileTooLarge }
+    }
+  }
+
+  @Sendable private static func endWithReader() {
+    do {
+      try Program.endWithReader()
+    } catch {
+      // Without a thread for it, the next line finds out.
     }
   }
 

@@ -7,6 +7,8 @@ struct CommandEnvironment: Sendable {
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there has nowhere to be reported.
   let writeStandardError: @Sendable ([UInt8]) -> Void
+  /// From now on the program ends when nobody reads standard output any more.
+  var endWithReader: @Sendable () -> Void = {}
   /// The width of sentences that people read.
   var columns = 80
   /// Whether people read standard output.

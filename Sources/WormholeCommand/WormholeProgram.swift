@@ -27,7 +27,7 @@ struct WormholeProgram {
       printError("\(root.name): \(ErrorSentence.of(error))\n")
       return error.exitStatus
     } catch is OutputIsClosed {
-      return .inputOutput
+      return .brokenPipe
     } catch {
       printError("\(root.name): \(error)\n")
       return .inputOutput

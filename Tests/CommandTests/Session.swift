@@ -25,7 +25,7 @@ struct Session {
 
   /// Functions for scripts: `start` begins a listening command and returns when it says that it
   /// listens, `finish` waits for its end and has its status; `hears` returns when lines are in
-  /// `$T/heard`. `holds` begins any command and returns when that says `in` to `$T/in`; `stopped` waits
+  /// `$T/heard`. `gone` returns when a process is dead. `holds` begins any command and returns when that says `in` to `$T/in`; `stopped` waits
   /// until a process is.
   private static let functions = """
     cd "$T" || exit 70
@@ -42,6 +42,7 @@ struct Session {
       mkfifo "$T/in" && { "$@" & } && pid=$!
       read -r word <"$T/in" && rm "$T/in" && test "$word" = in
     }
+    gone() { while grep -q 'State:.[^ZX]' "/proc/$1/status" 2>"$T/null"; do sleep 0.01; done; }
     stopped() { until grep -q 'State:.T' "/proc/$1/status"; do sleep 0.01; done; }
 
     """

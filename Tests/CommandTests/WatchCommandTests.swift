@@ -88,6 +88,6 @@ struct WatchCommandTests {
       until test -s "$T/status"; do echo >>d/a; sleep 0.01; done; wait
       cat "$T/status"; cat "$T/said"
       """)
-    #expect(outcome.output == "appeared a\n74\nlistening\n", "\(outcome)")
+    #expect(outcome.output == "appeared a\n141\nlistening\n", "\(outcome)")
   }
 }

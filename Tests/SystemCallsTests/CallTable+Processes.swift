@@ -64,14 +64,16 @@ extension CallTable {
     CallRow(.spawn, ended(7)) { bench in
       try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
     },
-    CallRow(.pidfdOpen, ended(7)) { bench in
-      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
+    CallRow(.pidfdOpen, killed(9)) { bench in
+      let file = try bench.file()
+      let status = try file.status()
+      let child = try ChildProcess("sleep", ["60"], inheriting: file.rawValue)
+      defer { stop(child.processID) }
+      try bench.act { _ = try endInheritors(of: status, until: .now + .seconds(30)) }
+      return try describe(child)
     },
     CallRow(.waitid, ended(7)) { bench in
       try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"])) }
-    },
-    CallRow(.duplicate, ended(7)) { bench in
-      try bench.act { try describe(try ChildProcess("sh", ["-c", "exit 7"], errors: 0)) }
     },
     CallRow(.pidfdSendSignal, killed(9)) { bench in
       let child = try ChildProcess("sleep", ["60"])

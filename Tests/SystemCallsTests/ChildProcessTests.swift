@@ -93,20 +93,53 @@ struct ChildProcessTests {
     #expect(try processes(printingTo: output, orWith: variable).isEmpty)
   }
 
-  @Test("that cannot be waited for is ended at once and leaves no zombie")
-  func withoutHandle() async {
+  // It used to run for a moment, until it was found that there is no descriptor to wait for it.
+  @Test("that is refused for want of descriptors has not run, and leaves no zombie")
+  func descriptors() async {
     await #expect(processExitsWith: .success) {
-      let plan = Faults.Plan { call, _ in
-        call == .pidfdOpen ? .fail(.tooManyOpenFiles) : .proceed
+      let directory = try TemporaryDirectory()
+      let path = directory.path + "/ran"
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      let lowest = rlim_t(fcntl(0, F_DUPFD_CLOEXEC, 0)) + 1
+      var refusals = 0
+      for number in lowest..<lowest + 40 {
+        limit.rlim_cur = number
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        do {
+          let child = try ChildProcess("sh", ["-c", ": >'\(path)'"])
+          #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+          break
+        } catch {
+          refusals += 1
+          #expect(throws: Errno.noSuchFile) { try fileStatus(path) }
+          #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD, "a child is left")
+        }
       }
-      do {
-        try Faults.$plan.withValue(plan) { _ = try ChildProcess("sleep", ["60"]).processID }
-        Issue.record("there was no descriptor")
-      } catch {
-        #expect(error as? Errno == .tooManyOpenFiles, "\(error)")
-      }
-      #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD, "a child is left")
+      #expect(refusals > 2)
+      #expect(try fileStatus(path).kind == .regular)
     }
+  }
+
+  @Test("hands on what it inherited to what it starts; all of them can be found and ended")
+  func inheritance() throws {
+    let directory = try TemporaryDirectory()
+    let file = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+    let status = try file.status()
+    let script = "sleep 60 & echo $! >child; wait"
+    let child = try ChildProcess(
+      "sh", ["-c", "cd '\(directory.path)'; " + script], inheriting: file.rawValue)
+    try eventually("it has started another one") {
+      try ItemText.read(directory.path + "/child")?.isEmpty == false
+    }
+    let other = try #require(
+      Int32(try ItemText.read(directory.path + "/child")?.split(separator: "\n").first ?? ""))
+    #expect(try Set(inheritors(of: status).map(\.processID)) == [child.processID, other])
+    try child.send(.stop)
+    #expect(try endInheritors(of: status, until: .now + .seconds(30)))
+    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(ProcessStatus.of(other)?.isDead ?? true)
+    #expect(try inheritors(of: status).isEmpty)
   }
 
   @Test("has the default action for signals that are ignored here, and none blocked")

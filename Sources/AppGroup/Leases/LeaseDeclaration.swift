@@ -18,11 +18,19 @@ package struct LeaseDeclaration: Hashable, Sendable {
 
   /// This process takes the lease now.
   package init(mode: LockMode, term: Duration) {
+    self.init(
+      mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
+      term: min(max(term, .zero), Self.longestTerm), nonce: Nonce.next())
+  }
+
+  private init(
+    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: String
+  ) {
     self.mode = mode
-    identity = .current
-    since = bootTimeNanoseconds() / 1_000_000
-    self.term = min(max(term, .zero), Self.longestTerm)
-    let (seconds, attoseconds) = self.term.components
+    self.identity = identity
+    self.since = since
+    self.term = term
+    let (seconds, attoseconds) = term.components
     let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
     var name = mode == .exclusive ? "x-" : "s-"
     name.reserveCapacity(80)
@@ -31,8 +39,15 @@ package struct LeaseDeclaration: Hashable, Sendable {
     name += "-"
     name += String(milliseconds, radix: 16)
     name += "-"
-    name += Nonce.next()
+    name += nonce
     self.name = name
+  }
+
+  /// The same lease, from now on held by another process.
+  package func held(by identity: ProcessIdentity) -> LeaseDeclaration {
+    LeaseDeclaration(
+      mode: mode, identity: identity, since: since, term: term,
+      nonce: name.split(separator: "-").last.map(String.init) ?? "")
   }
 
   /// The part that stays the same; a forked child finds that it is another process.

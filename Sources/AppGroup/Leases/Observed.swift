@@ -4,6 +4,8 @@ package import SystemCalls
 ///
 /// - its own declared term has passed, by its own clock if we share it, else since we first saw it;
 /// - or /proc says that it is stopped, and we have seen it there for the grace already;
+/// - or /proc says that it is dead, and we have seen it locked for 2 seconds all the same: by a process
+///   that it belonged to and that does not let it go;
 /// - or it has declared nothing at all (stopped between locking and declaring, or not one of us)
 ///   and /proc/locks names a stopped process, or the default term has passed since we began to look.
 package struct Observed {
@@ -38,9 +40,10 @@ package struct Observed {
       firstSeen[declaration] = since
       let seen = since.duration(to: now)
       if declaration.age ?? seen >= declaration.term { return declaration }
-      if seen >= LeaseRequest.grace, declaration.identity.status?.isStopped == true {
-        return declaration
-      }
+      guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
+      let status = declaration.identity.status
+      if status?.isStopped == true { return declaration }
+      if status?.isDead ?? true, seen >= LeaseTerm.standard { return declaration }
     }
     return nil
   }

@@ -184,6 +184,8 @@ final class AccessClosing: SteppedWork {
 
   private func endInPlace(_ grant: AccessSession.Grant) throws {
     guard let access = grant.access, let claim = access.claim else { return }
+    // Until its program had ended nobody took it away, and what comes after that is of no account.
+    guard !claim.isHandedOn else { return access.end() }
     let isStanding = try claim.isStanding()
     let error = isStanding ? nil : claim.overtaken()
     access.end()

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import SystemCalls
 
 /// What a long-running accessor may ask about its access.
 package struct HeldAccess: Sendable {
@@ -9,6 +10,24 @@ package struct HeldAccess: Sendable {
   /// - Throws: `FileCoordinationError` when that cannot be found out.
   /// - Complexity: two system calls.
   package func loss() throws -> FileCoordinationError? { try session.loss() }
+
+  /// What a program inherits (`ChildProcess`) that works on the item itself: the claim stands as long as
+  /// that program and what it starts run, also when this process is killed or stopped. They are ended
+  /// before the claim is taken away, because they are stopped or the term is over.
+  package var inheritance: Int32? { session.grants[0].access?.claim?.descriptor }
+
+  /// Says which process has inherited it, for others to name it and to see it stopped.
+  ///
+  /// - Parameter process: one that has ended already is not named.
+  /// - Throws: `FileCoordinationError` when the access was taken away, and the program ended for it.
+  package func handOn(toProcess process: Int32) throws {
+    guard let claim = session.grants[0].access?.claim, let status = ProcessStatus.of(process)
+    else { return }
+    try claim.handOn(
+      to: ProcessIdentity(
+        processID: process, startTicks: status.startTicks,
+        namespace: ProcessIdentity.current.namespace))
+  }
 }
 
 /// The forms for accessors that take long, and want to know whether they still have access.
@@ -16,7 +35,7 @@ extension FileCoordinator {
   /// Runs a program's work while the item itself is kept from others: for what cannot work on a copy.
   ///
   /// Nothing is published at the end, for what was changed in place is visible at once, half changes
-  /// too; and one that was overtaken cannot be kept from going on, only told.
+  /// too. A program that does it inherits the access (`HeldAccess.inheritance`).
   package func hold<Result>(
     itemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?, term: Duration,
     while accessor: (URL, HeldAccess) throws -> Result

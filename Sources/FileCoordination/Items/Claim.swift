@@ -13,6 +13,11 @@ final class Claim: Sendable {
   private let directory: FileDescriptor
   private let state: Mutex<ClaimName>
   private let isEnded = Atomic(false)
+  private let handedOn = Atomic(false)
+
+  /// Whether a program that has inherited the claim works on the item: as long as it runs the claim
+  /// stands, whatever becomes of this process.
+  var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
 
   var name: ClaimName { state.withLock { $0 } }
   var descriptor: Int32 { directory.rawValue }
@@ -54,8 +59,20 @@ final class Claim: Sendable {
   ///
   /// - Throws: `overtaken`.
   func become(_ kind: ClaimName.Kind, coversContents: Bool) throws {
+    try become(name.becoming(kind, coversContents: coversContents))
+  }
+
+  /// Says that it is another process's from now on, which has inherited the claim's descriptor: then
+  /// the kernel unlocks the claim when this process and that one have ended.
+  ///
+  /// - Throws: `overtaken`.
+  func handOn(to process: ProcessIdentity) throws {
+    handedOn.store(true, ordering: .releasing)
+    try become(name.held(by: process))
+  }
+
+  private func become(_ new: ClaimName) throws {
     let old = name
-    let new = old.becoming(kind, coversContents: coversContents)
     guard new != old else { return }
     do throws(Errno) {
       try rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)

@@ -69,6 +69,19 @@ struct ClaimName: Hashable, Sendable {
       kind: kind, coversContents: coversContents, declaration: declaration, purpose: purpose)
   }
 
+  /// The same claim, handed on to another process.
+  func held(by process: ProcessIdentity) -> ClaimName {
+    ClaimName(
+      kind: kind, coversContents: coversContents, declaration: declaration.held(by: process),
+      purpose: purpose)
+  }
+
+  /// Whether it may have been handed on to a program that works on the item itself.
+  var mayBeHandedOn: Bool { kind == .inPlace || kind == .sharing }
+
+  /// Whether its owner has had it for longer than it said.
+  var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
+
   /// What a purpose identifier is called in a name.
   static func purpose(of identifier: String) -> String {
     String(SHA256.hexDigest(of: Array(identifier.utf8)).prefix(16))

@@ -210,7 +210,9 @@ final class ItemAcquisition: SteppedWork {
         switch finding {
         case .present(let name): return try waitInLine(for: name)
         case .removable(let name, let isAlive):
-          try site.takeAway(name, isAlive: isAlive, under: lease)
+          guard try site.takeAway(name, isAlive: isAlive, under: lease) else {
+            return try waitInLine(for: name)
+          }
           return .again
         case .nobody:
           let name = ClaimName(

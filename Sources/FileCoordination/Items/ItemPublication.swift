@@ -213,7 +213,9 @@ final class ItemPublication: SteppedWork {
       try claim.become(.publishing, coversContents: claim.name.coversContents)
       return try wait(name.holder, "shares it") { others.watch($0) }
     case .removable(let name, let isAlive):
-      try claim.site.takeAway(name, isAlive: isAlive, under: lease)
+      guard try claim.site.takeAway(name, isAlive: isAlive, under: lease) else {
+        return try wait(name.holder, "shares it") { others.watch($0) }
+      }
       return .again
     }
   }

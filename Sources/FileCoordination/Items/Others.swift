@@ -64,10 +64,20 @@ struct Others {
     }
     guard let first = living.first else { return .nobody }
     let overdue = observed.overdue(among: living.map(\.declaration), now: now)
-    if let name = living.first(where: { $0.declaration == overdue }) {
+    if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
       return .removable(name, isAlive: true)
     }
     return .present(first)
+  }
+
+  // A claim that was handed on is overdue when the program that it was handed on to is stopped. When that
+  // one is not declared yet (its starter was stopped in between), or has ended, what runs with the claim
+  // keeps it.
+  private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
+    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name] else { return false }
+    let heirs = try inheritors(of: claim.descriptor.status())
+    let declared = name.declaration.identity.processID
+    return heirs.allSatisfy { $0.processID != declared } && heirs.contains { !$0.isStopped }
   }
 
   private mutating func open(
@@ -111,8 +121,9 @@ extension ItemSite {
       let request = LeaseRequest(
         site: lease, mode: .exclusive, term: LeaseTerm.standard, deadline: .now)
       guard case .acquired(let lease) = try request.attempt() else { return false }
-      try withExtendedLifetime(lease) { try takeAway(name, isAlive: isAlive, under: lease) }
-      return true
+      return try withExtendedLifetime(lease) {
+        try takeAway(name, isAlive: isAlive, under: lease)
+      }
     } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
       return false
     } catch let error as Errno where error == .staleHandle {
@@ -122,9 +133,31 @@ extension ItemSite {
   }
 
   /// Takes a claim away, in one step that fails for a holder of the lease that was itself overtaken.
-  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws {
-    guard let entry = try lease.takeIn(name.text) else { return }
-    guard isAlive else { return try lease.discard(entry) }
-    try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+  ///
+  /// What works on the item itself cannot be kept from publishing, so it is ended first: stopped, it
+  /// would go on writing when it is continued.
+  ///
+  /// - Returns: false when it could not be ended.
+  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
+    if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
+      guard try endInheritors(of: claim, until: .now + Patience.interval) else { return false }
+    }
+    guard let entry = try lease.takeIn(name.text) else { return true }
+    if isAlive {
+      try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+    } else {
+      try lease.discard(entry)
+    }
+    return true
+  }
+
+  private func status(of name: ClaimName) throws(Errno) -> FileStatus? {
+    do throws(Errno) {
+      return try fileStatus(name.text, at: descriptor)
+    } catch {
+      // It has ended, or has another name now.
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
   }
 }

@@ -40,9 +40,11 @@ extension ContainerSelection {
   /// first who uses the group is waited for: programs start in any order, and a slip in the name
   /// makes nothing.
   ///
+  /// - Parameter endsWithReader: as for `tellListening`.
   /// - Returns: nil when the deadline has passed.
   func openToListen(
-    until deadline: ContinuousClock.Instant?, _ environment: CommandEnvironment
+    until deadline: ContinuousClock.Instant?, _ environment: CommandEnvironment,
+    endsWithReader: Bool = true
   ) throws -> Listening? {
     guard case .group(let group) = self else {
       return Listening(container: try open(), isNew: false)
@@ -50,7 +52,7 @@ extension ContainerSelection {
     if let container = try Self.existing(group) {
       return Listening(container: container, isNew: false)
     }
-    environment.tellListening()
+    environment.tellListening(endsWithReader: endsWithReader)
     environment.tell(
       "nobody has used group \(group.quoted) yet; \(try hint())waiting until somebody does")
     while true {

@@ -1,6 +1,6 @@
 import SystemCalls
 
-/// Whoever read standard output went away, as `head` does: nothing to tell anybody.
+/// Nobody reads standard output any more, as after `head` has ended: nothing to tell anybody.
 struct OutputIsClosed: Error {}
 
 extension CommandEnvironment {
@@ -26,7 +26,13 @@ extension CommandEnvironment {
   }
 
   /// The word by which listening commands say that they cannot miss anything any more.
-  func tellListening() { writeStandardError(Array("listening\n".utf8)) }
+  ///
+  /// - Parameter endsWithReader: whether the program ends, from now on, when nobody reads what it
+  ///   prints; false for one that prints nothing, or that has something to give back before it ends.
+  func tellListening(endsWithReader: Bool = true) {
+    writeStandardError(Array("listening\n".utf8))
+    if endsWithReader { endWithReader() }
+  }
 }
 
 extension String {

@@ -10,7 +10,23 @@ struct ExternalCommand: Sendable {
     let output: [UInt8]
   }
 
-  /// Runs the program to its end.
+  /// Starts the program.
+  ///
+  /// - Parameters:
+  ///   - variables: added to the environment, as "NAME=value".
+  ///   - inherited: what it has open as descriptor 10.
+  ///   - endsWithParent: whether it is killed when this process is; the calling thread must be the main
+  ///     one then.
+  func start(
+    variables: [String], input: Int32 = 0, output: Int32 = 1, inheriting inherited: Int32? = nil,
+    endsWithParent: Bool = true
+  ) throws(Errno) -> ChildProcess {
+    try ChildProcess(
+      words[0], Array(words.dropFirst()), environment: Program.environment(with: variables),
+      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
+  }
+
+  /// Runs the program to its end; it ends with this process.
   ///
   /// - Parameters:
   ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
@@ -23,24 +39,30 @@ struct ExternalCommand: Sendable {
   ) throws -> Outcome {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
-      let environment = Program.environment(with: variables)
       guard collectsOutput else {
-        let child = try ChildProcess(
-          words[0], Array(words.dropFirst()), environment: environment,
-          input: standardInput.rawValue)
+        let child = try start(variables: variables, input: standardInput.rawValue)
         return Outcome(termination: try child.waitForEnd(), output: [])
       }
       let pipe = try makePipe()
-      let child = try ChildProcess(
-        words[0], Array(words.dropFirst()), environment: environment,
-        input: standardInput.rawValue, output: pipe.write.rawValue)
+      let child = try start(
+        variables: variables, input: standardInput.rawValue, output: pipe.write.rawValue)
       let output = try pipe.takeRead().descriptor.readToEnd(
         expectedBytes: 0, maximumBytes: Message.maximumTextBytes)
       return Outcome(termination: try child.waitForEnd(), output: output)
     } catch {
-      throw CommandError(
-        verb: "run", object: words[0], reason: "\(error)", status: .no)
+      throw self.error(error)
     }
+  }
+
+  /// It could not be started; the exit status is what a shell's is.
+  func error(_ error: Errno) -> CommandError {
+    let status: ExitStatus =
+      switch error {
+      case .noSuchFile, .notDirectory: .commandNotFound
+      case .accessDenied, .notPermitted, .isDirectory: .commandNotExecutable
+      default: .inputOutput
+      }
+    return CommandError(verb: "run", object: words[0], reason: "\(error)", status: status)
   }
 
   /// What went wrong; nil when the program ended with status 0.

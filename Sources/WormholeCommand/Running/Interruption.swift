@@ -14,12 +14,21 @@ final class Interruption {
   /// Called when the process goes on after it was stopped, and now and then.
   private let look: () throws -> Void
 
+  /// Whether a wait ends when nobody reads standard output any more.
+  private let endsWithReader: Bool
+
   /// How long nobody looks when nothing happens.
   private static let interval: Duration = .seconds(60)
 
-  /// - Parameter look: whether all is as it was before the process was stopped; what it throws, the
-  ///   wait that is under way throws.
-  init(whenContinued look: @escaping () throws -> Void = {}) throws {
+  /// - Parameters:
+  ///   - endsWithReader: whether a wait throws `OutputIsClosed` when nobody reads standard output any
+  ///     more.
+  ///   - look: whether all is as it was before the process was stopped; what it throws, the wait that is
+  ///     under way throws.
+  init(
+    endsWithReader: Bool = false, whenContinued look: @escaping () throws -> Void = {}
+  ) throws {
+    self.endsWithReader = endsWithReader && Program.outputIsPipe
     do throws(Errno) {
       signals = try SignalReception(of: [.hangUp, .interrupt, .terminate, .continue])
     } catch {
@@ -60,9 +69,14 @@ final class Interruption {
     let outcome = try Outcome<Result>()
     let cancel = begin(outcome)
     while true {
+      let descriptors = [outcome.counter.descriptor.rawValue, signals.descriptor]
       let ready = try waitReadable(
-        [outcome.counter.descriptor.rawValue, signals.descriptor], until: .now + Self.interval)
+        endsWithReader ? descriptors + [1] : descriptors, until: .now + Self.interval)
       if ready[0], let result = outcome.take() { return try result.get() }
+      if endsWithReader, ready[2] {
+        cancel?()
+        throw OutputIsClosed()
+      }
       for received in try signals.take() where received.signal != .continue { isRequested = true }
       if isRequested {
         cancel?()
@@ -95,7 +109,7 @@ final class Interruption {
 }
 
 extension Interruption {
-  /// Runs another program to its end, and passes on to it what is sent to this process to end it.
+  /// Runs another program to its end, which comes with this process's at the latest, and passes on to it what is sent to this process to end it.
   ///
   /// - Parameters:
   ///   - input: its standard input.
@@ -110,16 +124,15 @@ extension Interruption {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
       let pipe = try makePipe()
-      let child = try ChildProcess(
-        command.words[0], Array(command.words.dropFirst()),
-        environment: Program.environment(with: variables), input: standardInput.rawValue,
+      let child = try command.start(
+        variables: variables, input: standardInput.rawValue,
         output: collectsOutput ? pipe.write.rawValue : 1)
       var output = PipedOutput(pipe.takeRead())
       if !collectsOutput { output.close() }
       return ExternalCommand.Outcome(
         termination: try end(of: child, &output, unwanted), output: output.bytes)
     } catch {
-      throw CommandError(verb: "run", object: command.words[0], reason: "\(error)", status: .no)
+      throw command.error(error)
     }
   }
 

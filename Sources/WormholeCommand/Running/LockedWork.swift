@@ -23,30 +23,32 @@ struct LockedWork {
   func run(on url: URL, _ access: HeldAccess) throws -> ExitStatus {
     let path = url.path
     let command = ExternalCommand(words: words.map { $0.replacing(Self.placeholder, with: path) })
-    let outcome = try GuardedCommand(command: command, loss: access.loss).run(
-      variables: ["\(Self.fileVariable)=\(path)"])
+    let guarded = GuardedCommand(
+      command: command, access: access, isOnCopy: isOnCopy, environment: environment)
+    let outcome = try guarded.run(variables: ["\(Self.fileVariable)=\(path)"])
     let failure = command.failure(outcome.termination)
     if let loss = outcome.loss {
       let end = failure ?? "\(command.words[0]) ended with status 0"
       let consequence =
-        isOnCopy
-        ? "nothing of its change is visible" : "it may have used \(file) at the same time"
+        isOnCopy ? "nothing of its change is visible" : "what it had changed by then is visible"
       throw CommandError(
         verb: "keep", object: file, reason: "\(taken(loss)); \(end), and \(consequence)",
-        status: loss.exitStatus)
+        status: isOnCopy ? loss.exitStatus : ExitStatus(outcome.termination))
     }
     guard let failure else { return .done }
+    let status = ExitStatus(outcome.termination)
     guard isOnCopy else {
       environment.tell(failure)
-      return .no
+      return status
     }
     throw CommandError(
-      verb: "change", object: file, reason: "\(failure); \(file) is unchanged", status: .no)
+      verb: "change", object: file, reason: "\(failure); \(file) is unchanged", status: status)
   }
 
   private func taken(_ loss: FileCoordinationError) -> String {
     let who = loss.holder.map { "\($0)," } ?? "another process"
-    return "\(who) took it away, because this process was stopped or had it for longer than an hour"
+    let stopped = isOnCopy ? "this process was stopped" : "the command was stopped"
+    return "\(who) took it away, because \(stopped) or had it for longer than an hour"
   }
 
   /// An error of the coordination, as this program says it.

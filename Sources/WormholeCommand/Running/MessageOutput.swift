@@ -36,14 +36,15 @@ struct MessageOutput {
         continue
       }
       guard let message else { continue }
-      if try !put(message, identifiers[arrival.index]) { status = .no }
+      let ended = try put(message, identifiers[arrival.index])
+      if ended != .done { status = ended }
       remaining -= 1
     }
     return status
   }
 
-  /// - Returns: false when the command failed.
-  private func put(_ message: PropertyListValue, _ identifier: String) throws -> Bool {
+  /// - Returns: how the command ended.
+  private func put(_ message: PropertyListValue, _ identifier: String) throws -> ExitStatus {
     let content: PropertyListValue =
       namesIdentifier ? ["identifier": .string(identifier), "message": message] : message
     let bytes: [UInt8]
@@ -51,17 +52,17 @@ struct MessageOutput {
       bytes = try format.bytes(content, of: identifier.quoted)
     } catch let error as CommandError {
       environment.tell(error)
-      return false
+      return .no
     }
     guard let command else {
       try environment.print(bytes)
-      return true
+      return .done
     }
-    guard let failure = command.failure(try command.run(input: bytes).termination) else {
-      return true
+    let termination = try command.run(input: bytes).termination
+    if let failure = command.failure(termination) {
+      environment.tell("\(failure), given \(identifier.quoted)")
     }
-    environment.tell("\(failure), given \(identifier.quoted)")
-    return false
+    return ExitStatus(termination)
   }
 }
 

@@ -25,9 +25,9 @@ struct PeerMessageOutput {
 
   /// Puts a message out, and acknowledges it.
   ///
-  /// - Returns: false when it was refused for good.
+  /// - Returns: `.badData` when it was refused for good.
   /// - Throws: when it is to be delivered again.
-  func put(_ message: PeerMessage) throws -> Bool {
+  func put(_ message: PeerMessage) throws -> ExitStatus {
     let bytes: [UInt8]
     do {
       bytes = try format.bytes(hasEnvelope ? message.envelope : message.value, of: message.title)
@@ -42,29 +42,30 @@ struct PeerMessageOutput {
       // One whose line cannot be written is delivered again.
       try environment.print(bytes)
       try message.acknowledge()
-      return true
+      return .done
     }
     let termination = try interruption.run(
       command, input: bytes, variables: message.variables(name: name)
     ).termination
     guard let failure = command.failure(termination) else {
       try message.acknowledge()
-      return true
+      return .done
     }
     if termination == .exited(ExitStatus.badData.rawValue) {
       return try refuse(message, "\(failure), given \(message.title)", because: failure)
     }
     throw CommandError(
       verb: "handle", object: message.title,
-      reason: "\(failure); it is delivered again to whoever receives next", status: .no)
+      reason: "\(failure); it is delivered again to whoever receives next",
+      status: ExitStatus(termination))
   }
 
   private func refuse(
     _ message: PeerMessage, _ sentence: String, because reason: String
-  ) throws -> Bool {
+  ) throws -> ExitStatus {
     try message.fail(reason)
     environment.tell(sentence + "; it is not delivered again")
-    return false
+    return .badData
   }
 }
 

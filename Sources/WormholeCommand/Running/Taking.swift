@@ -7,18 +7,19 @@ struct Taking {
 
   /// - Parameters:
   ///   - next: waits for the next thing; nil when the deadline has passed.
-  ///   - handle: whether it went well.
-  /// - Returns: `.no` when something did not go well, or when the process was told to end before there
-  ///   were as many as were asked for.
+  ///   - handle: how it went.
+  /// - Returns: how what went wrong last did; `.no` when the process was told to end before there were
+  ///   as many as were asked for.
   func each<Item: Sendable>(
-    _ next: @escaping @Sendable () throws -> Item?, handle: (Item) throws -> Bool
+    _ next: @escaping @Sendable () throws -> Item?, handle: (Item) throws -> ExitStatus
   ) throws -> ExitStatus {
     var status = ExitStatus.done
     var remaining = count ?? .max
     while remaining > 0 {
       guard let found = try interruption.wait(for: next) else { return count == nil ? status : .no }
       guard let item = found else { return .deadline }
-      if try !handle(item) { status = .no }
+      let ended = try handle(item)
+      if ended != .done { status = ended }
       remaining -= 1
     }
     return status

@@ -10,7 +10,9 @@ struct ListenCommand: Subcommand {
       'listening' on standard error once it cannot miss anything any more. After a burst of \
       messages the last one is always printed, those before it perhaps. That a message was cleared \
       is not told. A group that nobody has used yet is waited for, and nothing is made. A command \
-      that fails is said to have failed; listening goes on, and the exit status is 1 in the end.
+      that fails is said to have failed; listening goes on, and in the end the exit status is that \
+      of the last command that failed. The command ends with this program. Listening ends when \
+      nobody reads the lines any more.
       """,
     positionals: [
       PositionalDescription(
@@ -29,9 +31,11 @@ struct ListenCommand: Subcommand {
 
   func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
     let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
-    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
-      return .deadline
-    }
+    // A command that is run for each message has our standard output, and learns that by itself.
+    let printsLines = arguments.tail == nil
+    let found = try arguments.container.openToListen(
+      until: deadline, environment, endsWithReader: printsLines)
+    guard let opened = found else { return .deadline }
     let identifiers = arguments.texts("identifier")
     let arrivals = Arrivals<Snapshot>()
     let queue = DispatchQueue(label: "wormhole.listen")
@@ -43,7 +47,7 @@ struct ListenCommand: Subcommand {
     for (observation, identifier) in zip(observations, identifiers) {
       environment.tellIfPolling(observation.detection, identifier)
     }
-    if !opened.isNew { environment.tellListening() }
+    if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
     let output = MessageOutput(arguments, environment)
     return try withExtendedLifetime(observations) {
       try output.deliver(

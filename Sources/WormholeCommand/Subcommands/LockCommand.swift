@@ -20,10 +20,15 @@ struct LockCommand: Subcommand {
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself.
 
-      This program holds the lock as long as it runs: killed, it releases it at once; stopped, \
-      it can be overtaken after 50 milliseconds, as it can be when the command takes longer than an \
-      hour. Then it ends the command (SIGTERM), says who overtook it, and exits with status 1. \
-      SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command.
+      The exit status is the command's; 126 and 127 when it cannot be run, 128 and the signal's \
+      number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
+
+      A command that works on the file itself has the lock as long as it runs, and so has what it \
+      starts, also when this program is killed or stopped: they inherit it as descriptor 10. When the \
+      command is stopped, others may take the lock away after 50 milliseconds, and they may when it \
+      takes longer than an hour; they kill the command first. A command that works on {} is killed with this program, and nothing is \
+      published; when this program is stopped, others may go on after 50 milliseconds, and it ends \
+      the command (SIGTERM) when it is continued.
       """,
     positionals: [.file],
     options: [

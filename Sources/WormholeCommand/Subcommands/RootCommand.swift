@@ -8,8 +8,10 @@ enum RootCommand {
       "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back so; a dictionary \
       that really has such a lone key gets one more $ before it: {"$$data": ...}.
 
-      Exit status: 0 done; 1 the honest no; 64 usage; 65 bad data; 74 input/output; 77 \
-      permission; 124 the deadline passed.
+      Exit status: 0 done; 1 no (no message, busy, unreachable); 64 usage; 65 bad data; 74 \
+      input/output; 77 permission; 124 the deadline passed; 141 nobody reads the output. A command \
+      that runs another one ends with that one's status: 126 and 127 when it cannot be run, 128 and \
+      the signal's number when it was killed.
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [

@@ -8,7 +8,8 @@ struct UpdateCommand: Subcommand {
     abstract: "Change a message by a command, without losing anybody's change.",
     discussion: """
       The command reads the message on standard input, null if there is none, and prints the new \
-      one, null to remove it; if it fails, nothing changes. When it was stopped, or took longer \
+      one, null to remove it; if it fails, nothing changes, and its exit status is this command's. \
+      Killed, this command takes it along. When it was stopped, or took longer \
       than 30 seconds, others may have been let in; then it is run again with the newer message, \
       and WORMHOLE_ATTEMPT in its environment is 2, 3 and so on. Others are waited for up to 60 \
       seconds.
@@ -46,7 +47,7 @@ struct UpdateCommand: Subcommand {
     if let failure = command.failure(outcome.termination) {
       throw CommandError(
         verb: "update", object: identifier.quoted, reason: "\(failure); the message is unchanged",
-        status: .no)
+        status: ExitStatus(outcome.termination))
     }
     return try Message.readOptional(
       outcome.output, source: "what \(command.words[0]) printed for \(identifier.quoted)")

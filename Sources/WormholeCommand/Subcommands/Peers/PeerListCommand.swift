@@ -48,7 +48,7 @@ struct PeerListCommand: Subcommand {
       return .deadline
     }
     let session = try PeerSession(opened.container, name: arguments.sessionName(environment))
-    let interruption = try Interruption()
+    let interruption = try Interruption(endsWithReader: true)
     let inbox = Inbox<Peer>()
     let changes = try session.peerChanges()
     let reading = Task {
@@ -59,7 +59,7 @@ struct PeerListCommand: Subcommand {
       }
     }
     defer { reading.cancel() }
-    if !opened.isNew { environment.tellListening() }
+    if !opened.isNew { environment.tellListening(endsWithReader: false) }
     return try Taking(count: arguments.count("count"), interruption: interruption).each {
       inbox.next(until: deadline)
     } handle: { peer in
@@ -69,7 +69,7 @@ struct PeerListCommand: Subcommand {
           ? JSONWriter.string(peer.propertyList)
           : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
             .withoutControlCharacters)
-      return true
+      return .done
     }
   }
 }

@@ -8,9 +8,11 @@ struct PeerReceiveCommand: Subcommand {
     discussion: """
       A message is processed when its line is written, or when the command, which gets it on \
       standard input, ends with status 0. With status 65 the command refuses the message for good: \
-      its sender learns that it failed. With any other failure the receiving ends, with exit status \
-      1, and the message is delivered again to whoever receives next. So it is when this process is \
-      killed in the middle.
+      its sender learns that it failed, the receiving goes on, and the exit status is 65 in the end. \
+      With any other failure the receiving ends with the command's exit status (126 and 127 when it \
+      cannot be run, 128 and the signal's number when it was killed), and the message is delivered \
+      again to the next that receives. The same happens when this process is killed in the middle, \
+      and the command is killed with it.
 
       The command finds in its environment WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
       WORMHOLE_PEER, and WORMHOLE_REDELIVERY: 1 for a message that was delivered before, and \
@@ -38,13 +40,13 @@ struct PeerReceiveCommand: Subcommand {
     let deadline = arguments.deadline()
     let session = try PeerSession(
       arguments.container.open(), name: arguments.requiredText("name"))
-    let interruption = try Interruption()
+    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     let found = try interruption.wait {
       try session.receiveMessages(until: min(deadline, .now + .seconds(10)))
     }
     guard let receiver = found else { return .no }
     defer { receiver.end() }
-    environment.tellListening()
+    environment.tellListening(endsWithReader: false)
     let output = PeerMessageOutput(arguments, interruption, environment)
     return try Taking(count: arguments.count("count"), interruption: interruption).each {
       try receiver.next(until: deadline)

@@ -32,20 +32,20 @@ struct PeerReceiveFilesCommand: Subcommand {
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let session = try PeerSession(
       arguments.container.open(), name: arguments.requiredText("name"))
-    let interruption = try Interruption()
+    let interruption = try Interruption(endsWithReader: true)
     let found = try interruption.wait {
       try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
     }
     guard let receiver = found else { return .no }
     defer { receiver.end() }
-    environment.tellListening()
+    environment.tellListening(endsWithReader: false)
     return try Taking(count: arguments.count("count"), interruption: interruption).each {
       try receiver.next(until: deadline)
     } handle: { file in
       let path = try directory.put(file)
       try environment.print(line: JSONWriter.string(file.propertyList(path: path)))
       try file.acknowledge()
-      return true
+      return .done
     }
   }
 }

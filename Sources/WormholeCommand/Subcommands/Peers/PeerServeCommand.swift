@@ -12,7 +12,7 @@ struct PeerServeCommand: Subcommand {
       input and prints the reply, both as JSON; who prints nothing replies {}. When it fails, the \
       sender gets an error, whose reason is what the command printed, else its status. \
       WORMHOLE_SENDER in its environment is who asks. When the sender does not wait any more, the \
-      command is told to end (SIGTERM).
+      command is told to end (SIGTERM); when this program is killed, so is the command.
 
       One process serves a name at a time: another is waited for up to 10 seconds, and one that is \
       stopped is replaced. The command says 'listening' on standard error once it can be asked.
@@ -39,7 +39,7 @@ struct PeerServeCommand: Subcommand {
     let activated: Void? = try interruption.wait { try session.activate() }
     guard activated != nil else { return .no }
     isServing.store(true, ordering: .relaxed)
-    environment.tellListening()
+    environment.tellListening(endsWithReader: false)
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
@@ -47,7 +47,7 @@ struct PeerServeCommand: Subcommand {
       inbox.next(until: deadline)
     } handle: { request in
       try server.answer(request)
-      return true
+      return .done
     }
   }
 }
