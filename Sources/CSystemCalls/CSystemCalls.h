@@ -150,6 +150,42 @@ static inline void csys_close_others(int lowest, int lower, int higher) {
   }
 }
 
+// As execvpe(3), but no shell is asked to run what the kernel does not take for a program.
+static inline void csys_execute(
+    const char *_Nonnull program, char *_Nullable const *_Nonnull arguments,
+    char *_Nullable const *_Nonnull environment) {
+  size_t length = strlen(program);
+  if (length == 0 || strchr(program, '/') != NULL) {
+    execve(program, arguments, environment);
+    return;
+  }
+  // By hand: <stdlib.h> brings in <sys/types.h>, as <sys/xattr.h> does.
+  const char *path = "/bin:/usr/bin";
+  for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
+    if (strncmp(*variable, "PATH=", 5) == 0) {
+      path = *variable + 5;
+      break;
+    }
+  int failure = ENOENT;
+  while (1) {
+    size_t prefix = strcspn(path, ":");
+    char file[4096];
+    if (prefix + 1 + length < sizeof file) {
+      memcpy(file, path, prefix);
+      // An empty entry is the current directory.
+      size_t start = prefix == 0 ? 0 : prefix + 1;
+      if (prefix != 0) file[prefix] = '/';
+      memcpy(file + start, program, length + 1);
+      execve(file, arguments, environment);
+      if (errno == EACCES) failure = EACCES;
+      else if (errno != ENOENT && errno != ENOTDIR) return;
+    }
+    if (path[prefix] == 0) break;
+    path += prefix + 1;
+  }
+  errno = failure;
+}
+
 // In the new process, which has one thread and a copy of a memory whose locks others may hold: only what
 // signal-safety(7) allows. Returns when something failed, with errno.
 static inline void csys_become(
@@ -200,7 +236,7 @@ static inline void csys_become(
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  execvpe(program, arguments, environment);
+  csys_execute(program, arguments, environment);
   int failure = errno;
   if (write(report, &failure, sizeof failure) == -1) _exit(126);
   _exit(127);

@@ -31,7 +31,7 @@ package struct ChildProcess: ~Copyable, Sendable {
     self.handle = handle
   }
 
-  /// Starts a program. The corresponding C functions are `clone` and `execvpe`.
+  /// Starts a program. The corresponding C functions are `clone` and `execve`.
   ///
   /// The child gets the three descriptors and nothing else of ours, and the default action for
   /// every signal that programs here ignore. Where this throws, no program has run.

@@ -22,6 +22,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let invalidArgument = Errno(rawValue: EINVAL)
   package static let isDirectory = Errno(rawValue: EISDIR)
   package static let noSuchFile = Errno(rawValue: ENOENT)
+  package static let notAProgram = Errno(rawValue: ENOEXEC)
   package static let noSuchProcess = Errno(rawValue: ESRCH)
   package static let noChild = Errno(rawValue: ECHILD)
   package static let noLocks = Errno(rawValue: ENOLCK)

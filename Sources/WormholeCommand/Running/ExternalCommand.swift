@@ -59,7 +59,7 @@ struct ExternalCommand: Sendable {
     let status: ExitStatus =
       switch error {
       case .noSuchFile, .notDirectory: .commandNotFound
-      case .accessDenied, .notPermitted, .isDirectory: .commandNotExecutable
+      case .accessDenied, .notPermitted, .notAProgram: .commandNotExecutable
       default: .inputOutput
       }
     return CommandError(verb: "run", object: words[0], reason: "\(error)", status: status)
