@@ -1,5 +1,6 @@
 import CSystemCalls
 import Glibc
+import Synchronization
 
 /// How a process ended.
 package enum Termination: Hashable, Sendable {
@@ -21,14 +22,21 @@ package enum Signal: Int32, Sendable {
   case windowChanged = 28
 }
 
-/// A program that this process started and waits for; one that nobody waits for stays a zombie.
+/// A program that this process started and waits for. One that is let go of before its end was told
+/// runs on, and is reaped when it ends.
 package struct ChildProcess: ~Copyable, Sendable {
   package let processID: Int32
-  private let handle: FileDescriptor
+  private let handle: SharedDescriptor
+  private let isReaped: Atomic<Bool>
+
+  deinit {
+    if !isReaped.load(ordering: .acquiring) { ChildReaper.take(handle) }
+  }
 
   private init(processID: Int32, handle: consuming FileDescriptor) {
     self.processID = processID
-    self.handle = handle
+    self.handle = SharedDescriptor(handle)
+    isReaped = Atomic(false)
   }
 
   /// Starts a program. The corresponding C functions are `clone` and `execve`.
@@ -96,7 +104,7 @@ package struct ChildProcess: ~Copyable, Sendable {
   }
 
   /// Can be read when the program has ended.
-  package var descriptor: Int32 { handle.rawValue }
+  package var descriptor: Int32 { handle.descriptor.rawValue }
 
   /// Waits for the program's end.
   ///
@@ -104,15 +112,18 @@ package struct ChildProcess: ~Copyable, Sendable {
   /// - Returns: how it ended, or nil when the deadline passed and it still runs.
   /// - Throws: `.noChild` when its end was told before.
   package func wait(until deadline: ContinuousClock.Instant) throws(Errno) -> Termination? {
-    guard try waitReadable([handle.rawValue], until: deadline)[0] else { return nil }
-    return try reap()
+    guard try waitReadable([descriptor], until: deadline)[0] else { return nil }
+    let end = try Self.reap(handle)
+    isReaped.store(true, ordering: .releasing)
+    return end
   }
 
   // By descriptor, not by number: the number of a child that was waited for may be another's.
-  private func reap() throws(Errno) -> Termination {
+  static func reap(_ handle: SharedDescriptor) throws(Errno) -> Termination {
+    let number = handle.descriptor.rawValue
     var status: Int32 = 0
     var signal: Int32 = 0
-    _ = try perform(.waitid) { csys_wait_pidfd(handle.rawValue, &status, &signal) }
+    _ = try perform(.waitid) { csys_wait_pidfd(number, &status, &signal) }
     return signal == 0 ? .exited(status) : .killed(signal: signal)
   }
 
@@ -120,7 +131,7 @@ package struct ChildProcess: ~Copyable, Sendable {
   ///
   /// - Throws: `.noSuchProcess` once its end was waited for; its number is never hit by mistake.
   package func send(_ signal: Signal) throws(Errno) {
-    try handle.sendToProcess(signal)
+    try handle.descriptor.sendToProcess(signal)
   }
 }
 
