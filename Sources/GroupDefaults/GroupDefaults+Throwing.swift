@@ -7,6 +7,7 @@ extension GroupDefaults {
   ///
   /// - Throws: `GroupDefaultsError.damaged` for a suite that cannot be read, or `AppGroupError`.
   /// - Complexity: one system call for each suite, unless somebody wrote since the last read.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(forKey key: String) throws -> PropertyListValue? {
     try find(key) { throw $0 }
   }
@@ -14,6 +15,7 @@ extension GroupDefaults {
   /// The value of a key as a type of the program's own; nil if there is none.
   ///
   /// - Throws: as `read(forKey:)`; `GroupDefaultsError.wrongType` for a value of another shape.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read<Content: Decodable>(
     _ type: Content.Type = Content.self, forKey key: String
   ) throws -> Content? {
@@ -40,6 +42,7 @@ extension GroupDefaults {
   ///     `Value.standardWait` from now.
   /// - Throws: `GroupDefaultsError`: `unsupportedValue`, or `damaged`, for what cannot be read is not
   ///   written over; `AppGroupError`, as `Value.update`. Nothing has changed then.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func write(
     _ value: PropertyListValue?, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
@@ -50,6 +53,7 @@ extension GroupDefaults {
   /// Stores a value of a type of the program's own; see the form for property lists.
   ///
   /// - Throws: also what encoding the value throws.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func write<Content: Encodable>(
     _ value: Content, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
@@ -62,6 +66,7 @@ extension GroupDefaults {
   ///
   /// - Returns: whether there was one.
   /// - Throws: as `write`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(
     forKey key: String, durability: Durability = .standard,
@@ -83,6 +88,7 @@ extension GroupDefaults {
   ///     overtaken: it should have no other effects, and must not change the same suite.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or as `write`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil,
@@ -93,6 +99,7 @@ extension GroupDefaults {
 
   /// Changes the stored value of a key as a type of the program's own; see the form for property
   /// lists.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Content: Codable & Sendable, Result: Sendable>(
     _ type: Content.Type, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil,
@@ -103,6 +110,7 @@ extension GroupDefaults {
   }
 
   /// Changes several keys of the suite in one step; see the form for one key.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result

@@ -29,6 +29,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///   - deadline: until when to wait for another process's update of the same identifier; by default
   ///     `Value.standardWait` from now.
   /// - Throws: what encoding the message throws, or `AppGroupError`, as `Value.replace`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func send(
     _ message: Message, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
@@ -51,6 +52,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// The latest message; nil if there never was one, or it was cleared.
   ///
   /// - Throws: `AppGroupError`: `damaged` for bytes that are no `Message`, or as `Value.snapshot`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func latest() throws -> Message? {
     try value.snapshot().decode(Message.self)
   }
@@ -63,6 +65,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// Removes the latest message. Listeners hear of the next one only.
   ///
   /// - Throws: `AppGroupError`, as `Value.remove`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func clear(until deadline: ContinuousClock.Instant? = nil) throws {
     try value.remove(until: deadline)
   }
@@ -82,6 +85,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///     and overtaken: it should have no other effects.
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or `AppGroupError`, as `Value.update`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Message?) throws -> Result

@@ -24,6 +24,7 @@ extension Presence {
   /// - Throws: `AppGroupError`: `timedOut`, its `holder` who is here instead; otherwise as `enter`.
   /// - Complexity: as `enter`, and one update of a value. Waits for an event; looks once a second
   ///   whether a stopped process could be overtaken.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func enterExclusively(
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil

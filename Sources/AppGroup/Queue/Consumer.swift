@@ -9,6 +9,7 @@ extension Queue {
   ///   none". By default 10 seconds from now.
   /// - Throws: `AppGroupError`: `timedOut`, its `holder` who consumes; or what the file system
   ///   refuses.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func consume(until deadline: ContinuousClock.Instant? = nil) throws -> Consumer {
     try begin(role.enterExclusively(until: deadline))
   }
@@ -99,6 +100,7 @@ extension Queue {
     ///   `invalidToken` once it was ended, or what the file system refuses.
     /// - Complexity: one rename, open, read and close for all entries that were stored together; a
     ///   look at all that waits once what the last look has shown is taken.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
     public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
       while true {
         if let entry = try step() { return entry }

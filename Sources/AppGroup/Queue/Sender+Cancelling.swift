@@ -9,6 +9,7 @@ extension Queue.Sender {
   /// - Throws: `AppGroupError`: `timedOut`, naming who cancels, or what the file system refuses
   ///   (some do not know how to exchange two files). The entry is where it was then.
   /// - Complexity: the file that it was stored in is written anew, with two fsyncs.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil

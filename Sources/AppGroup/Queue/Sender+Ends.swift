@@ -9,6 +9,7 @@ extension Queue.Sender {
   /// - Complexity: as `status(of:)` at the beginning and whenever something happened to the file that
   ///   it was stored in. One set of watches for all who wait with this sender; without watches to be
   ///   had, a look five times a second.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(
     of id: QueueEntryID, until deadline: ContinuousClock.Instant
   ) throws -> QueueEntryStatus {

@@ -58,6 +58,7 @@ extension Queue {
     ///   adds a mkdir and a link, and with `.durable` one fsync. A key adds a link and a listing, and
     ///   for what is superseded the cost of `cancel`. A look at all that waits after each sixteenth
     ///   of the limit, and when the sender sends for the first time.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,

@@ -14,6 +14,7 @@ extension Value {
   /// - Complexity: create, write, rename and unlink, and eight cheap calls for the lease;
   ///   `.durable` adds three fsyncs, and two more where identifiers were new lately. Content of 64 KiB and more, and durable content, is written
   ///   before the lease is taken.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
@@ -36,6 +37,7 @@ extension Value {
   ///
   /// - Returns: whether there was one.
   /// - Throws: `AppGroupError`: `timedOut`, naming the holder, or what the file system refuses.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
@@ -58,6 +60,7 @@ extension Value {
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` naming who
   ///   took it, or what the file system refuses.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     term: Duration = LeaseTerm.standard, repeatsAfterLoss: Bool = true,

@@ -49,6 +49,7 @@ public struct Value: Sendable {
   /// - Throws: `AppGroupError`: `damaged`, `notAValue` for what is no regular file of this user,
   ///   `tooLarge`, or what the file system refuses.
   /// - Complexity: open, fstat, read, close; no lock.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
     try snapshot(limits: limits).propertyList(limits: limits)
   }
@@ -56,6 +57,7 @@ public struct Value: Sendable {
   /// The value now as bytes, with its version.
   ///
   /// - Throws: as `read`, but for damage, which is found when the snapshot is looked into.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func snapshot(limits: PropertyListLimits = .standard) throws -> Snapshot {
     try reporting("read the value", path: path) {
       let handle = try container.root.handle()

@@ -55,6 +55,7 @@ extension FileCoordinator {
   }
 
   /// The same from a thread that may block.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     with intents: [FileAccessIntent], until deadline: ContinuousClock.Instant? = nil,
     term: Duration = FileCoordinator.standardTerm, byAccessor accessor: () throws -> Result

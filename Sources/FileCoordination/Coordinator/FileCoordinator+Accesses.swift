@@ -15,6 +15,7 @@ extension FileCoordinator {
   ///   `FileCoordinationError`: `timedOut` naming who is in the way, `cancelled`, `overtaken` for a
   ///   directory that was replaced meanwhile, `directoryMissing`, or what the file system refuses.
   /// - Complexity: about ten system calls, and one for each directory above.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     readingItemAt url: URL, options: ReadingOptions = [],
     until deadline: ContinuousClock.Instant? = nil, byAccessor accessor: (URL) throws -> Result
@@ -44,6 +45,7 @@ extension FileCoordinator {
   ///   `notAnItem`, or what the file system refuses. Nothing is published then.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
   ///   some sixty system calls, and one rename.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     writingItemAt url: URL, options: WritingOptions = [],
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
@@ -59,6 +61,7 @@ extension FileCoordinator {
   ///
   /// - Throws: as those. When the second of several items cannot be published any more, the first one
   ///   has been.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
     writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
@@ -73,6 +76,7 @@ extension FileCoordinator {
   }
 
   /// Changes two items; see the form for one.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     writingItemAt url1: URL, options options1: WritingOptions = [],
     writingItemAt url2: URL, options options2: WritingOptions = [],

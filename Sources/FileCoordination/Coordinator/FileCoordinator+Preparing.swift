@@ -20,6 +20,7 @@ extension FileCoordinator {
   ///   - accessor: gets a completion handler, to be called from any thread when all is done; if it is
   ///     dropped, that counts as called.
   /// - Throws: what the accessor throws; what a presenter signalled; `FileCoordinationError`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func prepare<Result>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
     writingItemsAt writingURLs: [URL], options writingOptions: WritingOptions = [],

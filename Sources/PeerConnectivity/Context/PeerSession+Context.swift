@@ -7,6 +7,7 @@ extension PeerSession {
   /// - Throws: `PeerError`: `unsupportedValue`, also for what is too large; `timedOut`, its `holder` who is in the way;
   ///   `noSpace`, or what else the container refuses. What was set before is intact then.
   /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func setContext(_ value: PropertyListValue, for peer: String) throws {
     try betweenPeers(setting(peer), peer) { try ownContext(peer).replace(with: value) }
   }
@@ -21,6 +22,7 @@ extension PeerSession {
   /// Replaces what a peer is to know of this one by a value of any type; see the dynamic form.
   ///
   /// - Throws: also `unsupportedValue` for what cannot be encoded as a property list.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func setContext<Context: Encodable>(encoding context: Context, for peer: String) throws {
     try setContext(encoded(context, peer), for: peer)
   }

@@ -31,6 +31,7 @@ public final class PeerFileReceiver: Sendable {
   /// - Throws: `PeerError`: `replaced` when another process receives now, `notActive` once it was
   ///   ended, also during the wait; or what the container refuses.
   /// - Complexity: two renames, and some cheap calls; whatever the size of the file.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant) throws -> PeerFile? {
     try betweenPeers(action) {
       while let entry = try consumer.next(until: deadline) {

@@ -114,6 +114,7 @@ public final class PeerFileTransfer: Sendable {
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
     try betweenPeers(action("wait for"), peer) {
       let first = try files.sender().end(of: entry, until: deadline)
@@ -133,6 +134,7 @@ public final class PeerFileTransfer: Sendable {
   ///   given up all the same as soon as that one goes on. Or what the container refuses.
   /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
   ///   the piece that is being copied.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
     try betweenPeers(action("take back"), peer) {

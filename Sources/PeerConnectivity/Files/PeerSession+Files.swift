@@ -93,6 +93,7 @@ extension PeerSession {
   ///   default 10 seconds from now.
   /// - Throws: `PeerError`: `replaced`, its `holder` who receives instead; or what the container
   ///   refuses.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> PeerFileReceiver {

@@ -27,6 +27,7 @@ public final class PeerReceiver: Sendable {
   /// - Throws: `PeerError`: `replaced` when another process receives now, `notActive` once it was
   ///   ended, also during the wait; or what the container refuses.
   /// - Complexity: one rename, open, read and close for all messages that were stored together.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant) throws -> PeerMessage? {
     try betweenPeers(action) { try consumer.next(until: deadline).map(message) }
   }

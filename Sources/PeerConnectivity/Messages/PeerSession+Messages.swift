@@ -16,6 +16,7 @@ extension PeerSession {
   ///   is not sent then.
   /// - Complexity: as `Queue.Sender.send`: create, lock, write, rename and a few cheap calls, shared by
   ///   all that are sent at the same moment; and a look whether the peer wants to be started.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func enqueue(
     _ value: PropertyListValue, to peer: String, options: PeerMessageOptions = .init()
@@ -58,6 +59,7 @@ extension PeerSession {
   }
 
   /// Stores a message of any type for a peer; see the dynamic form without `async`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func enqueue<Message: Encodable>(
     encoding message: Message, to peer: String, options: PeerMessageOptions = .init()
@@ -80,6 +82,7 @@ extension PeerSession {
   ///   default 10 seconds from now.
   /// - Throws: `PeerError`: `replaced`, its `holder` who receives instead; or what the container
   ///   refuses.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveMessages(until deadline: ContinuousClock.Instant? = nil) throws -> PeerReceiver
   {
     try betweenPeers(receiving) {

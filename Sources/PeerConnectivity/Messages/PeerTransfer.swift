@@ -50,6 +50,7 @@ public struct PeerTransfer: Sendable {
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
     try betweenPeers(waiting, peer) { try by.end(of: entry, until: deadline) }
   }
@@ -62,6 +63,7 @@ public struct PeerTransfer: Sendable {
   /// - Throws: `PeerError`: `timedOut`, its `holder` who cancels something else; or what the container
   ///   refuses. The message is where it was then.
   /// - Complexity: the file that it was stored in is written anew, with two fsyncs.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
     try betweenPeers(cancelling, peer) { try by.cancel(entry) }

@@ -10,6 +10,7 @@ extension PeerSession {
   /// - Throws: `PeerError`: `replaced`, its `holder` who is active instead; or what the container
   ///   refuses.
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
     guard let address = try core.prepareActivation() else { return }
     let (presence, content) = (core.presence, PresenceMember.content(mailbox: address))

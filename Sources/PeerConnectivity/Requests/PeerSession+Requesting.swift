@@ -18,6 +18,7 @@ extension PeerSession {
   ///   - timeout: how long to wait, starting the peer included.
   /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of the
   ///   answer's. For the first request to a peer also two looks at its presence, and a watch.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func request(
     _ value: PropertyListValue, to peer: String, timeout: Duration = .seconds(10)
   ) throws -> PropertyListValue {
@@ -67,6 +68,7 @@ extension PeerSession {
   /// Gives a peer a value at once; returns when a handler of it has it. No reply is expected.
   ///
   /// - Throws: as `request`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func send(
     _ value: PropertyListValue, to peer: String, timeout: Duration = .seconds(10)
   ) throws {
