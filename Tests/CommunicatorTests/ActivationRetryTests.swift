@@ -1,10 +1,11 @@
+import TestScopes
 import Testing
 import WatchConnectivity
 
 @testable import Communicator
 
 // The original activated again at once and for ever.
-@Suite("ActivationRetry")
+@Suite("ActivationRetry", .blocking)
 struct ActivationRetryTests {
   @Test("waits twice as long each time, a minute at most")
   func doubles() {

@@ -1,9 +1,10 @@
 import Foundation
+import TestScopes
 import Testing
 
 @testable import Communicator
 
-@Suite("BlobFile")
+@Suite("BlobFile", .blocking)
 struct BlobFileTests {
   // In the original all blobs shared one file, and the later one was sent twice.
   @Test("is another one for each blob, whose content it is, and only its user may enter")

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import Communicator
 
-@Suite("CompletionTable")
+@Suite("CompletionTable", .blocking)
 struct CompletionTableTests {
   private typealias Table = CompletionTable<String, Int, String>
 

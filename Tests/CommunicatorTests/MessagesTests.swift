@@ -1,8 +1,9 @@
 import PeerConnectivity
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Messages between two processes")
+@Suite("Messages between two processes", .blocking)
 struct MessagesTests {
   @Test("are told to observers, and replies to whoever asked")
   func immediate() throws {

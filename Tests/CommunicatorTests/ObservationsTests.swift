@@ -1,10 +1,11 @@
 import Dispatch
 import Synchronization
+import TestScopes
 import Testing
 
 @testable import Communicator
 
-@Suite("Observations")
+@Suite("Observations", .blocking)
 struct ObservationsTests {
   /// What one observer has heard.
   private final class Log<Value: Sendable>: Sendable {

@@ -1,8 +1,9 @@
 import PeerConnectivity
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Observers of states")
+@Suite("Observers of states", .blocking)
 struct ObservingTests {
   @Test("hear of the activation, and of a counterpart that comes and is killed")
   func reachability() throws {

@@ -1,10 +1,11 @@
 import Foundation
+import TestScopes
 import Testing
 import WatchConnectivity
 
 @testable import Communicator
 
-@Suite("States")
+@Suite("States", .blocking)
 struct StatesTests {
   @Test("of reachability follow the session, the app and the counterpart, in this order")
   func reachability() {

@@ -1,9 +1,10 @@
 import Foundation
 import PeerConnectivity
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Transfers between two processes")
+@Suite("Transfers between two processes", .blocking)
 struct TransfersTests {
   @Test("of guaranteed messages arrive in order, also what was sent before the other side ran")
   func order() throws {

@@ -1,10 +1,11 @@
 import Foundation
+import TestScopes
 import Testing
 import WatchConnectivity
 
 @testable import Communicator
 
-@Suite("What messages look like on their way")
+@Suite("What messages look like on their way", .blocking)
 struct WireTests {
   private var content: Content {
     [

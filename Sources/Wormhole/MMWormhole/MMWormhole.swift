@@ -139,7 +139,8 @@ public final class MMWormhole: Sendable {
   ///
   /// - Parameters:
   ///   - identifier: which messages; nil does nothing.
-  ///   - listener: replaces the identifier's last one on this wormhole; nil removes it.
+  ///   - listener: replaces the identifier's last one on this wormhole; nil removes it. It is kept as
+  ///     long as the wormhole: one that captures the wormhole itself keeps both until it is removed.
   public func listenForMessage(
     withIdentifier identifier: String?, listener: ((Any?) -> Void)?
   ) {

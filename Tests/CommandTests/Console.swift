@@ -1,0 +1,179 @@
+import Foundation
+import SystemCalls
+import TestSupport
+import Testing
+
+/// Plays what a console shows: what is typed in one shell or two, and what is seen there.
+///
+/// ```
+/// $ what is typed               # in the first shell; in the second; in both shells
+/// what is seen: … stands for anything, a number of a process or of seconds for any number
+/// ```
+///
+/// What is begun in the first shell may go on while the second is used, and what is typed to it stands
+/// between what it prints. A command of the second shell ends before the next one, with status 0.
+final class Console {
+  private struct Entry {
+    let shell: Int
+    let command: String
+    var lines: [Substring] = []
+    /// Other lines may come before the next of these.
+    var mayHaveMore = false
+
+    var staysOpen: Bool {
+      shell == 0 || command.contains("cinematime") || command.contains("ROLE=")
+    }
+    /// What only looks may be done once more: what it looks for may be about to be so.
+    var isLook: Bool {
+      ["status", "doctor", "peer list", "outstanding"].contains { command.contains($0) }
+    }
+    /// What the demo's two sides can be told.
+    func isTyped(_ line: Substring) -> Bool {
+      command.contains("cinematime") && line.split(separator: " ").count <= 2
+        && ["buy", "tickets", "state"].contains { line.hasPrefix($0) }
+    }
+  }
+
+  private let shells: [LineProcess]
+  private let deadline = ContinuousClock.now + .seconds(90)
+  private static let end = "-- the status was "
+
+  /// - Parameter directory: where both shells begin; whatever is below it may be changed.
+  init(in directory: String) throws {
+    let built = try BuiltProgram.path("")
+    // The package is built already.
+    try makeDirectory(directory + "/bin")
+    try ItemText.write(
+      "#!/bin/sh\nshift; program=$1; shift; exec '\(built)'\"$program\" \"$@\"\n",
+      to: directory + "/bin/swift")
+    try FileDescriptor.open(directory + "/bin/swift", .readOnly).setPermissions(0o755)
+    let environment = [
+      "PATH=\(directory)/bin:\(built):\(Program.environment("PATH") ?? "/usr/bin:/bin")",
+      "HOME=\(directory)", "XDG_DATA_HOME=\(directory)/data", "TMPDIR=\(directory)",
+      "LC_ALL=C.UTF-8", "WORMHOLE_GROUP=group.com.example.cinema",
+    ]
+    // timeout(1) ends all that a shell has started; at a terminal, output comes line by line. Unlike
+    // others, bash takes no more of its input than the command that it reads.
+    shells = try (0..<2).map { _ in
+      let shell = try LineProcess(
+        "timeout", ["-k", "5", "100", "stdbuf", "-oL", "bash"], environment: environment)
+      try shell.tell("cd '\(directory)'")
+      return shell
+    }
+  }
+
+  /// Ends both shells and what they have started.
+  func close() throws {
+    for shell in shells {
+      try shell.send(.terminate)
+      _ = try shell.wait(until: .now + .seconds(10))
+    }
+  }
+
+  func play(_ text: String, _ place: String) throws {
+    var open: [Entry] = []
+    let entries = Self.entries(text)
+    for (entry, next) in zip(entries, entries.dropFirst().map(Optional.some) + [nil]) {
+      guard entry.staysOpen else {
+        try run(entry, place)
+        continue
+      }
+      try shells[entry.shell].tell(entry.command)
+      var entry = entry
+      // What two open commands print first may depend on both.
+      let isAlone = next?.staysOpen != true || entry.lines.contains(where: entry.isTyped)
+      let begin = entry.lines.firstIndex(where: entry.isTyped) ?? 0
+      let seen = entry.lines[begin...].firstIndex { !entry.isTyped($0) && $0 != "…" }
+      let left = entry.lines.count - (seen ?? -1) - 1
+      while isAlone, entry.lines.count > left { try advance(&entry, place, until: deadline) }
+      open.append(entry)
+    }
+    while open.contains(where: { !$0.lines.isEmpty }) {
+      guard ContinuousClock.now < deadline else {
+        throw NeverHappened(what: "\(place): \(open.map { $0.lines.prefix(1) }) is seen")
+      }
+      for index in open.indices where !open[index].lines.isEmpty {
+        try advance(&open[index], place, until: .now + .milliseconds(20))
+      }
+    }
+  }
+
+  /// Types an entry's next line, or waits for it.
+  private func advance(
+    _ entry: inout Entry, _ place: String, until limit: ContinuousClock.Instant
+  ) throws {
+    guard let line = entry.lines.first else { return }
+    if entry.isTyped(line) {
+      try shells[entry.shell].tell(String(line))
+    } else if line == "…" {
+      entry.mayHaveMore = true
+    } else {
+      let seen: String
+      do {
+        seen = try shells[entry.shell].line(until: limit)
+      } catch let error as LineProcess.Failure {
+        guard limit < deadline else { throw error }
+        return
+      }
+      if entry.mayHaveMore, try !Self.matches(seen, String(line)) { return }
+      entry.mayHaveMore = false
+      try #require(
+        try Self.matches(seen, String(line)), "\(place): \(entry.command): «\(seen)», not «\(line)»"
+      )
+    }
+    entry.lines.removeFirst()
+  }
+
+  /// Types a command, and waits for its end.
+  private func run(_ entry: Entry, _ place: String) throws {
+    let shell = shells[entry.shell]
+    while true {
+      try shell.tell(entry.command)
+      try shell.tell("echo \"\(Self.end)$?\"")
+      var seen: [String] = []
+      while seen.last?.hasPrefix(Self.end) != true { seen.append(try shell.line(until: deadline)) }
+      let status = seen.removeLast().dropFirst(Self.end.count)
+      let isAsShown =
+        try Self.matches(
+          seen.joined(separator: " "), entry.lines.joined(separator: " "))
+      if isAsShown, status == "0" || entry.isLook { return }
+      if entry.isLook, ContinuousClock.now + .seconds(60) < deadline {
+        pauseThread(.milliseconds(50))
+        continue
+      }
+      Issue.record("\(place): \(entry.command): status \(status), \(seen), not \(entry.lines)")
+      return
+    }
+  }
+
+  private static func entries(_ text: String) -> [Entry] {
+    var entries: [Entry] = []
+    var shell = 1
+    for line in text.split(separator: "\n") {
+      guard line.hasPrefix("$ ") else {
+        if let last = entries.indices.last { entries[last].lines.append(line) }
+        continue
+      }
+      let command = String(line.dropFirst(2))
+      if command.contains("# in both shells") { entries.append(Entry(shell: 0, command: command)) }
+      if command.contains("# in the first shell") { shell = 0 }
+      if command.contains("# in the second") || command.contains("# in both shells") { shell = 1 }
+      entries.append(Entry(shell: shell, command: command))
+    }
+    return entries
+  }
+
+  /// Words are compared: where lines are broken may depend on a number's length.
+  private static func matches(_ seen: String, _ shown: String) throws -> Bool {
+    let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    var pattern = NSRegularExpression.escapedPattern(for: words)
+      .replacing(" … ", with: "( | .* )").replacing("…", with: ".*")
+    for before in ["process ", "since ", "CONT "] {
+      pattern = pattern.replacing(
+        try Regex(NSRegularExpression.escapedPattern(for: before) + "[0-9]+((\\\\)?[.][0-9]+)?"),
+        with: before + "[0-9.]+")
+    }
+    return try Regex(pattern).wholeMatch(
+      in: seen.split(whereSeparator: \.isWhitespace).joined(separator: " ")) != nil
+  }
+}

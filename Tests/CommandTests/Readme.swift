@@ -1,0 +1,100 @@
+import Foundation
+import SystemCalls
+import TestSupport
+
+/// README.md, taken apart.
+struct Readme {
+  /// What stands between two fences.
+  struct Block: Sendable, CustomStringConvertible {
+    let language: String
+    let line: Int
+    let text: String
+
+    var description: String { "README.md:\(line)" }
+  }
+
+  static let root = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// Every block, in order.
+  static let blocks: [Block] = {
+    do {
+      return parse(try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8))
+    } catch {
+      preconditionFailure("README.md is part of the repository: \(error)")
+    }
+  }()
+
+  static func blocks(of language: String) -> [Block] { blocks.filter { $0.language == language } }
+
+  private static func parse(_ text: String) -> [Block] {
+    var blocks: [Block] = []
+    var open: (language: String, line: Int, lines: [Substring])?
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+    {
+      guard line.hasPrefix("```") else {
+        open?.lines.append(line)
+        continue
+      }
+      if let block = open {
+        let text = block.lines.joined(separator: "\n") + "\n"
+        blocks.append(Block(language: block.language, line: block.line, text: text))
+        open = nil
+      } else {
+        open = (String(line.dropFirst(3)), index + 2, [])
+      }
+    }
+    return blocks
+  }
+}
+
+/// A package of a reader's own that uses this one's products: as `swift build` makes it, but with the
+/// modules and objects that were built beside the tests.
+struct ReaderPackage {
+  struct Outcome {
+    let isBuilt: Bool
+    let said: String
+  }
+
+  private static let modules = [
+    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "GroupDefaults",
+    "PeerConnectivity", "WatchConnectivity", "Communicator",
+  ]
+
+  let directory: String
+
+  /// Builds a program of one file.
+  ///
+  /// - Parameter isWhole: whether it is linked; otherwise it is only checked.
+  func build(_ source: String, as name: String, isWhole: Bool = true) throws -> Outcome {
+    let hasMain = source.contains("@main")
+    let folder = "\(directory)/\(name)-sources"
+    try makeDirectory(folder)
+    // As a reader names it: a file with `@main` is any but main.swift.
+    let file = "\(folder)/\(hasMain ? name : "main").swift"
+    try ItemText.write(source, to: file)
+    let built = try BuiltProgram.path("")
+    var words = [
+      "swiftc", "-swift-version", "6", "-warnings-as-errors", "-module-name", name,
+      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/CSystemCalls").path, file,
+    ]
+    if hasMain { words.append("-parse-as-library") }
+    if isWhole {
+      words += ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
+      for module in Self.modules {
+        let objects = built + module + ".build"
+        words += try FileManager.default.contentsOfDirectory(atPath: objects)
+          .filter { $0.hasSuffix(".swift.o") }.map { objects + "/" + $0 }
+      }
+    } else {
+      words.append("-typecheck")
+    }
+    let pipe = try makePipe()
+    let compiler = try ChildProcess(
+      "timeout", ["120"] + words, output: pipe.write.rawValue, errors: pipe.write.rawValue)
+    let reader = pipe.takeRead()
+    let said = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+    let end = try compiler.wait(until: .now + .seconds(130))
+    return Outcome(isBuilt: end == .exited(0), said: String(decoding: said, as: UTF8.self))
+  }
+}
