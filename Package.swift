@@ -105,6 +105,10 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["FileCoordination", "AppGroup", "SystemCalls"],
       path: "Tests/TestSupport", swiftSettings: settings),
+    // On which threads, and in which process, a test runs.
+    .target(
+      name: "TestScopes", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestScopes",
+      swiftSettings: settings),
     .executableTarget(
       name: "participant",
       dependencies: [
@@ -113,47 +117,51 @@ let package = Package(
         "CinemaTutorial",
       ],
       path: "Tests/Participant", swiftSettings: settings),
-    .testTarget(name: "ArchitectureTests", swiftSettings: settings),
+    .testTarget(name: "ArchitectureTests", dependencies: ["TestScopes"], swiftSettings: settings),
     .testTarget(
-      name: "SystemCallsTests", dependencies: ["SystemCalls", "TestSupport"],
+      name: "SystemCallsTests", dependencies: ["SystemCalls", "TestScopes", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "PropertyListsTests", dependencies: ["PropertyLists", "TestSupport"],
+      name: "PropertyListsTests", dependencies: ["PropertyLists", "TestScopes", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "AppGroupTests",
-      dependencies: ["AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant"],
+      dependencies: [
+        "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "FileSystemTests",
       dependencies: [
         "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
-        "TestSupport", "participant",
+        "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "FileCoordinationTests",
       dependencies: [
-        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
         "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "WormholeTests",
       dependencies: [
-        "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
+        "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
+        "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "GroupDefaultsTests",
       dependencies: [
-        "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "participant",
+        "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
+        "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "PeerConnectivityTests",
       dependencies: [
-        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
         "participant",
       ],
       swiftSettings: settings),
@@ -161,7 +169,7 @@ let package = Package(
       name: "WatchConnectivityTests",
       dependencies: [
         "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "TestSupport", "participant",
+        "TestScopes", "TestSupport", "participant",
       ],
       exclude: ["Tutorial"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.
@@ -173,27 +181,30 @@ let package = Package(
       name: "CommunicatorTests",
       dependencies: [
         "Communicator", "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists",
-        "SystemCalls", "TestSupport", "participant",
+        "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "TestSupport",
+        "WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "TestScopes",
+        "TestSupport",
       ],
       swiftSettings: settings),
-    .testTarget(name: "QRCodesTests", dependencies: ["QRCodes"], swiftSettings: settings),
+    .testTarget(
+      name: "QRCodesTests", dependencies: ["TestScopes", "QRCodes"], swiftSettings: settings),
     .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
         "CinemaTime", "QRCodes", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "Terminals", "TestSupport",
+        "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "TortureTests",
       dependencies: [
-        "Torture", "Histories", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
+        "Torture", "Histories", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes",
+        "TestSupport",
       ],
       swiftSettings: settings),
   ]

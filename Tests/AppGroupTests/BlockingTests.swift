@@ -1,9 +1,10 @@
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Calls that may block")
+@Suite("Calls that may block", .blocking)
 struct BlockingTests {
   @Test("do not wait for one another: libdispatch runs each at once, however many block")
   func blockedCalls() async throws {

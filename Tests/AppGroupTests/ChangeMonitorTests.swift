@@ -1,12 +1,13 @@
 import Dispatch
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("The change monitor")
+@Suite("The change monitor", .blocking)
 struct ChangeMonitorTests {
   let directory: TemporaryDirectory
   let monitor = ChangeMonitor()
@@ -314,7 +315,7 @@ struct ChangeMonitorTests {
   }
 }
 
-@Suite("A wake latch")
+@Suite("A wake latch", .blocking)
 struct WakeLatchTests {
   @Test("remembers one raise until somebody waits, and wakes who waits already")
   func remembers() async throws {

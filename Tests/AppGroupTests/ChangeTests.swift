@@ -1,12 +1,13 @@
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A change")
+@Suite("A change", .blocking)
 struct ChangeTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

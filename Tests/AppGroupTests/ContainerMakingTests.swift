@@ -1,12 +1,13 @@
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A directory of a container, while it is made")
+@Suite("A directory of a container, while it is made", .blocking)
 struct ContainerMakingTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

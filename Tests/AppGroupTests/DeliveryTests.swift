@@ -2,12 +2,13 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A delivery")
+@Suite("A delivery", .blocking)
 struct DeliveryTests {
   private let queue = DispatchQueue(label: "test")
 
@@ -126,7 +127,7 @@ struct DeliveryTests {
   }
 }
 
-@Suite("An observation")
+@Suite("An observation", .blocking)
 struct ObservationEndTests {
   let directory = Result { try TemporaryDirectory() }
   let queue = DispatchQueue(label: "test")

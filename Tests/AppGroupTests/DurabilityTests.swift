@@ -3,10 +3,11 @@
   import PropertyLists
   import Synchronization
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
-  @Suite("Durability")
+  @Suite("Durability", .blocking)
   struct DurabilityTests {
     @Test("costs three fsyncs, and two for the directories above when a name is new in them")
     func count() throws {

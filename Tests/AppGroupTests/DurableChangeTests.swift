@@ -3,12 +3,13 @@
   import PropertyLists
   import Synchronization
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
   /// The order is that of DESIGN §6: write, fsync(file), publish, fsync(directory), and both
   /// directories for a move between two; fsync(2) says why.
-  @Suite("A durable change")
+  @Suite("A durable change", .blocking)
   struct DurableChangeTests {
     let scene: LeaseScene
     var value: Value { scene.value }

@@ -1,9 +1,10 @@
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("An identifier's directory name")
+@Suite("An identifier's directory name", .blocking)
 struct EncodedNameTests {
   @Test(
     "is one safe path component, and as readable as can be",

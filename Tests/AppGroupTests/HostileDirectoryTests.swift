@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A value in a directory that others have written to")
+@Suite("A value in a directory that others have written to", .blocking)
 struct HostileDirectoryTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

@@ -2,6 +2,7 @@
   import PropertyLists
   import Synchronization
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
@@ -9,7 +10,7 @@
 
   /// Two processes that take a lease away at once, played in one: before a system call of the first,
   /// the second does something. Rules 4 to 6 of DESIGN §4.
-  @Suite("A lease that is taken away, step by step")
+  @Suite("A lease that is taken away, step by step", .blocking)
   struct LeaseInterleavingTests {
     let scene: LeaseScene
     var value: Value { scene.value }

@@ -1,12 +1,13 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
 /// The rules 1, 2, 5 and 6 of DESIGN §4, each where only it stands between a schedule and a loss.
-@Suite("A lease")
+@Suite("A lease", .blocking)
 struct LeaseRulesTests {
   let scene: LeaseScene
   var value: Value { scene.value }

@@ -1,10 +1,11 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A lease between processes")
+@Suite("A lease between processes", .blocking)
 struct LeaseTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

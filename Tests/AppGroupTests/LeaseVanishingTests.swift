@@ -3,6 +3,7 @@
   import PropertyLists
   import Synchronization
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
@@ -16,7 +17,7 @@
   ///                                                renames held/ away, removes it
   ///                   getdents64: ENOENT
   /// ```
-  @Suite("A lease that is taken away while a waiter looks at it")
+  @Suite("A lease that is taken away while a waiter looks at it", .blocking)
   struct LeaseVanishingTests {
     /// The first look into the lease's directory finds it removed.
     private func removedAtFirstLook() -> Faults.Plan {

@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Who waits for a lease")
+@Suite("Who waits for a lease", .blocking)
 struct LeaseWaitingTests {
   let scene: LeaseScene
   let far = ContinuousClock.now + .seconds(30)

@@ -2,12 +2,13 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite struct MailboxTests {
+@Suite(.blocking) struct MailboxTests {
   /// What was delivered, in its order.
   private final class Delivered: Sendable {
     private let values = Mutex<[PropertyListValue]>([])

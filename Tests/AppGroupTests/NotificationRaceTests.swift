@@ -1,11 +1,12 @@
 import Dispatch
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A notification among others of its name")
+@Suite("A notification among others of its name", .blocking)
 struct NotificationRaceTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

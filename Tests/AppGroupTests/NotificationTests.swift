@@ -2,11 +2,12 @@ import AppGroup
 import Dispatch
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 /// The rules are those of notify(3) and of its own tests; each test names the rule it holds to.
-@Suite("A notification")
+@Suite("A notification", .blocking)
 struct NotificationTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

@@ -2,6 +2,7 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -14,7 +15,7 @@ final class Heard<Element: Sendable>: Sendable {
   var all: [Element] { elements.withLock { $0 } }
 }
 
-@Suite("An observer of a value")
+@Suite("An observer of a value", .blocking)
 struct ObservationTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

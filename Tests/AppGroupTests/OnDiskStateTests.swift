@@ -2,6 +2,7 @@ import AppGroup
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -71,7 +72,7 @@ struct OnDiskState: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("Every state on disk that a crash may leave")
+@Suite("Every state on disk that a crash may leave", .blocking)
 struct OnDiskStateTests {
   @Test(
     "is read as what was published last, and mended by the next change", arguments: OnDiskState.all)

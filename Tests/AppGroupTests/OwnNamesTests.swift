@@ -1,12 +1,13 @@
 import Dispatch
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Names of the package")
+@Suite("Names of the package", .blocking)
 struct OwnNamesTests {
   private let directory: TemporaryDirectory
   private let container: SharedContainer

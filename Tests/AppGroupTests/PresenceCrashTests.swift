@@ -2,12 +2,13 @@ import Dispatch
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Presence, whatever ends a process or takes its directory,")
+@Suite("Presence, whatever ends a process or takes its directory,", .blocking)
 struct PresenceCrashTests {
   let directory: TemporaryDirectory
   let presence: Presence

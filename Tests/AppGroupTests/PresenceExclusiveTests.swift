@@ -1,9 +1,10 @@
 import AppGroup
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Being the only one")
+@Suite("Being the only one", .blocking)
 struct PresenceExclusiveTests {
   let directory: TemporaryDirectory
   let presence: Presence

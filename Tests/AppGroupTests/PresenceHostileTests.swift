@@ -1,12 +1,13 @@
 import Dispatch
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Presence in a directory that others have written to")
+@Suite("Presence in a directory that others have written to", .blocking)
 struct PresenceHostileTests {
   let directory: TemporaryDirectory
   let presence: Presence

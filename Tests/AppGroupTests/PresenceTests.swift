@@ -3,10 +3,11 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Presence between processes")
+@Suite("Presence between processes", .blocking)
 struct PresenceTests {
   let directory: TemporaryDirectory
   let presence: Presence

@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("The attachment of a queue's entry")
+@Suite("The attachment of a queue's entry", .blocking)
 struct QueueAttachmentTests {
   /// Sends an entry with an attachment of some bytes.
   @discardableResult
@@ -205,7 +206,7 @@ struct QueueAttachmentTests {
   }
 }
 
-@Suite("XXH64")
+@Suite("XXH64", .blocking)
 struct XXH64Tests {
   private static let prime: UInt64 = 2_654_435_761
 

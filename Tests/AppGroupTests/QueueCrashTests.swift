@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A queue, whatever happens to its processes,")
+@Suite("A queue, whatever happens to its processes,", .blocking)
 struct QueueCrashTests {
   /// The steps of becoming a consumer, most of which are those of a presence, have tests of their own.
   private static let shares = TriedSteps.shares

@@ -2,12 +2,13 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("The end of an entry")
+@Suite("The end of an entry", .blocking)
 struct QueueEndTests {
   let scene: QueueScene
   var queue: Queue { scene.queue }

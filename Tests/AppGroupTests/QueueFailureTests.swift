@@ -1,13 +1,14 @@
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
 #if DEBUG
-  @Suite("A queue, whichever call the kernel refuses,")
+  @Suite("A queue, whichever call the kernel refuses,", .blocking)
   struct QueueFailureTests {
     private func failing(_ step: Int, _ error: Errno) -> Faults.Plan {
       Faults.Plan { _, index in index == step ? .fail(error) : .proceed }

@@ -2,6 +2,7 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 #if DEBUG
   /// A sender and a consumer, processes both, that are killed again and again while messages flow:
   /// each time before another of the system calls that one message takes, so that all are hit.
-  @Suite("While messages flow")
+  @Suite("While messages flow", .blocking)
   struct QueueFlowTests {
     enum Victims: String, CaseIterable {
       case sender, consumer, both

@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A look at a container's queues")
+@Suite("A look at a container's queues", .blocking)
 struct QueueInspectionTests {
   let scene: QueueScene
   var container: SharedContainer { scene.queue.container }

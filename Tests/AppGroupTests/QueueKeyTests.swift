@@ -2,12 +2,13 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("An entry with a key")
+@Suite("An entry with a key", .blocking)
 struct QueueKeyTests {
   let scene: QueueScene
   var queue: Queue { scene.queue }

@@ -1,12 +1,13 @@
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A receipt")
+@Suite("A receipt", .blocking)
 struct QueueReceiptTests {
   let scene: QueueScene
   var queue: Queue { scene.queue }

@@ -3,12 +3,13 @@ import FoundationEssentials
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A queue")
+@Suite("A queue", .blocking)
 struct QueueTests {
   let scene: QueueScene
   var queue: Queue { scene.queue }

@@ -3,10 +3,11 @@ import FoundationEssentials
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A container")
+@Suite("A container", .blocking)
 struct SharedContainerTests {
   private func mode(_ path: String) throws -> UInt32 { try fileStatus(path).permissions }
 

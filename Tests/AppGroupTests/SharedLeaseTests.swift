@@ -1,12 +1,13 @@
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("Shared leases")
+@Suite("Shared leases", .blocking)
 struct SharedLeaseTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -124,7 +125,7 @@ struct SharedLeaseTests {
   }
 }
 
-@Suite("A lease's declaration")
+@Suite("A lease's declaration", .blocking)
 struct LeaseDeclarationTests {
   @Test("says who, since when, and for how long, in a name")
   func roundTrip() throws {

@@ -1,10 +1,11 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A value")
+@Suite("A value", .blocking)
 struct ValueTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

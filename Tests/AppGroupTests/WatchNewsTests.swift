@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("A watch that tells where to look")
+@Suite("A watch that tells where to look", .blocking)
 struct WatchNewsTests {
   let directory: TemporaryDirectory
   let monitor = ChangeMonitor()

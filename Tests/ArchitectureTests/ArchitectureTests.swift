@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("The sources")
+@Suite("The sources", .blocking)
 struct ArchitectureTests {
   private func expectNothing(_ check: (SourceText, SourceTree.File) -> [Finding]) throws {
     let files = try SourceTree.files.get()
@@ -40,5 +41,27 @@ struct ArchitectureTests {
   @Test("document everything public")
   func documented() throws {
     try expectNothing { undocumentedFindings(in: $0, path: $1.path) }
+  }
+
+  @Test("are tested where tests may block, and by no exit test")
+  func suites() throws {
+    let files = try SourceTree.tests.get()
+    #expect(files.count > 100)
+    for file in files {
+      for finding in suiteFindings(in: file.text, path: file.path) {
+        Issue.record(Comment(rawValue: finding.description))
+      }
+    }
+    let text = SourceText(
+      """
+      @Suite("A", .enabled(if: true)) struct A {}
+      @Suite(
+        "B", .blocking) struct B {
+        @Test func exit() async { await #expect(processExitsWith: .success) {} }
+      }
+      """)
+    #expect(suiteFindings(in: text, path: "F").map(\.line) == [1, 4])
+    let without = SourceText("struct A {\n  @Test func a() {}\n}")
+    #expect(suiteFindings(in: without, path: "F").map(\.line) == [2])
   }
 }

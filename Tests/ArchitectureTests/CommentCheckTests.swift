@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("The checks of comments")
+@Suite("The checks of comments", .blocking)
 struct CommentCheckTests {
   private func unargued(_ text: String) -> [Int] {
     unarguedFindings(in: SourceText(text), path: "F.swift").map(\.line)

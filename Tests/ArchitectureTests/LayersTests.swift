@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("The check of layers")
+@Suite("The check of layers", .blocking)
 struct LayersTests {
   @Test(
     "recognises every form of import",

@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("The reader of Swift files")
+@Suite("The reader of Swift files", .blocking)
 struct SourceTextTests {
   private func code(_ text: String) -> [String] { SourceText(text).lines.map(\.trimmedCode) }
   private func comments(_ text: String) -> [String] { SourceText(text).lines.map(\.trimmedComment) }

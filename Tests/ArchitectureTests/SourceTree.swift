@@ -5,7 +5,7 @@ enum SourceTree {
   struct File: Sendable {
     /// From the package's root.
     let path: String
-    /// The folder of Sources in which it is.
+    /// The folder of Sources, or Tests, in which it is.
     let target: String
     let text: SourceText
   }
@@ -14,16 +14,21 @@ enum SourceTree {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
   /// Every Swift file below Sources, in the order of their paths; read once for all tests.
-  static let files = Result { try readFiles() }
+  static let files = Result { try readFiles(in: "Sources") }
 
-  private static func readFiles() throws -> [File] {
-    let sources = root.appending(path: "Sources")
+  /// Every Swift file below Tests that belongs to tests.
+  static let tests = Result {
+    try readFiles(in: "Tests").filter { $0.target.hasSuffix("Tests") }
+  }
+
+  private static func readFiles(in folder: String) throws -> [File] {
+    let sources = root.appending(path: folder)
     var files: [File] = []
     for path in try FileManager.default.subpathsOfDirectory(atPath: sources.path).sorted()
     where path.hasSuffix(".swift") {
       files.append(
         File(
-          path: "Sources/" + path, target: String(path.prefix { $0 != "/" }),
+          path: folder + "/" + path, target: String(path.prefix { $0 != "/" }),
           text: SourceText(try String(contentsOf: sources.appending(path: path), encoding: .utf8))))
     }
     return files

@@ -1,9 +1,10 @@
 import Foundation
+import TestScopes
 import Testing
 
 @testable import CinemaTime
 
-@Suite("The catalogue")
+@Suite("The catalogue", .blocking)
 struct CatalogueTests {
   @Test("has nine films, each with all that a view shows")
   func films() {

@@ -1,11 +1,12 @@
 import Foundation
 import QRCodes
 import SystemCalls
+import TestScopes
 import Testing
 
 @testable import CinemaTime
 
-@Suite("The QR codes of the films")
+@Suite("The QR codes of the films", .blocking)
 struct QRCodeTests {
   private static let reader = ["/usr/bin/zbarimg", "/usr/local/bin/zbarimg"]
     .first { FileManager.default.isExecutableFile(atPath: $0) }

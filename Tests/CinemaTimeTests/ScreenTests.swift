@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import CinemaTime
 
-@Suite("The screen")
+@Suite("The screen", .blocking)
 struct ScreenTests {
   private static let films = Movie.all
   private static let ticket = Movie.all[2]
@@ -121,7 +122,7 @@ enum QRCodeSample {
   static let rows = (0..<29).map { row in (0..<29).map { (row * $0) % 3 == 0 } }
 }
 
-@Suite("Half blocks")
+@Suite("Half blocks", .blocking)
 struct HalfBlocksTests {
   @Test("show two rows of modules in a line, with a light margin of two")
   func drawing() {

@@ -1,5 +1,6 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 import WatchConnectivity
@@ -7,11 +8,17 @@ import WatchConnectivity
 @testable import CinemaTime
 
 /// A phone and a watch as processes, driven through their standard input.
-@Suite("A phone and a watch")
+@Suite("A phone and a watch", .blocking)
 struct SidesTests {
   private let cast: StoryCast
 
-  init() throws { cast = try StoryCast(.silent, program: BuiltProgram.path("cinematime")) }
+  let place: TemporaryDirectory
+
+  init() throws {
+    place = try TemporaryDirectory()
+    cast = try StoryCast(
+      .silent, program: BuiltProgram.path("cinematime"), in: URL(fileURLWithPath: place.path))
+  }
 
   private static let films = Movie.all.map(\.id)
 

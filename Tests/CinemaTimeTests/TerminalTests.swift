@@ -1,5 +1,6 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 import WatchConnectivity
@@ -7,11 +8,17 @@ import WatchConnectivity
 @testable import CinemaTime
 
 /// The screens in real pseudo-terminals, made by script(1), in two windows so to speak.
-@Suite("At a terminal")
+@Suite("At a terminal", .blocking)
 struct TerminalTests {
   private let cast: StoryCast
 
-  init() throws { cast = try StoryCast(.silent, program: BuiltProgram.path("cinematime")) }
+  let place: TemporaryDirectory
+
+  init() throws {
+    place = try TemporaryDirectory()
+    cast = try StoryCast(
+      .silent, program: BuiltProgram.path("cinematime"), in: URL(fileURLWithPath: place.path))
+  }
 
   /// A side in a terminal of some size; what it draws is read as it comes.
   private final class Window {

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("The command line means what its description says") struct ArgumentParserTests {
+@Suite("The command line means what its description says", .blocking) struct ArgumentParserTests {
   private let line = Invocations()
 
   @Test("Options and positionals mix, and both ways of giving a value are the same")

@@ -1,8 +1,9 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Bad input gets a clear error and a status, and changes nothing")
+@Suite("Bad input gets a clear error and a status, and changes nothing", .blocking)
 struct BadInputTests {
   /// A container with two messages, `seats` and the one that nothing may happen to.
   private func session() throws -> Session {

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("Completion scripts are generated from the description") struct CompletionTests {
+@Suite("Completion scripts are generated from the description", .blocking) struct CompletionTests {
   private let root = RootCommand.description
 
   @Test("bash offers what may stand at the cursor and nothing else")

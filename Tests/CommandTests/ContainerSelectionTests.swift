@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("One container is named, by an option or by the environment")
+@Suite("One container is named, by an option or by the environment", .blocking)
 struct ContainerSelectionTests {
   private func selected(
     _ arguments: [String], _ variables: [String: String] = [:]

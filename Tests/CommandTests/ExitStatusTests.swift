@@ -2,6 +2,7 @@ import AppGroup
 import PropertyLists
 import Synchronization
 import Terminals
+import TestScopes
 import TestSupport
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 /// Swift Testing has a type of this name too.
 private typealias ExitStatus = WormholeCommand.ExitStatus
 
-@Suite("An error of the container decides the exit status")
+@Suite("An error of the container decides the exit status", .blocking)
 struct ExitStatusTests {
   @Test("A deadline that passes while somebody holds the lease is status 124, and names the holder")
   func deadline() throws {

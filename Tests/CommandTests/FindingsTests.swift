@@ -1,11 +1,12 @@
 import PropertyLists
+import TestScopes
 import Testing
 
 @testable import AppGroup
 @testable import WormholeCommand
 
 /// What a test cannot bring about with files alone: limits nearly used up, other users and machines.
-@Suite("A report's figures become findings with a command")
+@Suite("A report's figures become findings with a command", .blocking)
 struct FindingsTests {
   private func report(_ change: (inout ContainerReport) -> Void) -> ContainerReport {
     var report = ContainerReport(path: "/c")

@@ -1,7 +1,8 @@
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A group that nobody has used")
+@Suite("A group that nobody has used", .blocking)
 struct GroupTests {
   private static let prologue = """
     unset WORMHOLE_CONTAINER; export XDG_DATA_HOME="$T/data"

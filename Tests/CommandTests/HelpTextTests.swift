@@ -1,9 +1,10 @@
 import Terminals
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("Help is laid out as swift-argument-parser lays it out") struct HelpTextTests {
+@Suite("Help is laid out as swift-argument-parser lays it out", .blocking) struct HelpTextTests {
   private let sample = CommandDescription(
     name: "math",
     abstract: "A utility for performing maths.",

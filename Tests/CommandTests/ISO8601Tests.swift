@@ -1,10 +1,11 @@
 import Foundation
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("Dates as ISO 8601") struct ISO8601Tests {
+@Suite("Dates as ISO 8601", .blocking) struct ISO8601Tests {
   @Test(
     "Known moments have their calendar date",
     arguments: [

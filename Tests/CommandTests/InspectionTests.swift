@@ -1,7 +1,8 @@
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Status and doctor look at anything and change nothing")
+@Suite("Status and doctor look at anything and change nothing", .blocking)
 struct InspectionTests {
   /// Everything that could make a reader wait, follow, read or list for ever.
   private static let planting = """

@@ -1,10 +1,11 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("JSON is read as property lists") struct JSONReaderTests {
+@Suite("JSON is read as property lists", .blocking) struct JSONReaderTests {
   private func read(_ text: String) throws -> String {
     fingerprint(try JSONReader.read(Array(text.utf8)))
   }

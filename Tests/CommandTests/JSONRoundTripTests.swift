@@ -1,11 +1,12 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("JSON carries every property list there and back") struct JSONRoundTripTests {
+@Suite("JSON carries every property list there and back", .blocking) struct JSONRoundTripTests {
   @Test(
     "Values are written on one line without spaces, keys sorted by their bytes",
     arguments: [

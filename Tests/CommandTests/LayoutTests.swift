@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("What people read fits their terminal")
+@Suite("What people read fits their terminal", .blocking)
 struct LayoutTests {
   private static let widths = [40, 80, 200]
 

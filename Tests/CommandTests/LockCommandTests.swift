@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 /// Each line of a schedule is a gate: `holds` returns when the command runs, and so has the lock;
 /// `$T/out` keeps it running until somebody writes there.
-@Suite("wormhole lock keeps a file from others")
+@Suite("wormhole lock keeps a file from others", .blocking)
 struct LockCommandTests {
   private static func increments(_ word: String) -> String {
     """

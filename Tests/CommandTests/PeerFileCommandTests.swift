@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing")
+@Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing", .blocking)
 struct PeerFileCommandTests {
   @Test("Names of files lead nowhere, and nothing that lies in the directory is replaced")
   func names() throws {

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("The command lines of peers mean what their help says") struct PeerGrammarTests {
+@Suite("The command lines of peers mean what their help says", .blocking) struct PeerGrammarTests {
   private let line = Invocations()
 
   @Test("An option that may be repeated keeps each value, in order; others keep the last")

@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("wormhole peer launch has programs started when they are needed")
+@Suite("wormhole peer launch has programs started when they are needed", .blocking)
 struct PeerLaunchCommandTests {
   @Test("Whoever registered a program for a name is started once, however many ask at once")
   func launched() throws {

@@ -1,8 +1,9 @@
+import TestScopes
 import TestSupport
 import Testing
 
 /// Each line of a schedule is a gate: `start` returns when the command says that it receives.
-@Suite("wormhole peer receive acknowledges what was handled, and nothing else")
+@Suite("wormhole peer receive acknowledges what was handled, and nothing else", .blocking)
 struct PeerMessageCommandTests {
   /// ```
   /// receiver                    sender

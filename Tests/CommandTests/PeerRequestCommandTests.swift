@@ -1,7 +1,8 @@
+import TestScopes
 import Testing
 
 /// Each line of a schedule is a gate: `start` returns when the command says that it can be asked.
-@Suite("wormhole peer request ends in one way, and its server says so in time")
+@Suite("wormhole peer request ends in one way, and its server says so in time", .blocking)
 struct PeerRequestCommandTests {
   @Test("Thirty who ask at once get each the answer to their own question, and one server stays")
   func many() throws {

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("A bar shows how far a file is") struct ProgressBarTests {
+@Suite("A bar shows how far a file is", .blocking) struct ProgressBarTests {
   private func line(_ completed: Int64, _ total: Int64, columns: Int = 80) -> String {
     ProgressBar(file: "a\u{1B}b\nc", columns: columns) { _ in }
       .line(completed: completed, total: total)

@@ -1,11 +1,12 @@
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
-@Suite("What is put into quarantine is never a newer value")
+@Suite("What is put into quarantine is never a newer value", .blocking)
 struct QuarantineTests {
   @Test("A process that was overtaken leaves the new value where it is")
   func overtaken() throws {

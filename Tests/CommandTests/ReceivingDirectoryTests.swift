@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("A received file gets a name that leads nowhere and that nothing had")
+@Suite("A received file gets a name that leads nowhere and that nothing had", .blocking)
 struct ReceivingDirectoryTests {
   @Test(
     "Names are one harmless component",

@@ -1,6 +1,7 @@
+import TestScopes
 import Testing
 
-@Suite("The program starts with little")
+@Suite("The program starts with little", .blocking)
 struct StartUpTests {
   /// Foundation proper and its ICU tables cost more to load than a whole `send` takes.
   @Test("No framework beyond FoundationEssentials is loaded")

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("The distance between words counts slips") struct SuggestionTests {
+@Suite("The distance between words counts slips", .blocking) struct SuggestionTests {
   @Test(
     "Each insertion, deletion, replacement and exchange of neighbours is one edit",
     arguments: [

@@ -1,4 +1,5 @@
 import Foundation
+import TestScopes
 import Testing
 
 /// `Fixtures/transcripts`: what a user types and sees.
@@ -10,7 +11,7 @@ import Testing
 /// ? its status, if that is not 0
 /// # a remark
 /// ```
-@Suite("The program behaves as its transcripts show")
+@Suite("The program behaves as its transcripts show", .blocking)
 struct TranscriptTests {
   private struct Step {
     let line: Int

@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
 
-@Suite("wormhole watch tells what a presenter is told")
+@Suite("wormhole watch tells what a presenter is told", .blocking)
 struct WatchCommandTests {
   @Test("Every event has a line and its JSON")
   func lines() throws {

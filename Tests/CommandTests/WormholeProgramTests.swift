@@ -1,4 +1,5 @@
 import Synchronization
+import TestScopes
 import Testing
 
 @testable import WormholeCommand
@@ -6,7 +7,7 @@ import Testing
 /// Swift Testing has a type of this name too.
 private typealias ExitStatus = WormholeCommand.ExitStatus
 
-@Suite("The program answers with text on the right stream and an exit status")
+@Suite("The program answers with text on the right stream and an exit status", .blocking)
 struct WormholeProgramTests {
   /// What a run printed.
   private final class Streams: Sendable {

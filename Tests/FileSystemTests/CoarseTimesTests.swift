@@ -3,6 +3,7 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ enum CoarseTimes {
   }()
 }
 
-@Suite("On a file system that keeps seconds only", .enabled(if: CoarseTimes.isPossible))
+@Suite("On a file system that keeps seconds only", .blocking, .enabled(if: CoarseTimes.isPossible))
 struct CoarseTimesTests {
   private final class Last: Sendable {
     private let number = Mutex<Int64?>(nil)

@@ -4,6 +4,7 @@ import FoundationEssentials
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -30,7 +31,7 @@ struct SmallDisk: Sendable, CustomTestStringConvertible {
   }()
 }
 
-@Suite("When the file system is full", .enabled(if: SmallDisk.isPossible))
+@Suite("When the file system is full", .blocking, .enabled(if: SmallDisk.isPossible))
 struct FullDiskTests {
   @Test(
     "every change fails with its reason, nothing is damaged, and all goes on when there is room",
@@ -89,7 +90,7 @@ struct FullDiskTests {
   }
 }
 
-@Suite("When a process may write small files only")
+@Suite("When a process may write small files only", .blocking)
 struct FileSizeLimitTests {
   // The limit is 4 blocks of the shell's: 2 or 4 KiB. A program that ignores SIGXFSZ goes on.
   @Test("a larger value is refused with its reason, and smaller ones go on")

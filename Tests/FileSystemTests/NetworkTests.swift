@@ -3,6 +3,7 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -30,7 +31,7 @@ struct Mirror {
   }()
 }
 
-@Suite("On a network file system", .enabled(if: Mirror.isPossible))
+@Suite("On a network file system", .blocking, .enabled(if: Mirror.isPossible))
 struct NetworkTests {
   @Test("observers hear what is changed elsewhere, by polling, and say so")
   func polling() throws {

@@ -1,10 +1,11 @@
 import Foundation
 import GroupDefaults
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A getter converts as the original does")
+@Suite("A getter converts as the original does", .blocking)
 struct ConversionTests {
   let scene: DefaultsScene
 

@@ -3,10 +3,11 @@ import FoundationEssentials
 import GroupDefaults
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Defaults whose file cannot be used")
+@Suite("Defaults whose file cannot be used", .blocking)
 struct DamageTests {
   let scene: DefaultsScene
 
@@ -75,7 +76,7 @@ struct DamageTests {
   }
 }
 
-@Suite("Defaults where nothing can be written", .enabled(if: UnwritablePlace.isPossible))
+@Suite("Defaults where nothing can be written", .blocking, .enabled(if: UnwritablePlace.isPossible))
 struct UnwritableTests {
   @Test(
     "are read, and every write says why it fails and leaves them as they are",

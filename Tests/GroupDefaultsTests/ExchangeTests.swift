@@ -3,10 +3,11 @@ import Foundation
 import GroupDefaults
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A suite and other tools")
+@Suite("A suite and other tools", .blocking)
 struct ExchangeTests {
   let scene: DefaultsScene
 

@@ -4,10 +4,11 @@ import GroupDefaults
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Changes of defaults")
+@Suite("Changes of defaults", .blocking)
 struct ObservingTests {
   let scene: DefaultsScene
 

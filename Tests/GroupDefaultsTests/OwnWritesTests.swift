@@ -1,10 +1,11 @@
 import PropertyLists
+import TestScopes
 import Testing
 
 @testable import GroupDefaults
 
 /// The moments at which an observer may look while a write is on its way, played one by one.
-@Suite("An observer tells its object's own writes from others'")
+@Suite("An observer tells its object's own writes from others'", .blocking)
 struct OwnWritesTests {
   private let writes = OwnWrites()
   private let observer: Int

@@ -1,10 +1,11 @@
 import AppGroup
 import GroupDefaults
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("The search list of defaults")
+@Suite("The search list of defaults", .blocking)
 struct SearchListTests {
   let scene: DefaultsScene
 

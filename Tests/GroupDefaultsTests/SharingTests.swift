@@ -2,10 +2,11 @@ import AppGroup
 import GroupDefaults
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Defaults that several processes share")
+@Suite("Defaults that several processes share", .blocking)
 struct SharingTests {
   let scene: DefaultsScene
 

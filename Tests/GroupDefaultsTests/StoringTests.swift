@@ -4,10 +4,11 @@ import GroupDefaults
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Defaults of one process")
+@Suite("Defaults of one process", .blocking)
 struct StoringTests {
   let scene: DefaultsScene
 

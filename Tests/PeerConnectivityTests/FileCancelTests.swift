@@ -2,12 +2,13 @@ import AppGroup
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A file that is taken back")
+@Suite("A file that is taken back", .blocking)
 struct FileCancelTests {
   @Test(
     "is where it was, and nowhere else, before it is copied and when it waits for its peer",
@@ -103,7 +104,7 @@ struct FileCancelTests {
   }
 }
 
-@Suite("A file for which there is no room", .enabled(if: SmallFileSystem.isPossible))
+@Suite("A file for which there is no room", .blocking, .enabled(if: SmallFileSystem.isPossible))
 struct FileFullDiskTests {
   @Test("fails with that reason, leaves nothing, and the next one arrives")
   func full() throws {

@@ -1,12 +1,13 @@
 import AppGroup
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A file between peers, whatever happens to its processes,")
+@Suite("A file between peers, whatever happens to its processes,", .blocking)
 struct FileCrashTests {
   /// The steps of a command are shared out among tests that run beside each other. With FILES_EVERY_STEP
   /// each is tried, else each sixth.

@@ -4,12 +4,13 @@ import FoundationEssentials
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A file between peers")
+@Suite("A file between peers", .blocking)
 struct FileTransferTests {
   @Test(
     "arrives with its content, name and metadata, and is deleted when it was handled",

@@ -1,11 +1,12 @@
 import AppGroup
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A budget of starts")
+@Suite("A budget of starts", .blocking)
 struct LaunchBudgetTests {
   private typealias Moment = LaunchState.Moment
   private static let hour: UInt64 = 3_600 * 1_000_000_000

@@ -2,13 +2,14 @@ import AppGroup
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
 /// A few places of each call by default; every one with LAUNCH_EVERY_STEP set.
-@Suite("Starting a peer, whatever happens to who starts it,")
+@Suite("Starting a peer, whatever happens to who starts it,", .blocking)
 struct LaunchCrashTests {
   private static let isThorough = Program.environment("LAUNCH_EVERY_STEP") != nil
 

@@ -2,12 +2,13 @@ import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("Starting a peer")
+@Suite("Starting a peer", .blocking)
 struct LaunchTests {
   let scene: LaunchScene
 

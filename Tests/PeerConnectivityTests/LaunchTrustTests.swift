@@ -2,12 +2,13 @@ import AppGroup
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A registration of a program")
+@Suite("A registration of a program", .blocking)
 struct LaunchTrustTests {
   let scene: LaunchScene
 

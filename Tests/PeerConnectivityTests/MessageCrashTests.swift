@@ -2,12 +2,13 @@ import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("Guaranteed messages, whatever happens to their processes,")
+@Suite("Guaranteed messages, whatever happens to their processes,", .blocking)
 struct MessageCrashTests {
   let scene: MessageScene
 

@@ -1,5 +1,6 @@
 import AppGroup
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
@@ -11,7 +12,7 @@ private let isPossible: Bool = {
   return obstacle == nil
 }()
 
-@Suite("When the file system is full, guaranteed messages", .enabled(if: isPossible))
+@Suite("When the file system is full, guaranteed messages", .blocking, .enabled(if: isPossible))
 struct MessageDiskTests {
   @Test("are refused with the reason, none that was stored is lost, and all goes on with room")
   func full() throws {

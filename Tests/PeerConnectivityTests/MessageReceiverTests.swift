@@ -3,12 +3,13 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A receiver of messages")
+@Suite("A receiver of messages", .blocking)
 struct MessageReceiverTests {
   let scene: MessageScene
   var phone: PeerSession { scene.phone }

@@ -2,12 +2,13 @@ import AppGroup
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A guaranteed message")
+@Suite("A guaranteed message", .blocking)
 struct MessageTests {
   let scene: MessageScene
   var phone: PeerSession { scene.phone }

@@ -1,12 +1,13 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A guaranteed message to a peer that registered how it is started")
+@Suite("A guaranteed message to a peer that registered how it is started", .blocking)
 struct MessageWakingTests {
   let scene: LaunchScene
   let phone: PeerSession

@@ -2,12 +2,13 @@ import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A pairing")
+@Suite("A pairing", .blocking)
 struct PairingTests {
   let directory: TemporaryDirectory
   let pairing: PeerPairing

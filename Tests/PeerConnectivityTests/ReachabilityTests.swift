@@ -4,10 +4,11 @@ import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite struct ReachabilityTests {
+@Suite(.blocking) struct ReachabilityTests {
   @Test("Nobody there: a request fails at once, and says who was last")
   func unreachable() throws {
     let scene = try RequestScene()

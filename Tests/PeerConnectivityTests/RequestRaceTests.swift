@@ -3,13 +3,14 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import PeerConnectivity
 
 /// What happens when two ends of a call come at the same time: one of them counts, once.
-@Suite struct RequestRaceTests {
+@Suite(.blocking) struct RequestRaceTests {
   @Test("Replies, timeouts and cancelling race: each call ends exactly once, with its own reply")
   func everything() throws {
     let scene = try RequestScene()

@@ -5,10 +5,11 @@ import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite struct RequestTests {
+@Suite(.blocking) struct RequestTests {
   @Test("Another process answers a thread")
   func answers() throws {
     let scene = try RequestScene()

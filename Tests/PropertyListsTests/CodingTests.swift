@@ -1,8 +1,9 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
-@Suite("Codable values as property lists")
+@Suite("Codable values as property lists", .blocking)
 struct CodingTests {
   private struct Message: Codable, Equatable {
     var title: String

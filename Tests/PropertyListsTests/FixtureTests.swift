@@ -1,8 +1,9 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
-@Suite("Property lists whose bytes are fixed")
+@Suite("Property lists whose bytes are fixed", .blocking)
 struct FixtureTests {
   private let value: PropertyListValue = [
     "string": "text", "unicode": "é 日本語 😀", "empty": "", "negative": -1, "small": 5,

@@ -1,9 +1,10 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Foundation and we read each other's files alike")
+@Suite("Foundation and we read each other's files alike", .blocking)
 struct FoundationDifferentialTests {
   @Test("What we write in binary, PropertyListDecoder and PropertyListSerialization read the same")
   func readsOurBinary() throws {

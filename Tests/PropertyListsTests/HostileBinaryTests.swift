@@ -1,9 +1,11 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
 @Suite(
-  "Hostile binary property lists are refused before anything is built", .timeLimit(.minutes(1)))
+  "Hostile binary property lists are refused before anything is built", .blocking,
+  .timeLimit(.minutes(1)))
 struct HostileBinaryTests {
   @Test("A set, for which PropertyListSerialization crashes, and every other foreign type")
   func foreignTypes() {

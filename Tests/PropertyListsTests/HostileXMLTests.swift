@@ -1,8 +1,9 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
-@Suite("XML property lists: what is read, and what is refused", .timeLimit(.minutes(1)))
+@Suite("XML property lists: what is read, and what is refused", .blocking, .timeLimit(.minutes(1)))
 struct HostileXMLTests {
   private func plist(_ body: String) -> [UInt8] {
     Array(

@@ -1,8 +1,9 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import Testing
 
-@Suite("Limits are exact: what reaches them passes, one more does not")
+@Suite("Limits are exact: what reaches them passes, one more does not", .blocking)
 struct LimitsTests {
   /// Ten nodes: four containers, two keys, four scalars. Content: 1 + 1 + 3 + 4 bytes.
   private let value: PropertyListValue = [

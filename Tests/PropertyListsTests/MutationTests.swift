@@ -1,12 +1,13 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
 /// Damaged files by the thousand: nothing traps, hangs or is judged in two ways.
 ///
 /// PLIST_MUTATIONS sets how many, PLIST_SEED repeats a run.
-@Suite("Damaged property lists", .timeLimit(.minutes(60)))
+@Suite("Damaged property lists", .blocking, .timeLimit(.minutes(60)))
 struct MutationTests {
   /// Small enough that no input costs more than a millisecond or two in a debug build.
   private static let limits = PropertyListLimits(

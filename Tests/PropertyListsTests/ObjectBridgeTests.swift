@@ -1,9 +1,10 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Values and the objects of Apple's interfaces")
+@Suite("Values and the objects of Apple's interfaces", .blocking)
 struct ObjectBridgeTests {
   @Test("Swift values of every accepted type")
   func swiftValues() throws {

@@ -1,10 +1,11 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
 @Suite(
-  "Python's plistlib and we read each other's files alike",
+  "Python's plistlib and we read each other's files alike", .blocking,
   .enabled(if: Python.mayRun, "python3 is not installed, and nothing else checks us against it"))
 struct PythonDifferentialTests {
   /// Python has no year 0, and its dates are whole microseconds.

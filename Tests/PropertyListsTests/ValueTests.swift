@@ -1,9 +1,10 @@
 import Foundation
 import PropertyLists
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Property-list values")
+@Suite("Property-list values", .blocking)
 struct ValueTests {
   @Test("Literals make the case that they look like")
   func literals() {

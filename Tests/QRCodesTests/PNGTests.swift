@@ -1,9 +1,10 @@
 import FoundationEssentials
+import TestScopes
 import Testing
 
 @testable import QRCodes
 
-@Suite("PNG files")
+@Suite("PNG files", .blocking)
 struct PNGTests {
   @Test("give back the symbol that they show", arguments: [1, 2, 3, 4, 8], [1, 40])
   func roundTrip(scale: Int, version: Int) throws {

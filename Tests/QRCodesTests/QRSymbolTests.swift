@@ -1,9 +1,10 @@
 import FoundationEssentials
+import TestScopes
 import Testing
 
 @testable import QRCodes
 
-@Suite("QR symbols")
+@Suite("QR symbols", .blocking)
 struct QRSymbolTests {
   @Test("are, module by module, those of another encoder", arguments: GoldenSymbol.all)
   func golden(golden: GoldenSymbol) throws {

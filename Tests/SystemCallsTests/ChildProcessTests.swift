@@ -1,9 +1,10 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A child process")
+@Suite("A child process", .blocking)
 struct ChildProcessTests {
   @Test("tells how it ended")
   func endings() throws {
@@ -93,32 +94,58 @@ struct ChildProcessTests {
     #expect(try processes(printingTo: output, orWith: variable).isEmpty)
   }
 
-  // It used to run for a moment, until it was found that there is no descriptor to wait for it.
-  @Test("that is refused for want of descriptors has not run, and leaves no zombie")
-  func descriptors() async {
-    await #expect(processExitsWith: .success) {
-      let directory = try TemporaryDirectory()
-      let path = directory.path + "/ran"
-      var limit = rlimit()
-      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-      let lowest = rlim_t(fcntl(0, F_DUPFD_CLOEXEC, 0)) + 1
-      var refusals = 0
-      for number in lowest..<lowest + 40 {
-        limit.rlim_cur = number
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        do {
-          let child = try ChildProcess("sh", ["-c", ": >'\(path)'"])
-          #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
-          break
-        } catch {
-          refusals += 1
-          #expect(throws: Errno.noSuchFile) { try fileStatus(path) }
-          #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD, "a child is left")
-        }
-      }
-      #expect(refusals > 2)
-      #expect(try fileStatus(path).kind == .regular)
+  private func expectReaped(_ processID: Int32) throws {
+    try eventually("process \(processID) is reaped") { ProcessStatus.of(processID) == nil }
+  }
+
+  // A zombie kept its number taken, and whoever waits for any child saw it first, for ever.
+  @Test("that nobody waits for any more is reaped when it ends: late, soon, or before that")
+  func letGo() throws {
+    let sleeping = try (0..<3).map { _ in
+      let child = try ChildProcess("sleep", ["60"])
+      #expect(try child.wait(until: .now) == nil)
+      return child.processID
     }
+    let soon = try ChildProcess("true", [], output: 2, errors: 1).processID
+    let ended: Int32
+    do {
+      let child = try ChildProcess("true", [], output: 2, errors: 1)
+      ended = child.processID
+      #expect(try waitReadable([child.descriptor], until: .now + .seconds(30)) == [true])
+    }
+    try expectReaped(soon)
+    try expectReaped(ended)
+    for processID in sleeping.reversed() {
+      #expect(ProcessStatus.of(processID)?.isDead == false, "it is let go of, not ended")
+      kill(processID, SIGKILL)
+      try expectReaped(processID)
+    }
+  }
+
+  // It used to run for a moment, until it was found that there is no descriptor to wait for it.
+  @Test("that is refused for want of descriptors has not run, and leaves no zombie", .ownProcess)
+  func descriptors() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/ran"
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    let lowest = rlim_t(fcntl(0, F_DUPFD_CLOEXEC, 0)) + 1
+    var refusals = 0
+    for number in lowest..<lowest + 40 {
+      limit.rlim_cur = number
+      setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      do {
+        let child = try ChildProcess("sh", ["-c", ": >'\(path)'"])
+        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+        break
+      } catch {
+        refusals += 1
+        #expect(throws: Errno.noSuchFile) { try fileStatus(path) }
+        #expect(waitpid(-1, nil, WNOHANG) <= 0, "a zombie is left")
+      }
+    }
+    #expect(refusals > 2)
+    #expect(try fileStatus(path).kind == .regular)
   }
 
   @Test("hands on what it inherited to what it starts; all of them can be found and ended")
@@ -142,86 +169,86 @@ struct ChildProcessTests {
     #expect(try inheritors(of: status).isEmpty)
   }
 
-  @Test("has the default action for signals that are ignored here, and none blocked")
-  func signals() async {
-    await #expect(processExitsWith: .success) {
-      ignoreFatalWriteSignals()
-      var all = sigset_t()
-      sigfillset(&all)
-      pthread_sigmask(SIG_SETMASK, &all, nil)
-      let (_, status) = try Children.run("cat", ["/proc/self/status"])
-      for name in ["SigBlk", "SigIgn"] {
-        let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
-        let mask = UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? .max
-        // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by whoever started the tests.
-        let judged: UInt64 = name == "SigBlk" ? .max : 1 << 12 | 1 << 24
-        #expect(mask & judged == 0, "\(line)")
-      }
+  @Test("has the default action for signals that are ignored here, and none blocked", .ownProcess)
+  func signals() throws {
+    ignoreFatalWriteSignals()
+    var all = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_SETMASK, &all, nil)
+    let (_, status) = try Children.run("cat", ["/proc/self/status"])
+    for name in ["SigBlk", "SigIgn"] {
+      let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+      let mask = UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? .max
+      // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by whoever started the tests.
+      let judged: UInt64 = name == "SigBlk" ? .max : 1 << 12 | 1 << 24
+      #expect(mask & judged == 0, "\(line)")
     }
   }
 
-  @Test("gets the three descriptors in any order, also when they are standard ones themselves")
-  func redirection() async {
-    await #expect(processExitsWith: .success) {
-      let directory = try TemporaryDirectory()
-      let path = directory.path
-      // These become files of these names. Not 3 but 90, which nobody else in this process has:
-      // the test runner's own channel may be 3, and be closed any time.
-      let numbers: [Int32] = [0, 1, 2, 90]
-      for number in numbers {
-        let file = try FileDescriptor.open("\(path)/\(number)", [.readWrite, .create])
-        let high = fcntl(file.rawValue, F_DUPFD_CLOEXEC, 100 + number)
-        try file.close()
-        dup2(high, number)
-      }
-      for choice in 0..<64 {
-        let (input, output) = (numbers[choice % 4], numbers[choice / 4 % 4])
-        let errors = numbers[choice / 16]
-        let child = try ChildProcess(
-          "sh",
-          [
-            "-c", "(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2) > \"$0\"; true",
-            "\(path)/told",
-          ],
-          input: input, output: output, errors: errors)
-        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
-        let told = try FileDescriptor.open("\(path)/told", .readOnly)
-        let text = String(
-          decoding: try told.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
-        #expect(
-          text == "\(path)/\(input)\n\(path)/\(output)\n\(path)/\(errors)\n", "\(choice): \(text)")
-      }
+  @Test(
+    "gets the three descriptors in any order, also when they are standard ones themselves",
+    .ownProcess)
+  func redirection() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path
+    // What the test's runner says goes where it went.
+    let streams = (fcntl(1, F_DUPFD_CLOEXEC, 200), fcntl(2, F_DUPFD_CLOEXEC, 200))
+    defer {
+      dup2(streams.0, 1)
+      dup2(streams.1, 2)
+    }
+    // These become files of these names. Not 3 but 90, which nobody else in this process has:
+    // the test runner's own channel may be 3, and be closed any time.
+    let numbers: [Int32] = [0, 1, 2, 90]
+    for number in numbers {
+      let file = try FileDescriptor.open("\(path)/\(number)", [.readWrite, .create])
+      let high = fcntl(file.rawValue, F_DUPFD_CLOEXEC, 100 + number)
+      try file.close()
+      dup2(high, number)
+    }
+    for choice in 0..<64 {
+      let (input, output) = (numbers[choice % 4], numbers[choice / 4 % 4])
+      let errors = numbers[choice / 16]
+      let child = try ChildProcess(
+        "sh",
+        [
+          "-c", "(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2) > \"$0\"; true",
+          "\(path)/told",
+        ],
+        input: input, output: output, errors: errors)
+      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      let told = try FileDescriptor.open("\(path)/told", .readOnly)
+      let text = String(
+        decoding: try told.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
+      #expect(
+        text == "\(path)/\(input)\n\(path)/\(output)\n\(path)/\(errors)\n", "\(choice): \(text)")
     }
   }
 
-  @Test("can be started where few descriptors are allowed")
-  func fewDescriptors() async {
-    await #expect(processExitsWith: .success) {
-      var limit = rlimit(rlim_cur: 32, rlim_max: 32)
-      #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+  @Test("can be started where few descriptors are allowed", .ownProcess)
+  func fewDescriptors() throws {
+    var limit = rlimit(rlim_cur: 32, rlim_max: 32)
+    #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+    let child = try ChildProcess("true", [], output: 2, errors: 1)
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+  }
+
+  @Test("leaves no descriptor behind, a thousand times", .ownProcess)
+  func noLeaks() throws {
+    _ = try Children.run("true", [])
+    let before = try Descriptors.open()
+    for _ in 0..<1_000 {
       let child = try ChildProcess("true", [], output: 2, errors: 1)
       #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
     }
-  }
-
-  @Test("leaves no descriptor behind, a thousand times")
-  func noLeaks() async {
-    await #expect(processExitsWith: .success) {
-      _ = try Children.run("true", [])
-      let before = try Descriptors.open()
-      for _ in 0..<1_000 {
-        let child = try ChildProcess("true", [], output: 2, errors: 1)
-        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    for _ in 0..<10 {
+      do {
+        _ = try ChildProcess("wormhole-test-none", [], output: 2, errors: 1).processID
+        Issue.record("there is no such program")
+      } catch {
+        #expect(error == .noSuchFile)
       }
-      for _ in 0..<10 {
-        do {
-          _ = try ChildProcess("wormhole-test-none", [], output: 2, errors: 1).processID
-          Issue.record("there is no such program")
-        } catch {
-          #expect(error as? Errno == .noSuchFile)
-        }
-      }
-      #expect(try Descriptors.open() == before, "descriptors leaked")
     }
+    #expect(try Descriptors.open() == before, "descriptors leaked")
   }
 }

@@ -1,9 +1,10 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A directory")
+@Suite("A directory", .blocking)
 struct DirectoryTests {
   private static func touch(_ path: String, _ content: String = "") throws {
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(Array(content.utf8))

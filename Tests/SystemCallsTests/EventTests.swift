@@ -1,8 +1,9 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Events")
+@Suite("Events", .blocking)
 struct EventTests {
   @Test("come in order, each with the number of its watch and what happened")
   func order() throws {

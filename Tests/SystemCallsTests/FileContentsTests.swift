@@ -1,9 +1,10 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("The content of a file")
+@Suite("The content of a file", .blocking)
 struct FileContentsTests {
   private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 251) } }
 
@@ -109,37 +110,33 @@ struct FileContentsTests {
     #expect(read == content)
   }
 
-  @Test("beyond the limit on the size of files is an error, not a death by signal")
-  func fileSizeLimit() async {
-    await #expect(processExitsWith: .success) {
-      ignoreFatalWriteSignals()
-      let directory = try TemporaryDirectory()
-      let path = "\(directory.path)/file"
-      let file = try FileDescriptor.open(path, [.writeOnly, .create])
-      var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
-      #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-      do throws(Errno) {
-        try file.writeAll([UInt8](repeating: 7, count: 20_000))
-        Issue.record("the limit did not hold")
-      } catch {
-        #expect(error == .fileTooLarge, "\(error)")
-      }
-      #expect(try fileStatus(path).size == 10_000)
+  @Test("beyond the limit on the size of files is an error, not a death by signal", .ownProcess)
+  func fileSizeLimit() throws {
+    ignoreFatalWriteSignals()
+    let directory = try TemporaryDirectory()
+    let path = "\(directory.path)/file"
+    let file = try FileDescriptor.open(path, [.writeOnly, .create])
+    var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
+    #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+    do throws(Errno) {
+      try file.writeAll([UInt8](repeating: 7, count: 20_000))
+      Issue.record("the limit did not hold")
+    } catch {
+      #expect(error == .fileTooLarge, "\(error)")
     }
+    #expect(try fileStatus(path).size == 10_000)
   }
 
-  @Test("goes nowhere when the reader is gone, which is an error too")
-  func brokenPipe() async {
-    await #expect(processExitsWith: .success) {
-      ignoreFatalWriteSignals()
-      let pipe = try makePipe()
-      let writer = pipe.takeWrite()
-      do throws(Errno) {
-        try writer.descriptor.writeAll([1])
-        Issue.record("nobody reads")
-      } catch {
-        #expect(error == .brokenPipe, "\(error)")
-      }
+  @Test("goes nowhere when the reader is gone, which is an error too", .ownProcess)
+  func brokenPipe() throws {
+    ignoreFatalWriteSignals()
+    let pipe = try makePipe()
+    let writer = pipe.takeWrite()
+    do throws(Errno) {
+      try writer.descriptor.writeAll([1])
+      Issue.record("nobody reads")
+    } catch {
+      #expect(error == .brokenPipe, "\(error)")
     }
   }
 }

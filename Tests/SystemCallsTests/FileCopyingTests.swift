@@ -1,8 +1,9 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Copying between files")
+@Suite("Copying between files", .blocking)
 struct FileCopyingTests {
   @Test("finds what is no hole, and where the next hole begins")
   func holes() throws {

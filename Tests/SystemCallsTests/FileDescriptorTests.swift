@@ -1,9 +1,10 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A descriptor")
+@Suite("A descriptor", .blocking)
 struct FileDescriptorTests {
   @Test("is closed once, by `close` or with its owner, never by both")
   func closedOnce() throws {
@@ -73,23 +74,21 @@ struct FileDescriptorTests {
     }
   }
 
-  @Test("one that a signal needs is close-on-exec too: a child's handle")
-  func childHandle() async {
-    await #expect(processExitsWith: .success) {
-      let child = try ChildProcess("sleep", ["60"])
-      // Nobody else opens anything here, so the handle is the highest number.
-      let numbers = (3..<64).filter { Descriptors.isOpen(Int32($0)) }
-      let links = numbers.filter { number in
-        do throws(Errno) {
-          return try linkTarget("/proc/self/fd/\(number)").contains("pidfd")
-        } catch {
-          return false
-        }
+  @Test("one that a signal needs is close-on-exec too: a child's handle", .ownProcess)
+  func childHandle() throws {
+    let child = try ChildProcess("sleep", ["60"])
+    // Nobody else opens anything here, so the handle is the highest number.
+    let numbers = (3..<64).filter { Descriptors.isOpen(Int32($0)) }
+    let links = numbers.filter { number in
+      do throws(Errno) {
+        return try linkTarget("/proc/self/fd/\(number)").contains("pidfd")
+      } catch {
+        return false
       }
-      #expect(links.count == 1, "no handle among \(numbers)")
-      #expect(links.allSatisfy { Descriptors.closesOnExec(Int32($0)) }, "inherited")
-      try child.send(.kill)
     }
+    #expect(links.count == 1, "no handle among \(numbers)")
+    #expect(links.allSatisfy { Descriptors.closesOnExec(Int32($0)) }, "inherited")
+    try child.send(.kill)
   }
 
   @Test("of the parent does not reach a child, even one without close-on-exec")

@@ -1,7 +1,8 @@
 import SystemCalls
+import TestScopes
 import Testing
 
-@Suite("Every system call")
+@Suite("Every system call", .blocking)
 struct InterruptionTests {
   @Test("does what it says", arguments: CallTable.rows)
   func plain(_ row: CallRow) throws {

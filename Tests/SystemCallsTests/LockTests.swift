@@ -1,8 +1,9 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A lock")
+@Suite("A lock", .blocking)
 struct LockTests {
   private static func open(_ path: String) throws -> SharedDescriptor {
     SharedDescriptor(try FileDescriptor.open(path, [.readWrite, .create]))

@@ -1,9 +1,10 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Opening beneath a directory")
+@Suite("Opening beneath a directory", .blocking)
 struct OpenBeneathTests {
   /// A kernel or sandbox without openat2(2).
   static var withoutOpenat2: Faults.Plan {

@@ -1,10 +1,11 @@
 import Foundation
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import SystemCalls
 
-@Suite("The table of processes")
+@Suite("The table of processes", .blocking)
 struct ProcessTableTests {
   // The fields after the state are those of proc_pid_stat(5), 3 to 22 and one more.
   private static func line(_ name: String, _ state: String, threads: Int = 1) -> [UInt8] {

@@ -1,38 +1,37 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A process that receives its signals")
+@Suite("A process that receives its signals", .blocking)
 struct SignalReceptionTests {
-  @Test("learns which came and who sent them, and is not ended")
-  func reception() async {
-    await #expect(processExitsWith: .exitCode(7)) {
-      let signals = try SignalReception(of: [.hangUp, .terminate, .continue])
-      #expect(try signals.take().isEmpty)
-      #expect(try waitReadable([signals.descriptor], until: .now) == [false])
-      for signal in [Signal.terminate, .hangUp, .hangUp, .continue] {
-        try Program.send(signal, to: Program.processID)
-      }
-      #expect(try waitReadable([signals.descriptor], until: .now + .seconds(30)) == [true])
-      let expected: [Signal] = [.hangUp, .terminate, .continue]
-      var received: Set<Signal> = []
-      try eventually("all are received") {
-        for one in try signals.take() where one.isFromProcess { received.insert(one.signal) }
-        return received == Set(expected)
-      }
-      Program.exit(7)
+  @Test("learns which came and who sent them, and is not ended", .ownProcess(.exited(7)))
+  func reception() throws {
+    let signals = try SignalReception(of: [.hangUp, .terminate, .continue])
+    #expect(try signals.take().isEmpty)
+    #expect(try waitReadable([signals.descriptor], until: .now) == [false])
+    for signal in [Signal.terminate, .hangUp, .hangUp, .continue] {
+      try Program.send(signal, to: Program.processID)
     }
+    #expect(try waitReadable([signals.descriptor], until: .now + .seconds(30)) == [true])
+    let expected: [Signal] = [.hangUp, .terminate, .continue]
+    var received: Set<Signal> = []
+    try eventually("all are received") {
+      for one in try signals.take() where one.isFromProcess { received.insert(one.signal) }
+      return received == Set(expected)
+    }
+    Program.exit(7)
   }
 
-  @Test("is ended by them again when it no longer wants to receive them")
-  func end() async {
-    await #expect(processExitsWith: .signal(Signal.terminate.rawValue)) {
-      do {
-        let signals = try SignalReception(of: [.terminate])
-        try Program.send(.terminate, to: Program.processID)
-        try eventually("it is received") { try !signals.take().isEmpty }
-      }
+  @Test(
+    "is ended by them again when it no longer wants to receive them",
+    .ownProcess(.killed(signal: Signal.terminate.rawValue)))
+  func end() throws {
+    do {
+      let signals = try SignalReception(of: [.terminate])
       try Program.send(.terminate, to: Program.processID)
+      try eventually("it is received") { try !signals.take().isEmpty }
     }
+    try Program.send(.terminate, to: Program.processID)
   }
 }

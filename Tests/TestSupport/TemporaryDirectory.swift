@@ -1,7 +1,7 @@
 package import AppGroup
 import SystemCalls
 
-/// A directory of one test's own, removed with its last user.
+/// A directory of one test's own, removed with its last user, or else with the process.
 ///
 /// Set WORMHOLE_KEEP to keep it: then its path is printed.
 package final class TemporaryDirectory: Sendable {
@@ -9,9 +9,13 @@ package final class TemporaryDirectory: Sendable {
 
   package init(under parent: String? = nil) throws {
     let base = parent ?? Program.environment("TMPDIR") ?? "/tmp"
-    path = "\(base)/wormhole-test-\(Program.processID)-\(UInt64.random(in: .min ... .max))"
+    if Self.keeps {
+      path = "\(base)/wormhole-test-\(Program.processID)-\(UInt64.random(in: .min ... .max))"
+      print("kept: \(path)")
+    } else {
+      path = try RunDirectory.inside(base).newPath()
+    }
     try makeDirectory(path)
-    if Self.keeps { print("kept: \(path)") }
   }
 
   private static var keeps: Bool { Program.environment("WORMHOLE_KEEP") != nil }

@@ -1,7 +1,8 @@
 import Histories
+import TestScopes
 import Testing
 
-@Suite("Recorded histories")
+@Suite("Recorded histories", .blocking)
 struct HistoryLineTests {
   static let operations = [
     read(nil, by: 1, 0, 10), read(7, by: 1, 20, 30), write(8, by: 2, 5, 6), remove(by: 3, 1, 2),

@@ -1,4 +1,5 @@
 import Histories
+import TestScopes
 import Testing
 
 /// A history and what it shows.
@@ -12,7 +13,7 @@ struct NamedHistory: CustomTestStringConvertible {
   }
 }
 
-@Suite("The checker of histories")
+@Suite("The checker of histories", .blocking)
 struct LinearizabilityTests {
   static let wrong: [NamedHistory] = [
     NamedHistory(

@@ -1,9 +1,10 @@
 import AppGroup
+import TestScopes
 import Testing
 
 @testable import Torture
 
-@Suite("The checks of messages, files and requests find")
+@Suite("The checks of messages, files and requests find", .blocking)
 struct PeerCheckTests {
   private func sending(_ number: UInt64) -> [QueueEvent] {
     [

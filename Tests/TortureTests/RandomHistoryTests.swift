@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Histories
+import TestScopes
 import Testing
 
 @testable import Torture
@@ -82,7 +83,7 @@ private func randomHistory(using random: inout SeededGenerator) -> [Histories.Op
   return history.shuffled(using: &random)
 }
 
-@Suite("Random histories")
+@Suite("Random histories", .blocking)
 struct RandomHistoryTests {
   @Test("get the verdict that trying every order gives; HISTORY_SEED repeats a run")
   func agreesWithBruteForce() {

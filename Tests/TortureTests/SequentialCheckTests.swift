@@ -1,7 +1,8 @@
 import Histories
+import TestScopes
 import Testing
 
-@Suite("Cheap checks of histories")
+@Suite("Cheap checks of histories", .blocking)
 struct SequentialCheckTests {
   @Test("find the first pair of reads in which one reader goes backwards")
   func backwards() throws {

@@ -2,12 +2,13 @@ import AppGroup
 import Histories
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import Torture
 
-@Suite("The checks of the torture program find")
+@Suite("The checks of the torture program find", .blocking)
 struct TortureCheckTests {
   private func failed(_ checks: [Check]) -> [String] {
     checks.filter { !$0.holds }.map(\.promise)

@@ -1,7 +1,8 @@
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("An application context")
+@Suite("An application context", .blocking)
 struct ContextTests {
   @Test(
     "reaches a counterpart that starts later as the latest only, once, and again when it changes")

@@ -1,7 +1,8 @@
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A transferred file")
+@Suite("A transferred file", .blocking)
 struct FileTests {
   @Test("arrives with its name, content and metadata; moved it stays, otherwise it is deleted")
   func arrives() throws {

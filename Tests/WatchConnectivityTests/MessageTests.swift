@@ -1,10 +1,11 @@
 import Foundation
 import PeerConnectivity
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A message")
+@Suite("A message", .blocking)
 struct MessageTests {
   @Test("with a reply handler is replied to, dictionary or data, in both directions")
   func replied() throws {

@@ -1,9 +1,10 @@
 import PeerConnectivity
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A transferred dictionary")
+@Suite("A transferred dictionary", .blocking)
 struct UserInfoTests {
   @Test("is delivered in the order of sending to a counterpart that starts later")
   func later() throws {

@@ -1,8 +1,9 @@
 import Foundation
+import TestScopes
 import Testing
 import WatchConnectivity
 
-@Suite("WCError")
+@Suite("WCError", .blocking)
 struct WCErrorTests {
   @Test("has Apple's numbers, in Apple's domain")
   func numbers() {

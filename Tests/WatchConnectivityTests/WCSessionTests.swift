@@ -4,11 +4,12 @@ import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 import WatchConnectivity
 
-@Suite("WCSession")
+@Suite("WCSession", .blocking)
 struct WCSessionTests {
   private final class Delegate: NSObject, WCSessionDelegate, Sendable {
     let result = Mutex<(WCSessionActivationState, (any Error)?)?>(nil)

@@ -1,9 +1,10 @@
 import PeerConnectivity
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Another watch")
+@Suite("Another watch", .blocking)
 struct WatchSwitchTests {
   @Test(
     "makes the session inactive, delivers what came, deactivates it, and is there when it activates"

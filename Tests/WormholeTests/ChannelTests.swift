@@ -1,11 +1,12 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 import Wormhole
 
-@Suite("A channel")
+@Suite("A channel", .blocking)
 struct ChannelTests {
   struct Ticket: Codable, Sendable, Equatable {
     var film: String

@@ -4,6 +4,7 @@ import Foundation
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 import Wormhole
@@ -26,7 +27,7 @@ final class Errors: Sendable {
 }
 
 /// The rules are those of MMWormhole 2.0's source and of its own tests, but for its bugs.
-@Suite("MMWormhole")
+@Suite("MMWormhole", .blocking)
 struct MMWormholeTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -57,7 +58,7 @@ struct MMWormholeTests {
 
   @Test("calls the listener on the main queue, in the passing process, too")
   func selfDelivery() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
     try eventually("it is heard") { told.all == ["one"] }
     wormhole.passMessageObject("one", identifier: "a")
@@ -66,7 +67,7 @@ struct MMWormholeTests {
 
   @Test("hears another process: one that only knows the container")
   func otherProcess() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     let other = try Participant(directory.path)
     #expect(try other.ask("set wormhole/a 7") == "done")
     try eventually("it is heard") { told.all == ["7"] }
@@ -76,7 +77,7 @@ struct MMWormholeTests {
   @Test("hears nil for a nil message, not the one before")
   func nilMessage() throws {
     wormhole.passMessageObject("old", identifier: "a")
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject(nil, identifier: "a")
     try eventually("nil is heard") { told.all == ["nil"] }
     #expect(wormhole.message(withIdentifier: "a") == nil)
@@ -84,7 +85,7 @@ struct MMWormholeTests {
 
   @Test("hears the last of a burst, and nothing older after it")
   func burst() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     for number in 1...100 { wormhole.passMessageObject(number, identifier: "a") }
     try eventually("the last one is heard") { told.all.last == "100" }
     let numbers = told.all.compactMap { Int($0) }
@@ -97,7 +98,7 @@ struct MMWormholeTests {
     let witness = Told()
     let other = MMWormhole(container: container, optionalDirectory: "wormhole")
     other.listenForMessage(withIdentifier: "a") { witness.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { second.add($0) }
     wormhole.passMessageObject(1, identifier: "a")
     try eventually("the second hears") { second.all == ["1"] && witness.all == ["1"] }
@@ -105,7 +106,7 @@ struct MMWormholeTests {
     wormhole.stopListeningForMessage(withIdentifier: "a")
     wormhole.passMessageObject(2, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2"] }
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.listenForMessage(withIdentifier: "a", listener: nil)
     wormhole.passMessageObject(3, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
@@ -119,8 +120,10 @@ struct MMWormholeTests {
     let witness = Told()
     wormhole.listenForMessage(withIdentifier: "a") { witness.add($0) }
     var other: MMWormhole? = MMWormhole(container: container, optionalDirectory: "wormhole")
-    other?.listenForMessage(withIdentifier: "a") { told.add($0) }
+    other?.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    weak let gone = other
     other = nil
+    #expect(gone == nil, "nothing but its owner keeps it")
     wormhole.passMessageObject(1, identifier: "a")
     try eventually("the one that is left hears") { witness.all == ["1"] }
     #expect(told.all == [])
@@ -135,7 +138,7 @@ struct MMWormholeTests {
     let similar = MMWormhole(container: container, optionalDirectory: "wormhole2")
     similar.passMessageObject(5, identifier: "a")
     whole.passMessageObject(3, identifier: "a")
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.clearMessageContents(forIdentifier: "a")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     whole.clearAllMessageContents()
@@ -161,7 +164,7 @@ struct MMWormholeTests {
     let others = Told()
     otherGroup.listenForMessage(withIdentifier: "a") { others.add($0) }
     otherDirectory.listenForMessage(withIdentifier: "a") { others.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     for message in [1, nil, 2] as [Int?] { wormhole.passMessageObject(message, identifier: "a") }
     try eventually("it is heard") { told.all.last == "2" }
     #expect(others.all == [])
@@ -180,7 +183,7 @@ struct MMWormholeTests {
     let nowhere = MMWormhole(applicationGroupIdentifier: nil, optionalDirectory: nil)
     nowhere.errorHandler = { errors.add($0) }
     nowhere.passMessageObject(1, identifier: "a")
-    nowhere.listenForMessage(withIdentifier: "a") { told.add($0) }
+    nowhere.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     #expect(errors.all.count == 4)
   }
 
@@ -188,7 +191,7 @@ struct MMWormholeTests {
   func damagedMessage() throws {
     let errors = Errors()
     wormhole.errorHandler = { errors.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
     try eventually("it is reported") { errors.all.count == 1 }
     wormhole.passMessageObject(1, identifier: "a")
@@ -198,7 +201,7 @@ struct MMWormholeTests {
   @Test("tells identifiers apart by their bytes, though Swift strings are equal")
   func bytes() throws {
     let others = Told()
-    wormhole.listenForMessage(withIdentifier: "\u{e9}") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "\u{e9}") { [told] in told.add($0) }
     wormhole.listenForMessage(withIdentifier: "e\u{301}") { others.add($0) }
     wormhole.passMessageObject(1, identifier: "\u{e9}")
     wormhole.passMessageObject(2, identifier: "e\u{301}")
@@ -209,12 +212,12 @@ struct MMWormholeTests {
   func customMessenger() throws {
     let messenger = Memory()
     wormhole.wormholeMessenger = messenger
-    wormhole.listenForMessage(withIdentifier: "a") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
     try eventually("it is heard") { told.all == ["one"] }
     #expect(wormhole.message(withIdentifier: "a") as? String == "one")
     #expect(try container.value("wormhole/a").read() == nil, "nothing is stored in the container")
-    wormhole.listenForMessage(withIdentifier: "quiet") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "quiet") { [told] in told.add($0) }
     wormhole.passMessageObject("quiet", identifier: "quiet")
     try container.value("wormhole/a").replace(with: "stored")
     wormhole.passMessageObject("two", identifier: "a")

@@ -8,18 +8,22 @@ import WatchConnectivity
 final class StoryCast {
   private let stage: Stage
   private let program: String
+  /// Removed at the end, with what the processes make for a moment and may leave.
+  private let place: URL
   /// The container's.
   let directory: URL
   private var sides: [WCSession.Role: StorySide] = [:]
   private var all: [StorySide] = []
 
-  init(_ stage: Stage, program: String) throws {
+  init(
+    _ stage: Stage, program: String, in place: URL = FileManager.default.temporaryDirectory
+  ) throws {
     self.stage = stage
     self.program = program
-    directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("cinematime-\(UUID().uuidString)")
+    self.place = place.appendingPathComponent("cinematime-\(UUID().uuidString)")
+    directory = self.place.appendingPathComponent("container")
     try FileManager.default.createDirectory(
-      at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
   func start(_ role: WCSession.Role, endsAfterTransfer: Bool = false) throws -> StorySide {
@@ -27,7 +31,7 @@ final class StoryCast {
     try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
     // What the user has set is about another container.
     let environment = Program.environment(
-      with: endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : []
+      with: ["TMPDIR=" + place.path] + (endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : [])
     ).filter { !$0.hasPrefix("WORMHOLE_") }
     let side = StorySide(
       stage, role, try LineProcess(program, arguments, environment: environment))
@@ -83,9 +87,9 @@ final class StoryCast {
       for member in try SharedContainer(url: directory).own.presence("peer/phone").members() {
         try Program.send(.kill, to: member.processID)
       }
-      try FileManager.default.removeItem(at: directory)
+      try FileManager.default.removeItem(at: place)
     } catch {
-      FileHandle.standardError.write(Data("cinematime: \(directory.path) is left: \(error)\n".utf8))
+      FileHandle.standardError.write(Data("cinematime: \(place.path) is left: \(error)\n".utf8))
     }
   }
 }

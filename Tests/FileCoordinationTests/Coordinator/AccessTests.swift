@@ -1,12 +1,13 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// What one accessor gets and what it leaves, in one process.
-@Suite("Coordinated access")
+@Suite("Coordinated access", .blocking)
 struct AccessTests {
   let directory: TemporaryDirectory
   let coordinator = FileCoordinator()

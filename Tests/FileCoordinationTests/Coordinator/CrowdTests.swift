@@ -1,12 +1,13 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// Many accesses of one process to one item.
-@Suite("A crowd at one item")
+@Suite("A crowd at one item", .blocking)
 struct CrowdTests {
   let directory: TemporaryDirectory
 

@@ -1,9 +1,10 @@
 import FileCoordination
 import Foundation
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A holder can ask whether it still has access")
+@Suite("A holder can ask whether it still has access", .blocking)
 struct HeldAccessTests {
   private func scene() throws -> (TemporaryDirectory, URL) {
     let directory = try TemporaryDirectory()

@@ -1,9 +1,10 @@
 import FileCoordination
 import Foundation
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A deadline that has passed already")
+@Suite("A deadline that has passed already", .blocking)
 struct PastDeadlineTests {
   /// The copy used to be given up in its first step, although nobody was in the way.
   @Test("means: only if nobody is in the way; then a file or directory is copied and published")

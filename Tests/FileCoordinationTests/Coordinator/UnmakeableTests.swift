@@ -1,9 +1,10 @@
 import FoundationEssentials
+import TestScopes
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Where no hidden directory can be made")
+@Suite("Where no hidden directory can be made", .blocking)
 struct UnmakeableTests {
   /// Used to try again until the deadline, and to blame another process then: in /proc a directory that
   /// cannot be made is one that does not exist (mkdir(2), ENOENT).

@@ -3,12 +3,13 @@ import Dispatch
 import FoundationEssentials
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Presenters of the same process are asked before an access")
+@Suite("Presenters of the same process are asked before an access", .blocking)
 struct PresentersAskingTests {
   let scene: PresenterScene
 

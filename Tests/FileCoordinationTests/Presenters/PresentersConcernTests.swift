@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Which presenters are asked what")
+@Suite("Which presenters are asked what", .blocking)
 struct PresentersConcernTests {
   static let rows:
     [(PresenterDemand.Kind, item: [PresenterStep], above: [PresenterStep], inside: [PresenterStep])] =

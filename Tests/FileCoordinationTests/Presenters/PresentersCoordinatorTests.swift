@@ -2,12 +2,13 @@ import Dispatch
 import FoundationEssentials
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Presenters and coordinators together")
+@Suite("Presenters and coordinators together", .blocking)
 struct PresentersCoordinatorTests {
   let scene: PresenterScene
 

@@ -1,11 +1,12 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 @testable import FileCoordination
 
-@Suite("A presenter of a directory, when others do not coordinate")
+@Suite("A presenter of a directory, when others do not coordinate", .blocking)
 struct PresentersDirectoryWatchingTests {
   let scene: PresenterScene
 

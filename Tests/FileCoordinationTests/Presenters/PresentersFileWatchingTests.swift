@@ -1,12 +1,13 @@
 import AppGroup
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("A presenter of a file, when others do not coordinate")
+@Suite("A presenter of a file, when others do not coordinate", .blocking)
 struct PresentersFileWatchingTests {
   let scene: PresenterScene
 

@@ -3,12 +3,13 @@ import Dispatch
 import FoundationEssentials
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("A presenter is asked only for what it implements")
+@Suite("A presenter is asked only for what it implements", .blocking)
 struct PresentersOmittingTests {
   let scene: PresenterScene
 

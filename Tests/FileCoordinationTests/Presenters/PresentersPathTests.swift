@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The path of an item")
+@Suite("The path of an item", .blocking)
 struct PresentersPathTests {
   @Test(
     "is in a directory or not",

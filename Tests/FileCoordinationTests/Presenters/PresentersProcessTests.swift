@@ -1,12 +1,13 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Presenters of other processes")
+@Suite("Presenters of other processes", .blocking)
 struct PresentersProcessTests {
   let scene: PresenterScene
 
@@ -201,7 +202,7 @@ struct PresentersProcessTests {
   }
 }
 
-@Suite("A presenter")
+@Suite("A presenter", .blocking)
 struct PresentersWakeUpTests {
   @Test("costs no wake-up for what happens beside its item and above it")
   func beside() throws {

@@ -2,13 +2,14 @@ import AppGroup
 import FoundationEssentials
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// The rules that Tests/Models/claims.pml and contents.pml find missing, in the code.
-@Suite("The protocol of claims")
+@Suite("The protocol of claims", .blocking)
 struct ProtocolTests {
   let scene: ProtocolScene
 

@@ -1,13 +1,14 @@
 import AppGroup
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// What lies in and around a site: remains, strangers' things, names.
-@Suite("Sites and names")
+@Suite("Sites and names", .blocking)
 struct SiteTests {
   let scene: ProtocolScene
 

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import TestScopes
 import TestSupport
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// Accesses of one purpose never wait for each other. The last one to publish used to win, and the
 /// other's change was lost without an error.
-@Suite("Accesses of one purpose")
+@Suite("Accesses of one purpose", .blocking)
 struct CompanionsTests {
   let scene: RaceScene
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// The original's rules (SEMANTICS 1.B): "reader/writer of a non-package directory does not wait for
 /// ops on contained items (except deleting/moving/replacing)".
-@Suite("A directory and what is in it")
+@Suite("A directory and what is in it", .blocking)
 struct DirectoryRulesTests {
   let scene: RaceScene
   let first: Participant

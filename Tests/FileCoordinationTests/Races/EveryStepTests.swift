@@ -1,13 +1,14 @@
 #if DEBUG
   import FoundationEssentials
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
   @testable import FileCoordination
 
   /// A whole coordinated change, stopped or killed before each of its system calls.
-  @Suite("A coordinated change that ends or stops at any step")
+  @Suite("A coordinated change that ends or stops at any step", .blocking)
   struct EveryStepTests {
     /// One change, and what the item is before and after it.
     struct Change: Sendable, CustomTestStringConvertible {

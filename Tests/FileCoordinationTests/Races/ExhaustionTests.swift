@@ -1,12 +1,13 @@
 #if DEBUG
   import FoundationEssentials
   import SystemCalls
+  import TestScopes
   import TestSupport
   import Testing
 
   @testable import FileCoordination
 
-  @Suite("When the disk or the descriptors are used up")
+  @Suite("When the disk or the descriptors are used up", .blocking)
   struct ExhaustionTests {
     @Test(
       "a change fails with its reason, the item is as it was, and nothing is left",

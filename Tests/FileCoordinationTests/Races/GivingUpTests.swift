@@ -2,13 +2,14 @@ import AppGroup
 import FoundationEssentials
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// Accesses that are given up while they wait, or when they have what they wanted.
-@Suite("An access that is given up")
+@Suite("An access that is given up", .blocking)
 struct GivingUpTests {
   let scene: RaceScene
   let holder: Participant
@@ -20,16 +21,11 @@ struct GivingUpTests {
     holder = try scene.participant()
   }
 
-  // A task may have to wait for all tests before it that block the few threads of the pool.
-  private let patience: Duration = .seconds(240)
-
-  /// Waits until this process waits for the holder of an item; elsewhere, for what waits is a task.
-  private func waitUntilWaiting(_ name: String) async throws {
+  /// Waits until this process waits for the holder of an item.
+  private func waitUntilWaiting(_ name: String) throws {
     let prefix = scene.path(ItemSite.name(of: name)) + "/" + ClaimName.prefix
-    try await Blocking.run { [patience] in
-      try eventually("this process waits for \(name)", within: patience) {
-        try RaceScene.open(by: Program.processID).contains { $0.hasPrefix(prefix) }
-      }
+    try eventually("this process waits for \(name)") {
+      try RaceScene.open(by: Program.processID).contains { $0.hasPrefix(prefix) }
     }
   }
 
@@ -48,7 +44,7 @@ struct GivingUpTests {
         writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(600)
       ) { _, _ in Issue.record("access was granted") }
     }
-    try await waitUntilWaiting("b")
+    try waitUntilWaiting("b")
     coordinator.cancel()
     let error = await #expect(throws: FileCoordinationError.self) { try await waiting.value }
     #expect(error?.code == .cancelled)
@@ -69,13 +65,11 @@ struct GivingUpTests {
         writingItemAt: urls.0, writingItemAt: urls.1, until: .now + .seconds(600)
       ) { _, _ in Issue.record("access was granted") }
     }
-    try await waitUntilWaiting("b")
+    try waitUntilWaiting("b")
     waiting.cancel()
     await #expect(throws: CancellationError.self) { try await waiting.value }
     // The thread that made its last step may be the last to let go of it.
-    try await Blocking.run { [scene] in
-      try eventually("a is free") { try scene.claims("a").isEmpty }
-    }
+    try eventually("a is free") { try scene.claims("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     try scene.expectOnly(["a", "b"])
   }
@@ -94,15 +88,11 @@ struct GivingUpTests {
         try ItemText.write("new", to: $0.path)
       }
     }
-    try await Blocking.run { [scene, patience] in
-      try scene.waitUntilPublishing("a", within: patience)
-    }
+    try scene.waitUntilPublishing("a")
     writing.cancel()
     await #expect(throws: CancellationError.self) { try await writing.value }
     // The thread that made its last step may be the last to let go of it.
-    try await Blocking.run { [scene] in
-      try eventually("a is free") { try scene.claims("a").isEmpty }
-    }
+    try eventually("a is free") { try scene.claims("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     #expect(try scene.text("a") == "old")
     try scene.expectOnly(["a", "b"])

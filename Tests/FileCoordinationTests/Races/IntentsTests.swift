@@ -1,12 +1,13 @@
 import AppGroup
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Several items in one access")
+@Suite("Several items in one access", .blocking)
 struct IntentsTests {
   let scene: RaceScene
   let first: Participant

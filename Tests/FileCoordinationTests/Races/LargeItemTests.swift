@@ -1,12 +1,13 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// COORDINATION_LARGE makes them as large as they are meant; else they are of the same kind.
-@Suite("Large items")
+@Suite("Large items", .blocking)
 struct LargeItemTests {
   static let isFull = Program.environment("COORDINATION_LARGE") != nil
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 
 /// Set COORDINATION_UPDATES for another number of updates of each process than the few that every run
 /// of the tests makes.
-@Suite("Many processes that change one JSON file")
+@Suite("Many processes that change one JSON file", .blocking)
 struct LostUpdateTests {
   private static let processes = 8
   private static let updates =

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("Moving and deleting while others wait")
+@Suite("Moving and deleting while others wait", .blocking)
 struct MovingTests {
   let scene: RaceScene
   let mover: Participant

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -39,7 +40,7 @@ struct MountedScene {
   }
 }
 
-@Suite("Items in unusual places", .enabled(if: Mounts.arePossible))
+@Suite("Items in unusual places", .blocking, .enabled(if: Mounts.arePossible))
 struct PlacesTests {
   let scene: MountedScene
   var mounts: MountNamespace { scene.mounts }
@@ -128,26 +129,43 @@ struct PlacesTests {
   }
 }
 
-/// The superuser may do everything: these are tests for others.
-@Suite("Items of other users")
-struct OtherUsersTests {
-  /// A participant without the superuser's rights.
-  private func stranger(_ scene: RaceScene) throws -> Participant {
-    try Participant(
-      program: "setpriv",
-      [
-        "--reuid=65534", "--regid=65534", "--clear-groups", BuiltProgram.path("participant"),
-        scene.directory.path + "/own",
-      ])
-  }
+/// Somebody without the superuser's rights.
+enum Stranger {
+  static let become = ["--reuid=65534", "--regid=65534", "--clear-groups"]
 
-  static let isPossible: Bool = {
-    guard Program.effectiveUser == 0 else {
-      print("skipped: only the superuser can become others")
-      return false
+  /// Where others may go, too: TMPDIR may be this user's alone. Nil where nobody else can be.
+  static let place: String? = {
+    do {
+      guard Program.effectiveUser == 0 else {
+        throw NeverHappened(what: "only the superuser can become others")
+      }
+      let places = [Program.environment("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"]
+      let found = try places.compactMap(\.self).first { place in
+        let look = try ChildProcess("setpriv", become + ["test", "-x", place])
+        return try look.wait(until: .now + .seconds(30)) == .exited(0)
+      }
+      guard let found else { throw NeverHappened(what: "others can enter one of \(places)") }
+      return found
+    } catch {
+      print("skipped: \(error)")
+      return nil
     }
-    return true
   }()
+}
+
+/// The superuser may do everything: these are tests for others.
+@Suite("Items of other users", .blocking, .enabled(if: Stranger.place != nil))
+struct OtherUsersTests {
+  private func scene() throws -> RaceScene { try RaceScene(under: Stranger.place) }
+
+  /// A participant without the superuser's rights, who cannot be expected to get at what we built.
+  private func stranger(_ scene: RaceScene) throws -> Participant {
+    let program = scene.directory.path + "/participant"
+    try shell(scene, "cp '\(BuiltProgram.path("participant"))' .; chmod 755 participant")
+    let own = scene.directory.path + "/own"
+    return try Participant(
+      program: "setpriv", Stranger.become + [program, own], environment: ["TMPDIR=\(own)"])
+  }
 
   private func shell(_ scene: RaceScene, _ script: String) throws {
     let process = try ChildProcess("sh", ["-ec", "cd '\(scene.directory.path)'; \(script)"])
@@ -155,10 +173,9 @@ struct OtherUsersTests {
   }
 
   @Test(
-    "in a directory that one may not write to can be read, but not changed, and nothing is left",
-    .enabled(if: isPossible))
+    "in a directory that one may not write to can be read, but not changed, and nothing is left")
   func readOnlyDirectory() throws {
-    let scene = try RaceScene()
+    let scene = try scene()
     try scene.put("old", "a")
     try shell(
       scene, "mkdir -m 700 own; chown 65534:65534 own; chmod 755 . items; chmod 644 items/a")
@@ -174,10 +191,9 @@ struct OtherUsersTests {
   }
 
   @Test(
-    "are kept from whoever may not look at them: a planted site of theirs is refused",
-    .enabled(if: isPossible))
+    "are kept from whoever may not look at them: a planted site of theirs is refused")
   func plantedByStranger() throws {
-    let scene = try RaceScene()
+    let scene = try scene()
     try scene.put("old", "a")
     try shell(
       scene,
@@ -196,10 +212,9 @@ struct OtherUsersTests {
   // leaves
   //                            changes it; the owner still can
   @Test(
-    "are waited for and changed by the superuser, who leaves nothing that is in their way",
-    .enabled(if: isPossible))
+    "are waited for and changed by the superuser, who leaves nothing that is in their way")
   func superuser() throws {
-    let scene = try RaceScene()
+    let scene = try scene()
     try scene.put("old", "a")
     try shell(
       scene, "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")

@@ -16,8 +16,8 @@ struct RaceScene {
   /// Where the items are.
   let items: String
 
-  init() throws {
-    directory = try TemporaryDirectory()
+  init(under parent: String? = nil) throws {
+    directory = try TemporaryDirectory(under: parent)
     _ = try directory.container()
     items = directory.path + "/items"
     try makeDirectory(items)
@@ -80,8 +80,8 @@ struct RaceScene {
   }
 
   /// Waits until a process has begun to publish an item: readers are in its way, and new ones wait.
-  func waitUntilPublishing(_ name: String, within limit: Duration = .seconds(30)) throws {
-    try eventually("somebody is about to publish \(name)", within: limit) {
+  func waitUntilPublishing(_ name: String) throws {
+    try eventually("somebody is about to publish \(name)") {
       try claims(name).contains { $0.hasPrefix("claim-p") }
     }
   }

@@ -1,13 +1,14 @@
 import AppGroup
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// Who waits for whom. Each line is a gate: the next begins when it is over.
-@Suite("Readers and writers in several processes")
+@Suite("Readers and writers in several processes", .blocking)
 struct ScheduleTests {
   let scene: RaceScene
 

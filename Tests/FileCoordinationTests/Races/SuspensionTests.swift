@@ -1,13 +1,14 @@
 import AppGroup
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 /// TN2408: "a process that is suspended while it has access holds everybody up". Not here.
-@Suite("A process suspended with access to an item")
+@Suite("A process suspended with access to an item", .blocking)
 struct SuspensionTests {
   let scene: RaceScene
 

@@ -1,12 +1,13 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
 #if DEBUG
-  @Suite("While an item is copied")
+  @Suite("While an item is copied", .blocking)
   struct TreesCopyFaultTests {
     /// Makes an item of six entries, without a shell: this is done a thousand times.
     private func make(_ scene: TreesScene) throws {

@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The copy of an item, by place and user")
+@Suite("The copy of an item, by place and user", .blocking)
 struct TreesCopyPlacesTests {
   /// File systems whose files can share content, by what makes one.
   private static let sharing = ["mkfs.xfs -q -m reflink=1", "mkfs.btrfs -q"]

@@ -1,11 +1,12 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The copy of an item")
+@Suite("The copy of an item", .blocking)
 struct TreesCopyTests {
   @Test("equals the item, as other programs see both", arguments: 0..<3)
   func random(_ run: Int) throws {

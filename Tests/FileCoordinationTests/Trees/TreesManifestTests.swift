@@ -1,11 +1,12 @@
 import Foundation
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The manifest of an item")
+@Suite("The manifest of an item", .blocking)
 struct TreesManifestTests {
   @Test("has every entry as find sees it")
   func random() throws {

@@ -1,4 +1,5 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
@@ -116,7 +117,7 @@ private struct MergeScene {
   }
 }
 
-@Suite("The merge of an item's changes into its staged copy")
+@Suite("The merge of an item's changes into its staged copy", .blocking)
 struct TreesMergeTests {
   private static let making = """
     mkdir -p item/d/e item/d2; echo f >item/f; echo g >item/g; echo d/f >item/d/f

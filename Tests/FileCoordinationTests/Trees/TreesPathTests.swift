@@ -1,9 +1,10 @@
 import SystemCalls
+import TestScopes
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The path of an entry in a tree")
+@Suite("The path of an entry in a tree", .blocking)
 struct TreesPathTests {
   @Test("keeps its bytes, and a directory comes before its entries")
   func bytes() {

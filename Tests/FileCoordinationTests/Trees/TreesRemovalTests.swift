@@ -1,11 +1,12 @@
 import Dispatch
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import FileCoordination
 
-@Suite("The removal of an item")
+@Suite("The removal of an item", .blocking)
 struct TreesRemovalTests {
   @Test("leaves nothing of it, and all else as it was")
   func random() throws {

@@ -1,11 +1,11 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite(
-  "The power is cut while processes write", .enabled(if: !Disk.usable.isEmpty))
+@Suite("The power is cut while processes write", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct BusyTests {
   private static let writes: Int64 = 3_000
 

@@ -2,10 +2,11 @@ import AppGroup
 import FileCoordination
 import FoundationEssentials
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Coordinated files after a power cut", .enabled(if: !Disk.usable.isEmpty))
+@Suite("Coordinated files after a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct CoordinatedTests {
   private let old = Data("old".utf8)
   private let new = Data(repeating: UInt8(ascii: "n"), count: 10_000)

@@ -1,10 +1,12 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("What was written .durable survives a power cut", .enabled(if: !Disk.usable.isEmpty))
+@Suite(
+  "What was written .durable survives a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct DurableTests {
   @Test("What a durable change returned from is there, whole, and so is the rest of the container")
   func survives() throws {

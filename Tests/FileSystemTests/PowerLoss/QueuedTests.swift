@@ -1,10 +1,11 @@
 import AppGroup
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("What was sent .durable survives a power cut", .enabled(if: !Disk.usable.isEmpty))
+@Suite("What was sent .durable survives a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct QueuedTests {
   @Test("Entries and receipts are there, also where an entry between was cancelled")
   func survives() throws {

@@ -3,11 +3,12 @@ import FoundationEssentials
 import GroupDefaults
 import PropertyLists
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @Suite(
-  "What was written without durability is old or new after a power cut, never damaged",
+  "What was written without durability is old or new after a power cut, never damaged", .blocking,
   .enabled(if: !Disk.usable.isEmpty))
 struct StandardTests {
   /// What one value goes through without durability.
