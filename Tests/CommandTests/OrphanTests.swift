@@ -1,8 +1,9 @@
+import TestScopes
 import Testing
 
 /// What becomes of a command when the `wormhole` that runs it is killed or stopped, or when it is stopped
 /// itself. `$T/out` keeps the command running until somebody writes there.
-@Suite("A command that wormhole runs")
+@Suite("A command that wormhole runs", .blocking)
 struct OrphanTests {
   /// ```
   /// first's command             first's wormhole      second

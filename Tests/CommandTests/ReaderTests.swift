@@ -1,7 +1,8 @@
+import TestScopes
 import Testing
 
 /// A listener whose reader is gone used to wait for the next message, for ever perhaps.
-@Suite("A listening command ends when nobody reads its output any more, as by SIGPIPE")
+@Suite("A listening command ends when nobody reads its output any more, as by SIGPIPE", .blocking)
 struct ReaderTests {
   @Test(
     "without having printed anything",

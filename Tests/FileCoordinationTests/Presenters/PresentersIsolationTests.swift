@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 /// Callbacks come from other threads. A conformance that was isolated to the main actor would have them run
 /// there without a word.
-@Suite("A presenter of the main actor")
+@Suite("A presenter of the main actor", .blocking)
 struct PresentersIsolationTests {
   // As Xcode makes new apps: everything is the main actor's unless it says otherwise.
   private static let options =
