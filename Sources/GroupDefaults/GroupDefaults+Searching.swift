@@ -29,8 +29,12 @@ extension GroupDefaults {
 
   // MARK: The original's getters
 
-  /// The value of a key, as the original gives it: `String`, `Int`, `Double`, `Bool`, `Date`, `Data`,
-  /// `[Any]`, `[String: Any]`; nil if there is none.
+  /// The value of a key, as the original gives it: `String`, a number, `Bool`, `Date`, `Data`, `[Any]`,
+  /// `[String: Any]`; nil if there is none.
+  ///
+  /// In a program that imports Foundation a number casts to every number type that holds it, as with the
+  /// original; without Foundation it is an `Int`, a `UInt64` above `Int.max`, or a `Double`. A boolean
+  /// is a `Bool` and no number.
   ///
   /// Looked through are the argument domain, the suite, the suites that were added, and what was
   /// registered.

@@ -1,5 +1,6 @@
 import Foundation
 import TestScopes
+import TestSupport
 import Testing
 import WatchConnectivity
 
@@ -38,6 +39,13 @@ struct WireTests {
     let received = try Blob(content: Data([1]), wireMetadata: blob.wireMetadata.checked())
     #expect(received?.metadata?.keys == content.keys)
     #expect(try ComplicationInfo(wire: info.wire.checked())?.content.keys == content.keys)
+  }
+
+  @Test("and its numbers cast to every type that the original's cast to")
+  func numbers() throws {
+    let sent = GuaranteedMessage(identifier: "a", content: ReceivedNumbers.sent)
+    let came = try #require(GuaranteedMessage(wire: sent.wire.checked()))
+    #expect(ReceivedNumbers.findings(in: came.content) == "")
   }
 
   @Test("of a blob without metadata is one without metadata")

@@ -44,6 +44,18 @@ struct StoringTests {
     #expect(other.string(forKey: "a.dotted@key") == "é")
   }
 
+  @Test("give numbers that cast to every type that the original's cast to")
+  func numbers() {
+    for (key, object) in ReceivedNumbers.sent { scene.defaults.set(object, forKey: key) }
+    let keys = ReceivedNumbers.sent.keys
+    let read = Dictionary(uniqueKeysWithValues: keys.map { ($0, scene.defaults.object(forKey: $0)) })
+    #expect(ReceivedNumbers.findings(in: read.compactMapValues(\.self)) == "")
+    #expect(ReceivedNumbers.findings(in: scene.defaults.dictionaryRepresentation()) == "")
+    scene.defaults.set(ReceivedNumbers.sent, forKey: "all")
+    #expect(ReceivedNumbers.findings(in: scene.defaults.dictionary(forKey: "all") ?? [:]) == "")
+    #expect(scene.defaults.array(forKey: "ints") as? [Double] == [1, 2])
+  }
+
   @Test("refuse what no property list holds with an error that names the key and the place")
   func unsupported() throws {
     struct Own {}

@@ -2,6 +2,7 @@ import AppGroup
 import CinemaTutorial
 import Foundation
 import Synchronization
+import TestSupport
 import WatchConnectivity
 
 /// What a participant does as a phone or a watch.
@@ -28,6 +29,7 @@ import WatchConnectivity
 /// session-files                              the names of the outstanding ones
 /// session-state                              what the session knows of its counterpart
 /// session-directory                          the watch's directory
+/// session-numbers                            sends numbers of all kinds, in each way; as session-ask
 /// session-oversize BYTES                     sends each kind with so much; answers the codes
 /// session-forget                             lets the delegate go
 /// session-remember                           sets it again
@@ -207,6 +209,12 @@ struct SessionActor: Sendable {
         .joined(separator: " ")
     case "state": return state
     case "directory": return session.watchDirectoryURL?.path ?? "nil"
+    case "numbers":
+      session.transferUserInfo(ReceivedNumbers.sent)
+      try session.updateApplicationContext(ReceivedNumbers.sent)
+      return ask(false) {
+        session.sendMessage(ReceivedNumbers.sent, replyHandler: $0, errorHandler: $1)
+      }
     case "oversize": return try oversize(Int(words[0]) ?? 0)
     default: return "error usage"
     }
@@ -395,9 +403,10 @@ private final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
 
 private func code(_ error: any Error) -> String { "\((error as NSError).code)" }
 
-/// "a=1 b=x": numbers and strings, by key.
+/// "a=1 b=x": numbers and strings, by key; of numbers of all kinds, which casts fail.
 private func text(_ objects: [String: Any]) -> String {
-  objects.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+  if objects["counts"] != nil { return "numbers \(ReceivedNumbers.findings(in: objects))." }
+  return objects.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
 }
 
 private func pairs(_ words: [String]) -> [String: Any] {

@@ -77,8 +77,24 @@ struct ObjectBridgeTests {
     for value in EdgeValues.all + (0..<100).map({ _ in random.value() }) {
       #expect(try PropertyListValue(propertyList: value.propertyListObject) == value)
     }
-    #expect(PropertyListValue.integer(5).propertyListObject is Int)
-    #expect(PropertyListValue.unsigned(5).propertyListObject is Int)
-    #expect(PropertyListValue.unsigned(.max).propertyListObject is UInt64)
+  }
+
+  // What a process without Foundation gets, a test cannot see: it has Foundation itself.
+  @Test("A number casts to every type that holds it, as on Apple's platforms; a boolean to none")
+  func numbers() throws {
+    let integer = PropertyListValue.integer(5).propertyListObject
+    #expect(integer as? Int == 5 && integer as? UInt8 == 5 && integer as? Int64 == 5)
+    #expect(integer as? Double == 5 && integer as? Float == 5)
+    let negative = PropertyListValue.integer(-300).propertyListObject
+    #expect(negative as? Int16 == -300 && negative as? Int8 == nil && negative as? UInt == nil)
+    #expect(PropertyListValue.unsigned(5).propertyListObject as? Int == 5)
+    let large = PropertyListValue.unsigned(.max).propertyListObject
+    #expect(large as? UInt64 == .max && large as? Int == nil)
+    let real = PropertyListValue.real(1.5).propertyListObject
+    #expect(real as? Double == 1.5 && real as? Float == 1.5 && real as? Int == nil)
+    let list = PropertyListValue.array([1, 2]).propertyListObject
+    #expect(list as? [Double] == [1, 2] && list as? [Int32] == [1, 2])
+    let boolean = PropertyListValue.boolean(true).propertyListObject
+    #expect(boolean as? Bool == true && boolean as? Int == nil && boolean as? Double == nil)
   }
 }

@@ -120,6 +120,18 @@ struct MessageTests {
     try eventually("the watch is gone") { try phone.session("ask a=1") == "failed 7007" }
   }
 
+  // A number used to arrive as an Int or a Double, and cast to nothing else.
+  @Test("and what is transferred, holds numbers that cast to every type that Apple's cast to")
+  func numbers() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("numbers") == "reply numbers .")
+    #expect(try watch.await("asked") == "asked numbers .")
+    #expect(try watch.await("info") == "info numbers .")
+    #expect(try watch.await("context") == "context numbers .")
+    #expect(try watch.session("contexts") == " / numbers .")
+  }
+
   @Test("that is too large, or no property list, is an error of its own kind")
   func payload() throws {
     let scene = try SessionScene()

@@ -56,6 +56,18 @@ struct MMWormholeTests {
     #expect(wormhole.message(withIdentifier: nil) == nil)
   }
 
+  @Test("holds numbers that cast to every type that the original's cast to")
+  func numbers() throws {
+    let heard = Mutex<String?>(nil)
+    wormhole.listenForMessage(withIdentifier: "a") { message in
+      heard.withLock { $0 = ReceivedNumbers.findings(in: message as? [String: Any] ?? [:]) }
+    }
+    wormhole.passMessageObject(ReceivedNumbers.sent, identifier: "a")
+    let message = wormhole.message(withIdentifier: "a") as? [String: Any]
+    #expect(ReceivedNumbers.findings(in: message ?? [:]) == "")
+    try eventually("it is heard") { heard.withLock { $0 } == "" }
+  }
+
   @Test("calls the listener on the main queue, in the passing process, too")
   func selfDelivery() throws {
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }

@@ -5,7 +5,8 @@ internal import WatchConnectivity
 /// What messages hold: keys, with values that a property list can hold (strings, numbers, booleans,
 /// dates, data, arrays and dictionaries).
 ///
-/// A number that came is an `Int`, a `UInt64` above `Int.max`, or a `Double`: cast to what was sent.
+/// A number that came casts to every number type that holds it, as with the original: an integer to
+/// `Int`, `UInt8` or `Double`. A boolean is a `Bool` only.
 public typealias Content = [String: Any]
 
 /// Content in a form that threads can share, whatever was given for it.

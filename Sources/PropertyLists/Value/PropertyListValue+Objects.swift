@@ -15,20 +15,35 @@ extension PropertyListValue {
 
   /// The value as the objects that Apple's interfaces give as `Any`.
   ///
-  /// `String`, `Int`, `UInt64` above `Int.max`, `Double`, `Bool`, `Date`, `Data`, `[Any]` and
-  /// `[String: Any]`.
+  /// `String`, `Bool`, `Date`, `Data`, `[Any]`, `[String: Any]`, and numbers. In a process that has
+  /// Foundation a number is an `NSNumber`, as on Apple's platforms: `as?` casts it to every number type
+  /// that holds it (an integer to `Int`, `UInt8` or `Double`, a real to `Double` or `Float`), also
+  /// within an array or a dictionary. In one that has only FoundationEssentials it is an `Int`, a
+  /// `UInt64` above `Int.max`, or a `Double`, and casts to that type only.
+  ///
+  /// A boolean is a `Bool` and no number.
+  ///
+  /// - Complexity: no system call; about a microsecond a number.
   public var propertyListObject: Any {
     switch self {
     case .string(let string): string
-    case .integer(let integer): Int(integer)
-    case .unsigned(let integer): Int(exactly: integer) ?? integer
-    case .real(let real): real
+    case .integer(let integer): Self.object(of: Int(integer))
+    case .unsigned(let integer): Int(exactly: integer).map(Self.object) ?? Self.object(of: integer)
+    case .real(let real): Self.object(of: real)
     case .boolean(let boolean): boolean
     case .date(let date): date
     case .data(let data): data
     case .array(let array): array.map(\.propertyListObject)
     case .dictionary(let dictionary): dictionary.mapValues(\.propertyListObject)
     }
+  }
+
+  /// A number as what Foundation bridges it to; the number itself in a process without Foundation.
+  // It is Foundation that makes Swift's numbers conform, so the cast finds out whether the process has
+  // it. Importing it here would load it into every program, which costs a short command more than all
+  // that it does.
+  private static func object(of number: some Numeric) -> Any {
+    (number as? any _ObjectiveCBridgeable)?._bridgeToObjectiveC() ?? number
   }
 
   /// Recurses at most `deepestNesting` levels.

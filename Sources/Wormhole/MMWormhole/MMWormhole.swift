@@ -121,6 +121,9 @@ public final class MMWormhole: Sendable {
   }
 
   /// The latest message of an identifier; nil if there is none. Reading does not remove it.
+  ///
+  /// In a program that imports Foundation its numbers cast to every number type that holds them, as
+  /// with the original; without Foundation they are `Int` or `Double`. Listeners get the same.
   public func message(withIdentifier identifier: String?) -> Any? {
     wormholeMessenger.messageObject(forIdentifier: identifier)
   }
