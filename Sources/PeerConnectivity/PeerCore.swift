@@ -18,6 +18,7 @@ final class PeerCore: Sendable {
   let name: String
   let calls: CallTable
   let incoming: IncomingRequests
+  let reachabilities = ReachabilityWatches()
   private let state = Mutex(State())
   private let mailbox = Mutex<Mailbox?>(nil)
   let callbacks = Blocking.queue()
@@ -168,6 +169,7 @@ final class PeerCore: Sendable {
       call.end(.failure(.answered(call.peer, failure)))
     case .cancel(let id, let replyTo): incoming.cancel(.init(id: id, replyTo: replyTo))
     case .request(let call):
+      reachabilities.heard(from: call.sender)
       if state.withLock({ $0.registration != nil || $0.isActivating }) {
         incoming.receive(call, delivery)
       } else {

@@ -67,6 +67,26 @@ struct TerminalTests {
     try watch.wait(for: "status 0")
   }
 
+  // The other side's death used to be unseen after it had been stopped while something was sent.
+  @Test("shows that the other side is stopped, goes on and dies, though nobody presses a key")
+  func reach() throws {
+    defer { cast.end() }
+    let watch = try cast.start(.watch)
+    let phone = try Window("phone", cast.directory, columns: 80, rows: 24)
+    try phone.wait(for: "watch in reach")
+    try Program.send(.stop, to: watch.processID)
+    try phone.press("fby")
+    try phone.wait(for: "watch away")
+    phone.forget()
+    try Program.send(.continue, to: watch.processID)
+    try phone.wait(for: "watch in reach")
+    phone.forget()
+    try cast.kill(.watch)
+    try phone.wait(for: "watch away")
+    try phone.press("q")
+    try phone.wait(for: "status 0")
+  }
+
   @Test(
     "buys with the keys that it shows, at the width of a watch, and leaves the terminal as it was")
   func keysAndMode() throws {

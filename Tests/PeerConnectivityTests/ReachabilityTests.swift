@@ -44,32 +44,67 @@ import Testing
   @Test("An observer is told of coming and dying, each once")
   func observing() throws {
     let scene = try RequestScene()
-    let heard = Mutex<[String]>([])
+    let heard = Heard()
     let observation = try scene.session.observeReachability(
-      of: "watch", on: DispatchQueue(label: "test")
-    ) { reachability in
-      let word =
-        switch reachability {
-        case .reachable: "reachable"
-        case .suspended: "suspended"
-        case .launchable: "launchable"
-        case .gone: "gone"
-        case .neverSeen: "never"
-        }
-      heard.withLock { $0.append(word) }
-    }
-    try eventually("the beginning") { heard.withLock { $0 } == ["never"] }
+      of: "watch", on: DispatchQueue(label: "test"), heard.add)
+    try eventually("the beginning") { heard.all == ["never"] }
     for round in 1...2 {
       let watch = try scene.peer()
-      try eventually("it has come") { heard.withLock { $0.count } == 2 * round }
+      try eventually("it has come") { heard.all.count == 2 * round }
       try watch.end()
-      try eventually("it has died") { heard.withLock { $0.count } == 2 * round + 1 }
+      try eventually("it has died") { heard.all.count == 2 * round + 1 }
     }
-    #expect(heard.withLock { $0 } == ["never", "reachable", "gone", "reachable", "gone"])
+    #expect(heard.all == ["never", "reachable", "gone", "reachable", "gone"])
     observation.cancel()
   }
 
-  @Test("All peers, as they come and die")
+  // A stop used to be told only with the next event, and its end never.
+  @Test("An observer is told that a process is stopped, goes on and is killed, without any event")
+  func stopped() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let heard = Heard()
+    let observation = try scene.session.observeReachability(
+      of: "watch", on: DispatchQueue(label: "test"), heard.add)
+    try eventually("the beginning") { heard.all == ["reachable"] }
+    try watch.send(.stop)
+    try eventually("it is stopped") { heard.all == ["reachable", "suspended"] }
+    try watch.send(.continue)
+    try eventually("it goes on") { heard.all == ["reachable", "suspended", "reachable"] }
+    try watch.send(.stop)
+    try eventually("it is stopped again") { heard.all.count == 4 }
+    try watch.end()
+    try eventually("it is dead") {
+      heard.all == ["reachable", "suspended", "reachable", "suspended", "gone"]
+    }
+    observation.cancel()
+  }
+
+  @Test("What an answer says is told, also when it is different again before anybody looks")
+  func answered() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let heard = Heard()
+    let queue = DispatchQueue(label: "test")
+    let observation = try scene.session.observeReachability(of: "watch", on: queue, heard.add)
+    try eventually("the beginning") { heard.all == ["reachable"] }
+    let gate = DispatchSemaphore(value: 0)
+    do {
+      // Nobody looks before both have happened.
+      defer { gate.signal() }
+      queue.async { gate.wait() }
+      try watch.send(.stop)
+      try watch.waitUntilStopped()
+      let answer = try scene.session.reachability(of: "watch")
+      #expect(answer != .neverSeen && !answer.isReachable)
+      try watch.send(.continue)
+      try eventually("it runs") { try scene.container.own.presence("peer/watch").status().isRunning }
+    }
+    try eventually("both are told") { heard.all == ["reachable", "suspended", "reachable"] }
+    observation.cancel()
+  }
+
+  @Test("All peers, as they come, are stopped, go on and die")
   func changes() async throws {
     let scene = try RequestScene()
     let stream = try scene.session.peerChanges()
@@ -81,6 +116,14 @@ import Testing
       peers = try #require(await changes.next())
     }
     #expect(peers.map(\.name) == ["watch"])
+    try watch.send(.stop)
+    while peers.first?.reachability.isReachable == true {
+      peers = try #require(await changes.next())
+    }
+    try watch.send(.continue)
+    while peers.first?.reachability.isReachable != true {
+      peers = try #require(await changes.next())
+    }
     try watch.end()
     while peers.first?.reachability.isReachable == true {
       peers = try #require(await changes.next())
@@ -181,5 +224,28 @@ import Testing
     ]
     Expiry(after: .seconds(600)).write(into: &request)
     return request
+  }
+}
+
+extension PresenceStatus {
+  fileprivate var isRunning: Bool { if case .running = self { true } else { false } }
+}
+
+/// What an observer was told, in one word each.
+private final class Heard: Sendable {
+  private let words = Mutex<[String]>([])
+
+  var all: [String] { words.withLock { $0 } }
+
+  @Sendable func add(_ reachability: PeerReachability) {
+    let word =
+      switch reachability {
+      case .reachable: "reachable"
+      case .suspended: "suspended"
+      case .launchable: "launchable"
+      case .gone: "gone"
+      case .neverSeen: "never"
+      }
+    words.withLock { $0.append(word) }
   }
 }

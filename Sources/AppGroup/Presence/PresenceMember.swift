@@ -47,6 +47,15 @@ public struct PresenceMember: Sendable, Hashable {
     enteredAt = record.enteredAt
   }
 
+  /// Whether it is stopped now; nil when it has ended, or is out of sight. Costs reading one file of
+  /// /proc, and says nothing of whether it is still present.
+  package var isStopped: Bool? {
+    guard state != .unknown, let status = ProcessStatus.of(processID),
+      status.startTicks == identity.startTicks, !status.isDead
+    else { return nil }
+    return status.isStopped
+  }
+
   /// Whether it is a registration of this very process.
   public var isOwnProcess: Bool { identity == .current }
 

@@ -20,6 +20,22 @@ public final class Observation: Sendable {
     self.delivery = delivery
   }
 
+  /// Of something that begins with what another observation tells; both end together.
+  package init(_ beginning: Observation, delivery: any Cancellable) {
+    watch = beginning.watch
+    self.delivery = Both(beginning: beginning, delivery: delivery)
+  }
+
+  private struct Both: Cancellable {
+    let beginning: Observation
+    let delivery: any Cancellable
+
+    func cancel() {
+      beginning.cancel()
+      delivery.cancel()
+    }
+  }
+
   deinit { cancel() }
 
   /// How changes are noticed.

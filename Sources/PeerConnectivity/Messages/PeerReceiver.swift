@@ -11,11 +11,14 @@ public final class PeerReceiver: Sendable {
   /// For whom it receives.
   public let name: String
   private let consumer: Queue.Consumer
+  /// Those of the session, which learn here that the sender of a message was there.
+  private let reachabilities: ReachabilityWatches
   private let delivery = Mutex<MessageDelivery<PeerMessage>?>(nil)
 
-  init(_ consumer: Queue.Consumer, for name: String) {
+  init(_ consumer: Queue.Consumer, for name: String, _ reachabilities: ReachabilityWatches) {
     self.consumer = consumer
     self.name = name
+    self.reachabilities = reachabilities
   }
 
   deinit { end() }
@@ -56,10 +59,10 @@ public final class PeerReceiver: Sendable {
   ) {
     delivery.withLock { delivery in
       precondition(delivery == nil, "a receiver of messages has one handler")
-      let name = name
+      let (name, reachabilities) = (name, reachabilities)
       delivery = MessageDelivery(
-        consumer, action, on: queue, failure: failure, open: { PeerMessage($0, for: name) }, handler
-      )
+        consumer, action, on: queue, failure: failure,
+        open: { Self.message($0, for: name, reachabilities) }, handler)
     }
   }
 
@@ -83,5 +86,15 @@ public final class PeerReceiver: Sendable {
 
   private var action: String { "receive messages for \"\(name)\"" }
 
-  private func message(_ entry: QueueEntry) -> PeerMessage { PeerMessage(entry, for: name) }
+  private func message(_ entry: QueueEntry) -> PeerMessage {
+    Self.message(entry, for: name, reachabilities)
+  }
+
+  private static func message(
+    _ entry: QueueEntry, for name: String, _ reachabilities: ReachabilityWatches
+  ) -> PeerMessage {
+    let message = PeerMessage(entry, for: name)
+    reachabilities.heard(from: message.sender)
+    return message
+  }
 }

@@ -87,7 +87,8 @@ extension PeerSession {
   {
     try betweenPeers(receiving) {
       do {
-        return PeerReceiver(try inbox.consume(until: deadline), for: name)
+        return PeerReceiver(
+          try inbox.consume(until: deadline), for: name, core.reachabilities)
       } catch {
         throw busy(error)
       }
@@ -101,7 +102,8 @@ extension PeerSession {
   ) async throws -> PeerReceiver {
     try await betweenPeers(receiving) {
       do {
-        return PeerReceiver(try await inbox.consume(until: deadline), for: name)
+        return PeerReceiver(
+          try await inbox.consume(until: deadline), for: name, core.reachabilities)
       } catch {
         throw busy(error)
       }

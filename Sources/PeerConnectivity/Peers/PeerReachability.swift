@@ -27,13 +27,16 @@ extension PeerReachability {
   }
 
   /// Whether somebody is active under the name, running or not.
-  var isActive: Bool { holder != nil }
+  var isActive: Bool { member != nil }
 
-  /// Who is in the way of an answer.
-  var holder: LeaseHolder? {
+  /// Who is active under the name, running or not.
+  var member: PresenceMember? {
     switch self {
-    case .reachable(let member), .suspended(let member): member.holder
+    case .reachable(let member), .suspended(let member): member
     case .launchable, .gone, .neverSeen: nil
     }
   }
+
+  /// Who is in the way of an answer.
+  var holder: LeaseHolder? { member?.holder }
 }

@@ -1,49 +1,44 @@
 public import AppGroup
 public import Dispatch
-import Synchronization
 
 extension PeerSession {
   /// Whether a peer can be asked now, and why not.
   ///
+  /// An observer of this session that was told something else is told this, too: see
+  /// `observeReachability`.
+  ///
   /// - Complexity: a look at its presence; where nobody is, another at what is registered to start it.
   public func reachability(of peer: String) throws -> PeerReachability {
     try PeerNames.check(peer)
-    return try betweenPeers("look for \"\(peer)\"", peer) {
+    let now = try betweenPeers("look for \"\(peer)\"", peer) {
       try PeerReachability.of(peer, in: container)
     }
+    core.reachabilities.answered(peer, now)
+    return now
   }
 
-  /// Calls a handler with the reachability of a peer, now and whenever somebody becomes or ends being
-  /// active under the name.
+  /// Calls a handler with the reachability of a peer, now and whenever it is another.
   ///
-  /// That a process is stopped or goes on has no event: it is seen at the next call, or by
-  /// `reachability(of:)`. Nor has the registration of how it is started.
+  /// Who becomes or ends being active under the name is told at once, by an event. That its process is
+  /// stopped or goes on has no event of the kernel: it is seen within a second. Whatever
+  /// `reachability(of:)` or `peers()` of this session answers differently is told at once, and so is
+  /// what a request or a message of the peer shows. That it is registered how to start the peer is
+  /// told by the next answer only.
   ///
   /// - Parameters:
   ///   - peer: whose.
   ///   - queue: where the handler is called, one call at a time.
-  ///   - handler: gets what a look finds then.
+  ///   - handler: gets what a look has found.
   /// - Returns: the observation; it ends when it is cancelled or forgotten.
+  /// - Complexity: a look for each event. As long as somebody is active under the name, open, read and
+  ///   close of one file of /proc once a second; nothing as long as nobody is.
   public func observeReachability(
     of peer: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (PeerReachability) -> Void
   ) throws -> Observation {
     try PeerNames.check(peer)
-    let (container, last) = (container, LastReachability())
     return try betweenPeers("look for \"\(peer)\"", peer) {
-      try container.own.presence(PeerNames.presence(peer)).observe(
-        startsWithCurrent: true, on: queue
-      ) {
-        members in
-        let now: PeerReachability
-        do {
-          now = try PeerReachability.of(peer, in: container)
-        } catch {
-          // For want of descriptors, perhaps: what presence has found is known all the same.
-          now = PeerReachability(members)
-        }
-        if last.isNew(now) { handler(now) }
-      }
+      try ReachabilityWatch.observe(peer, in: container, core.reachabilities, on: queue, handler)
     }
   }
 
@@ -51,14 +46,17 @@ extension PeerSession {
   ///
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
-    try betweenPeers("look for peers") { try Self.peers(in: container) }
+    let peers = try betweenPeers("look for peers") { try Self.peers(in: container) }
+    for peer in peers { core.reachabilities.answered(peer.name, peer.reachability) }
+    return peers
   }
 
-  /// The peers, now and whenever one comes, goes or dies, for `for await`.
+  /// The peers, now and whenever one comes, goes, dies, is stopped or goes on, for `for await`.
   ///
-  /// Watching begins when this returns, and ends with the sequence.
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as
+  /// `observeReachability` does it, at the same cost.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
-    try betweenPeers("look for peers") { try PeerCrowd.changes(in: container) }
+    try betweenPeers("look for peers") { try PeerCrowd.changes(in: container, core.reachabilities) }
   }
 
   /// The names of those who can be asked at once, without being started.
@@ -82,17 +80,5 @@ extension PeerSession {
       guard reachability != .neverSeen || others.contains(name) else { return nil }
       return Peer(name: name, reachability: reachability)
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-  }
-}
-
-/// What an observer was told last.
-private final class LastReachability: Sendable {
-  private let last = Mutex<PeerReachability?>(nil)
-
-  func isNew(_ now: PeerReachability) -> Bool {
-    last.withLock { last in
-      defer { last = now }
-      return last != now
-    }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PeerConnectivity
 
 /// The properties of a session whose changes a delegate is told of.
 struct CounterpartState: Sendable, Equatable {
@@ -16,7 +17,8 @@ struct CounterpartState: Sendable, Equatable {
 
   init() {}
 
-  init(_ link: SessionLink) {
+  /// - Parameter reachability: how the counterpart can be reached; nil when nobody knows yet.
+  init(_ link: SessionLink, _ reachability: PeerReachability?) {
     let session = link.session
     switch link.place.role {
     case .phone:
@@ -26,6 +28,6 @@ struct CounterpartState: Sendable, Equatable {
         remainingTransfers: session.remainingComplicationUserInfoTransfers)
     case .watch: isCompanionAppInstalled = session.isCompanionAppInstalled
     }
-    isReachable = session.isReachable
+    isReachable = link.isReachable(reachability)
   }
 }

@@ -25,6 +25,8 @@ final class SessionLink: Sendable {
   /// What the delegate was told of last, and what watches for changes of it.
   private struct Watching {
     var known = CounterpartState()
+    /// What the counterpart's observation told last.
+    var reachability: PeerReachability?
     var observations: [Observation] = []
     var hasEnded = false
   }
@@ -73,7 +75,7 @@ final class SessionLink: Sendable {
   func start() {
     place.peer.requests.handle(on: session.queue) { [session] in session.receive($0) }
     session.receiveEarlyRequests()
-    watching.withLock { $0.known = CounterpartState(self) }
+    notePresent()
     do {
       try observe()
     } catch {
@@ -142,12 +144,28 @@ final class SessionLink: Sendable {
 
   // MARK: What changes at the counterpart
 
+  /// What holds at the beginning is not told, unless it changes.
+  private func notePresent() {
+    var reachability: PeerReachability?
+    do {
+      reachability = try counterpart.map { try place.peer.reachability(of: $0) }
+    } catch {
+      Diagnostics.report(error)
+    }
+    let known = CounterpartState(self, reachability)
+    watching.withLock {
+      $0.known = known
+      $0.reachability = reachability
+    }
+  }
+
   private func observe() throws {
     var observations: [Observation] = []
     let queue = session.queue
     if let counterpart {
       observations.append(
-        try place.peer.observeReachability(of: counterpart, on: queue) { [weak self] _ in
+        try place.peer.observeReachability(of: counterpart, on: queue) { [weak self] reachability in
+          self?.watching.withLock { $0.reachability = reachability }
           self?.compare()
         })
       observations.append(
@@ -187,7 +205,7 @@ final class SessionLink: Sendable {
   /// Tells the delegate of what is another than what it was told last.
   func compare() {
     guard isCurrent else { return }
-    let now = CounterpartState(self)
+    let now = CounterpartState(self, watching.withLock { $0.reachability })
     let before = watching.withLock { watching in
       defer { watching.known = now }
       return watching.known

@@ -59,6 +59,9 @@ extension WCSession {
   /// Whether a message would be delivered now: the session is activated, and the counterpart's is, in
   /// a process that is not stopped. For the watch it is enough that a message would start the phone's
   /// app; a watch that is not the active one reaches nobody.
+  ///
+  /// An answer that differs from what the delegate was told last is told to the delegate, too. A stop of
+  /// the counterpart's process, which has no event, is told within a second also when nobody asks.
   public var isReachable: Bool {
     guard activationState == .activated, let link else { return false }
     return ask(false) { _ in try link.isReachable() }
@@ -126,19 +129,38 @@ extension SessionPlace {
 }
 
 extension SessionLink {
+  /// Looks; what it finds is told to the delegate, too, if it was told something else last.
   func isReachable() throws -> Bool {
-    guard let counterpart else { return false }
+    guard let counterpart, try isCounterpartExpected() else { return false }
+    return accepts(try place.peer.reachability(of: counterpart))
+  }
+
+  /// The same of what was found already.
+  func isReachable(_ reachability: PeerReachability?) -> Bool {
+    guard let reachability, accepts(reachability) else { return false }
+    do {
+      return try isCounterpartExpected()
+    } catch {
+      Diagnostics.report(error)
+      return false
+    }
+  }
+
+  /// Whether the pairing lets both talk.
+  private func isCounterpartExpected() throws -> Bool {
     let pairing = try place.phonePairing.state()
     if place.role == .watch {
-      guard pairing.activeName == place.peer.name,
-        try place.watchPairing?.state().active?.isAppInstalled == true
-      else { return false }
-      switch try place.peer.reachability(of: counterpart) {
-      case .reachable, .launchable: return true
-      case .suspended, .gone, .neverSeen: return false
-      }
+      return try pairing.activeName == place.peer.name
+        && place.watchPairing?.state().active?.isAppInstalled == true
     }
-    return try pairing.activeName == counterpart && pairing.active?.isAppInstalled == true
-      && place.peer.reachability(of: counterpart).isReachable
+    return pairing.activeName == counterpart && pairing.active?.isAppInstalled == true
+  }
+
+  private func accepts(_ reachability: PeerReachability) -> Bool {
+    switch reachability {
+    case .reachable: true
+    case .launchable: place.role == .watch
+    case .suspended, .gone, .neverSeen: false
+    }
   }
 }

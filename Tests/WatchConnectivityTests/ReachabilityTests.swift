@@ -1,0 +1,55 @@
+import PeerConnectivity
+import SystemCalls
+import TestSupport
+import Testing
+
+/// What a delegate is told of its counterpart, and what an answer says.
+@Suite("Reachability")
+struct ReachabilityTests {
+  // A transfer used to tell of the stop, and nobody told of what came after it.
+  @Test("is told when the counterpart is stopped, goes on and dies, with transfers between")
+  func transfers() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.await("reachability") == "reachability true")
+    try watch.send(.stop)
+    try watch.waitUntilStopped()
+    #expect(try phone.session("complication 1 1") == "done")
+    #expect(try phone.await("reachability") == "reachability false")
+    try watch.send(.continue)
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try phone.session("info 2 1") == "done")
+    try watch.end()
+    #expect(try phone.await("reachability") == "reachability false")
+    #expect(try !phone.session("state").contains("reachable"))
+  }
+
+  @Test("is told to a watch, too, of which nobody asks anything")
+  func quiet() throws {
+    let scene = try SessionScene()
+    let (watch, phone) = (try scene.watch(), try scene.phone())
+    #expect(try watch.await("reachability") == "reachability true")
+    try phone.send(.stop)
+    #expect(try watch.await("reachability") == "reachability false")
+    try phone.send(.continue)
+    #expect(try watch.await("reachability") == "reachability true")
+    try phone.end()
+    #expect(try watch.await("reachability") == "reachability false")
+  }
+
+  @Test("that an answer gives is told")
+  func answered() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.await("reachability") == "reachability true")
+    try watch.send(.stop)
+    try watch.waitUntilStopped()
+    #expect(try phone.session("ask a=1") == "failed 7007")
+    try watch.send(.continue)
+    #expect(try phone.await("reachability").hasPrefix("reachability"))
+    try eventually("it is reachable") { try phone.session("state").contains("reachable") }
+    #expect(try watch.session("ask b=1") == "reply b=1 by=\(phone.processID)")
+    try watch.end()
+    #expect(try phone.await("reachability false") == "reachability false")
+  }
+}
