@@ -114,7 +114,7 @@ let package = Package(
       dependencies: [
         "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
         "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
-        "CinemaTutorial",
+        "CinemaTutorial", "MainActorApp",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestScopes"], swiftSettings: settings),
@@ -171,12 +171,20 @@ let package = Package(
         "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
         "TestScopes", "TestSupport", "participant",
       ],
-      exclude: ["Tutorial"], swiftSettings: settings),
+      exclude: ["Tutorial", "MainActorApp"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.
     .target(
       name: "CinemaTutorial", dependencies: ["WatchConnectivity"],
       path: "Tests/WatchConnectivityTests/Tutorial",
       swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
+    // The same, in a target whose default isolation is the main actor, as new apps have it.
+    .target(
+      name: "MainActorApp", dependencies: ["WatchConnectivity"],
+      path: "Tests/WatchConnectivityTests/MainActorApp",
+      swiftSettings: [
+        .swiftLanguageMode(.v6), .defaultIsolation(MainActor.self),
+        .treatAllWarnings(as: .error),
+      ]),
     .testTarget(
       name: "CommunicatorTests",
       dependencies: [

@@ -50,10 +50,11 @@ enum Layers {
     "participant": [
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
-      "FoundationEssentials", "CinemaTutorial",
+      "FoundationEssentials", "CinemaTutorial", "MainActorApp",
     ],
     // Code as users of WatchConnectivity write it.
     "CinemaTutorial": ["WatchConnectivity", "Foundation"],
+    "MainActorApp": ["WatchConnectivity", "Foundation"],
     "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
     "Benchmarks": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
   ]

@@ -35,6 +35,8 @@ import WatchConnectivity
 /// session-remember                           sets it again
 /// session-cinema ROLE CODES                  becomes one side of the tutorial's cinema
 /// session-buy DELIVERY ID…                   buys there; answers "done"
+/// session-isolated APP COUNT                 becomes a watch of the main actor ("five", "six", "default"),
+///                                            asks COUNT questions; answers what it heard
 /// session-bought                             what is bought, and what was answered
 /// ```
 enum SessionVerbs {
@@ -50,6 +52,10 @@ enum SessionVerbs {
         role: role, container: container, watchName: words[1],
         replyTimeout: .seconds(words.count > 3 ? Double(words[3]) ?? 20 : 20))
       return begin(words[2])
+    }
+    if verb == "isolated" {
+      WCSession.configure(role: .watch, container: container)
+      return MainActor.assumeIsolated { IsolatedSessions.ask(as: words[0], Int(words[1]) ?? 0) }
     }
     if ["cinema", "buy", "bought"].contains(verb) {
       return SessionCinema.perform(verb, container, words)

@@ -6,7 +6,11 @@ import Synchronization
 /// Every method but the first has a default implementation, so a delegate implements what it needs.
 /// What the delegate has no method for is not silently dropped as by Apple's: its sender gets
 /// `deliveryFailed`.
-public protocol WCSessionDelegate: NSObjectProtocol {
+///
+/// A delegate's conformance cannot be isolated to an actor, because the calls come on a queue of the
+/// session's: in a target whose default isolation is the main actor, a class that names this protocol
+/// where it is declared is of no actor; in one that says `@MainActor`, each method is `nonisolated`.
+public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   /// The activation has ended; in the state `notActivated` with the reason.
   func session(
     _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,

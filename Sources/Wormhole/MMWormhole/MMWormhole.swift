@@ -25,14 +25,6 @@ public final class MMWormhole: Sendable {
     }
   }
 
-  /// A listener as the original takes it, which is any closure.
-  // It is called on the main queue and nowhere else, as its documentation says: code written for
-  // MMWormhole relies on that, with classes that Swift 6 does not know to be of the main actor. What
-  // it captures may be released on any thread, as with the original's blocks.
-  private struct Listener: @unchecked Sendable {
-    let call: (Any?) -> Void
-  }
-
   private struct State {
     var messenger: any MMWormholeTransiting
     var listening: [IdentifierBytes: Listening] = [:]
@@ -144,14 +136,16 @@ public final class MMWormhole: Sendable {
   ///   - identifier: which messages; nil does nothing.
   ///   - listener: replaces the identifier's last one on this wormhole; nil removes it. It is kept as
   ///     long as the wormhole: one that captures the wormhole itself keeps both until it is removed.
+  ///     One that is written in an actor other than the main one runs there.
   public func listenForMessage(
-    withIdentifier identifier: String?, listener: ((Any?) -> Void)?
+    withIdentifier identifier: String?, listener: (@isolated(any) (Any?) -> Void)?
   ) {
     guard let identifier else { return }
     stopListeningForMessage(withIdentifier: identifier)
     guard let listener else { return }
     do {
-      let listening = try listen(identifier, Listener(call: listener))
+      let listening = try listen(
+        identifier, IsolatedHandler(isCalledOnMain: true, listener))
       let replaced = state.withLock {
         $0.listening.updateValue(listening, forKey: IdentifierBytes(identifier))
       }
@@ -162,7 +156,7 @@ public final class MMWormhole: Sendable {
   }
 
   private func listen(
-    _ identifier: String, _ listener: Listener
+    _ identifier: String, _ listener: IsolatedHandler<Any?>
   ) throws -> Listening {
     let files = files
     let stored = try files.value(identifier).observe(on: .main) { [weak self] snapshot in
@@ -170,14 +164,14 @@ public final class MMWormhole: Sendable {
       guard self?.wormholeMessenger === files else { return }
       do {
         guard let content = try snapshot.propertyList() else { return }
-        listener.call(content.propertyListObject)
+        listener(content.propertyListObject)
       } catch {
         files.report(error)
       }
     }
     let posted = try notification(identifier).observe(on: .main) { [weak self] _ in
       guard let messenger = self?.wormholeMessenger else { return }
-      listener.call(messenger.messageObject(forIdentifier: identifier))
+      listener(messenger.messageObject(forIdentifier: identifier))
     }
     return Listening(stored: stored, posted: posted)
   }
