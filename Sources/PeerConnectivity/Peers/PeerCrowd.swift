@@ -7,7 +7,9 @@ final class PeerCrowd: Sendable {
   private struct State {
     var names: NameObservation?
     var peers: [String: Observation] = [:]
-    var delivery: Delivery<[Peer]?>?
+    var delivery: Delivery<Void>?
+    /// What was told last; changed on the queue only.
+    var last: [Peer]?
     var isEnded = false
   }
 
@@ -15,10 +17,15 @@ final class PeerCrowd: Sendable {
   private let reachabilities: ReachabilityWatches
   private let state = Mutex(State())
   private let queue = Blocking.queue()
+  private let tell: @Sendable ([Peer]) -> Void
 
-  private init(_ container: SharedContainer, _ reachabilities: ReachabilityWatches) {
+  private init(
+    _ container: SharedContainer, _ reachabilities: ReachabilityWatches,
+    _ tell: @escaping @Sendable ([Peer]) -> Void
+  ) {
     self.container = container
     self.reachabilities = reachabilities
+    self.tell = tell
   }
 
   static func changes(
@@ -26,17 +33,16 @@ final class PeerCrowd: Sendable {
   ) throws -> AsyncStream<[Peer]> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: [Peer].self, bufferingPolicy: .bufferingNewest(1))
-    let crowd = PeerCrowd(container, reachabilities)
+    let crowd = PeerCrowd(container, reachabilities) { continuation.yield($0) }
     continuation.onTermination = { _ in crowd.end() }
-    try crowd.begin { continuation.yield($0) }
+    try crowd.begin()
     return stream
   }
 
-  private func begin(_ tell: @escaping @Sendable ([Peer]) -> Void) throws {
-    let delivery = Delivery<[Peer]?>(initial: nil, on: queue) { [weak self] last in
-      guard let self, let peers = look() else { return (last, nil) }
-      let call: @Sendable () -> Void = { tell(peers) }
-      return (peers, peers == last ? nil : call)
+  private func begin() throws {
+    let delivery = Delivery<Void>(initial: (), on: queue) { [weak self] _ in
+      self?.look()
+      return ((), nil)
     }
     state.withLock { $0.delivery = delivery }
     let names = try container.own.observePresenceNames { [weak self] in self?.signal() }
@@ -45,18 +51,37 @@ final class PeerCrowd: Sendable {
     delivery.open(signalled: true)
   }
 
-  /// A look is enough for all that changed before it.
+  /// A look at all is enough for what changed before it.
   private func signal() { state.withLock { $0.delivery }?.signal() }
 
-  private func look() -> [Peer]? {
+  private func look() {
     do {
       try watchPeers()
-      return try PeerSession.peers(in: container)
+      let peers = try PeerSession.peers(in: container)
+      note { _ in peers }
+      // So that they tell of what comes after this.
+      for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
     } catch {
       // For want of descriptors, perhaps: it may pass.
       queue.asyncAfter(deadline: .now() + .milliseconds(200)) { [weak self] in self?.signal() }
-      return nil
     }
+  }
+
+  /// One peer is reached otherwise; one that is new needs a look at all.
+  private func note(_ peer: String, _ reachability: PeerReachability) {
+    let isKnown = state.withLock { $0.last?.contains { $0.name == peer } == true }
+    guard isKnown, reachability != .neverSeen else { return signal() }
+    note { $0.map { $0.name == peer ? Peer(name: peer, reachability: reachability) : $0 } }
+  }
+
+  private func note(_ change: ([Peer]) -> [Peer]) {
+    let news = state.withLock { state -> [Peer]? in
+      let now = change(state.last ?? [])
+      guard state.last != now, !state.isEnded else { return nil }
+      state.last = now
+      return now
+    }
+    if let news { tell(news) }
   }
 
   // Watch first, and look then.
@@ -67,8 +92,8 @@ final class PeerCrowd: Sendable {
       else { continue }
       let observation = try ReachabilityWatch.observe(
         peer, in: container, reachabilities, on: queue
-      ) { [weak self] _ in
-        self?.signal()
+      ) { [weak self] reachability in
+        self?.note(peer, reachability)
       }
       state.withLock { $0.peers[name] = observation }
     }
