@@ -204,8 +204,8 @@ let package = Package(
     .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
-        "CinemaTime", "QRCodes", "WatchConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "Terminals", "TestScopes", "TestSupport",
+        "CinemaTime", "QRCodes", "WatchConnectivity", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls", "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

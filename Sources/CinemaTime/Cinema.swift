@@ -36,9 +36,17 @@ enum Cinema {
   static var hour: Int { Calendar.current.component(.hour, from: Date()) }
 
   private static let listener = Mutex<(@Sendable (String) -> Void)?>(nil)
+  private static let last = Mutex("")
 
   /// What happens goes to standard error, unless a screen shows it.
-  static func log(_ line: String) {
+  ///
+  /// - Parameter isRepeated: whether it is said again when it was said just before.
+  static func log(_ line: String, isRepeated: Bool = true) {
+    let isKnown = last.withLock { last in
+      defer { last = line }
+      return last == line
+    }
+    if isKnown, !isRepeated { return }
     if let listener = listener.withLock({ $0 }) { return listener(line) }
     FileHandle.standardError.write(Data("\(role.rawValue): \(line)\n".utf8))
   }

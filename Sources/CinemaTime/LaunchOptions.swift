@@ -26,7 +26,8 @@ struct LaunchOptions: Sendable {
       --group ID            the container of this group; group.cinematime unless told otherwise
       --container DIRECTORY the container in this directory, which must exist
                             WORMHOLE_GROUP and WORMHOLE_CONTAINER in the environment say the same
-      --name NAME           which of several watches
+      --name NAME           which of several watches; 'wormhole peer pair NAME' pairs it, and
+                            'wormhole peer switch NAME' makes it the one that the phone talks to
       --background          until nothing is left to do, without input: as the watch starts the phone
 
     At a terminal a screen; else a command a line on standard input:

@@ -54,6 +54,17 @@ struct ScreenTests {
     #expect(press("jk\rbd", &state).isEmpty)
   }
 
+  @Test("shows a long message whole, below a view that is smaller for it")
+  func longMessage() {
+    var state = self.state(isPhone: false)
+    let path = "/" + String(repeating: "d", count: 50)
+    state.message = "this watch is not paired: wormhole --container \(path)"
+    let drawing = ScreenDrawing(state, columns: 40, rows: 12, hasColour: false)
+    #expect(drawing.lines.count == 12 && drawing.lines.allSatisfy { $0.count <= 40 })
+    #expect(drawing.lines.joined().contains(path))
+    #expect(drawing.lines.joined().contains("this watch is not paired: wormhole"))
+  }
+
   @Test("reads arrows, and leaves out keys that it does not know")
   func keys() {
     #expect(ScreenKey.keys(in: Array("\u{1B}[A\u{1B}[B\u{1B}OA".utf8)) == [.up, .down, .up])
@@ -100,7 +111,7 @@ struct ScreenTests {
 
   @Test("shows the whole QR code at 80 by 24, and a placeholder until it is there")
   func code() {
-    var state = state(isPhone: false)
+    var state = self.state(isPhone: false)
     state.page = .details(Self.ticket, isConfirming: false)
     #expect(
       ScreenDrawing(state, columns: 80, rows: 24, hasColour: false).lines

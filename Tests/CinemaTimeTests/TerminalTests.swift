@@ -1,4 +1,6 @@
+import AppGroup
 import Foundation
+import PeerConnectivity
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -85,6 +87,35 @@ struct TerminalTests {
     try phone.wait(for: "watch away")
     try phone.press("q")
     try phone.wait(for: "status 0")
+  }
+
+  // Each used to be a screen like any other, that said "away" for ever.
+  @Test("says why there is no session or nobody in reach, and which command mends it")
+  func obstacles() throws {
+    defer { cast.end() }
+    let left = try Window("watch --name left", cast.directory, columns: 200, rows: 24)
+    try left.wait(for: "this watch is not paired:")
+    try left.wait(for: "peer pair left")
+    let phone = try cast.start(.phone)
+    let other = try Window("phone", cast.directory, columns: 100, rows: 24)
+    try other.wait(for: "no session:")
+    try other.wait(for: "process \(phone.processID)")
+    let pairing = PeerPairing(
+      try SharedContainer(url: cast.directory), of: "phone", defaultCompanion: "watch")
+    try pairing.pair(.init(name: "watch"))
+    try pairing.pair(.init(name: "left"))
+    try left.wait(for: "the phone's watch is watch:")
+    try left.wait(for: "peer switch left")
+    left.forget()
+    try pairing.activate("left")
+    try left.wait(for: "phone in reach")
+    let name = String(repeating: "x", count: 120)
+    let long = try Window("watch --name \(name)", cast.directory, columns: 100, rows: 24)
+    try long.wait(for: "no session:")
+    for window in [left, other, long] {
+      try window.press("q")
+      try window.wait(for: "status 0")
+    }
   }
 
   @Test(

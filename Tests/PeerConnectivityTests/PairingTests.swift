@@ -27,8 +27,31 @@ struct PairingTests {
     #expect(try pairing.container.own.value(PeerNames.pairing("phone")).read() == nil)
   }
 
+  // The default used to stay, paired and active, so that the only watch that was paired was refused.
+  @Test("is exactly what was paired, once anything was: the first takes the place of the default")
+  func first() throws {
+    try pairing.pair(.init(name: "left"))
+    #expect(try pairing.state() == .init(companions: [.init(name: "left")], activeName: "left"))
+    let other = PeerPairing(pairing.container, of: "other", defaultCompanion: "watch")
+    try other.pair(.init(name: "watch"))
+    try other.pair(.init(name: "left"))
+    #expect(try other.state().companions.map(\.name) == ["watch", "left"])
+    #expect(try other.state().activeName == "watch")
+  }
+
+  @Test("has no complication on display where there is no app")
+  func withoutApp() throws {
+    try pairing.pair(.init(name: "watch"))
+    var watch = PeerPairing.Companion(name: "watch")
+    watch.isAppInstalled = false
+    try pairing.pair(watch)
+    #expect(try pairing.state().active?.isComplicationEnabled == false)
+    #expect(try pairing.state().active?.isAppInstalled == false)
+  }
+
   @Test("keeps the order of pairing, and always has an active one as long as there is any")
   func changing() throws {
+    try pairing.pair(.init(name: "watch"))
     try pairing.pair(.init(name: "second", isAppInstalled: false))
     try pairing.pair(.init(name: "third"))
     #expect(try pairing.state().active?.name == "watch")
@@ -56,11 +79,12 @@ struct PairingTests {
         Issue.record(error)
       }
     }
-    #expect(try pairing.state().companions.count == 13)
+    #expect(try pairing.state().companions.count == 12)
   }
 
   @Test("tells its observers of changes only, and of the last of them")
   func observing() throws {
+    try pairing.pair(.init(name: "watch"))
     let heard = Mutex<[String]>([])
     let queue = DispatchQueue(label: "pairing")
     let observation = try pairing.observe(on: queue) { result in

@@ -1,10 +1,11 @@
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 /// Code whose isolation the compiler relies on without a word; see the targets `CinemaTutorial` and
 /// `MainActorApp`, and `SwiftSixModel`.
-@Suite("Isolation")
+@Suite("Isolation", .blocking)
 struct IsolationTests {
   // The handlers used to run on the session's queue: this process then traps.
   @Test(

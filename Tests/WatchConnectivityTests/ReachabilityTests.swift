@@ -1,10 +1,11 @@
 import PeerConnectivity
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 /// What a delegate is told of its counterpart, and what an answer says.
-@Suite("Reachability")
+@Suite("Reachability", .blocking)
 struct ReachabilityTests {
   // A transfer used to tell of the stop, and nobody told of what came after it.
   @Test("is told when the counterpart is stopped, goes on and dies, with transfers between")

@@ -69,6 +69,28 @@ struct WCSessionTests {
         == "activated 7002")
   }
 
+  // It used to be told to a delegate only, and most programs never get so far as to have one.
+  @Test("says on standard error, once, what is wrong with its environment")
+  func printed() throws {
+    let scene = try SessionScene()
+    func printed(_ variables: String...) throws -> String {
+      let program = try LineProcess(
+        "sh", ["-c", "'\(try BuiltProgram.path("participant"))' session-serve 2>&1; echo over"],
+        environment: Program.environment(with: variables))
+      var lines: [String] = []
+      while lines.last != "over" { lines.append(try program.line(until: .now + .seconds(20))) }
+      return lines.dropLast().joined(separator: "\n")
+    }
+    let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
+    let tablet = try printed("WATCHCONNECTIVITY_ROLE=tablet", place, "WORMHOLE_GROUP=")
+    #expect(tablet.hasPrefix("wormhole: ") && tablet.contains("tablet"), "\(tablet)")
+    #expect(!tablet.contains("\n"), "\(tablet)")
+    let nowhere = try printed(
+      "WATCHCONNECTIVITY_ROLE=phone", "WORMHOLE_CONTAINER=", "WORMHOLE_GROUP=")
+    #expect(nowhere.contains("Set WORMHOLE_GROUP") && !nowhere.contains("\n"), "\(nowhere)")
+    #expect(try printed(place, "WORMHOLE_GROUP=").contains("WATCHCONNECTIVITY_ROLE"))
+  }
+
   @Test("tells everything on one queue that is not the main one, never two things at once")
   func queue() throws {
     let scene = try SessionScene()
@@ -118,6 +140,12 @@ struct WCSessionTests {
     #expect(try phone.await("activated 7004") == "activated 7004")
     let watch = try scene.watch()
     #expect(try watch.session("ask a=1") == "reply a=1 by=\(other.processID)")
+    // One that runs is not: the third is refused, and may try again.
+    let third = try Participant(scene.directory.path)
+    #expect(try third.ask("session-start phone watch full") == "activated 7004")
+    try other.end()
+    #expect(try third.session("activate") == "done")
+    #expect(try third.await("activated") == "activated")
   }
 
   @Test(

@@ -87,7 +87,7 @@ struct WatchSwitchTests {
     let directory = try phone.session("directory")
     try scene.pairing.pair(.init(name: "watch", isAppInstalled: false))
     #expect(try phone.await("watchState") == "watchState")
-    #expect(try phone.session("state") == "activated paired complication 50")
+    #expect(try phone.session("state") == "activated paired 0")
     #expect(try phone.session("directory") == "nil")
     #expect(try phone.session("context a=1") == "failed 7006")
     #expect(try phone.session("info 1 1") == "done")
@@ -106,6 +106,17 @@ struct WatchSwitchTests {
     try eventually("the new watch is reached") {
       try again.session("ask a=1") == "reply a=1 by=\(watch.processID)"
     }
+  }
+
+  @Test("that is the first to be paired by its name is the active one at once")
+  func firstByName() throws {
+    let scene = try SessionScene()
+    try scene.pairing.pair(.init(name: "left"))
+    let (phone, watch) = (try scene.phone(), try scene.watch("left"))
+    #expect(try watch.session("state") == "activated paired companion reachable 0")
+    #expect(try watch.session("ask a=1") == "reply a=1 by=\(phone.processID)")
+    #expect(try phone.session("info 1 1") == "done")
+    #expect(try watch.await("info") == "info n=1")
   }
 
   @Test("that is not paired can send nothing, and learns of its phone's app")

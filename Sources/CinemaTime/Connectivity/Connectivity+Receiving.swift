@@ -6,12 +6,19 @@ extension Connectivity: WCSessionDelegate {
     _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
     error: (any Error)?
   ) {
-    if let error { return Cinema.log("no session: \(error.localizedDescription)") }
+    if let error { return Obstacle.activationFailed(error) }
     Cinema.log("session is active")
     DispatchQueue.main.async { Installation.sessionDidActivate() }
+    Obstacle.log()
   }
 
   func sessionDidBecomeInactive(_ session: WCSession) {}
+
+  func sessionWatchStateDidChange(_ session: WCSession) { sessionReachabilityDidChange(session) }
+
+  func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
+    sessionReachabilityDidChange(session)
+  }
 
   // Another watch is the active one now.
   func sessionDidDeactivate(_ session: WCSession) {
@@ -19,6 +26,7 @@ extension Connectivity: WCSessionDelegate {
   }
 
   func sessionReachabilityDidChange(_ session: WCSession) {
+    Obstacle.log()
     DispatchQueue.main.async { TicketOffice.shared.didChange() }
   }
 

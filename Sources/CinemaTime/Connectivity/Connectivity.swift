@@ -7,7 +7,7 @@ final class Connectivity: NSObject, Sendable {
 
   private override init() {
     super.init()
-    guard WCSession.isSupported() else { return }
+    // Where there is no session `isSupported()` is false, and the delegate is told why: it shows it.
     WCSession.default.delegate = self
     WCSession.default.activate()
   }
@@ -22,7 +22,7 @@ final class Connectivity: NSObject, Sendable {
     replyHandler: (@Sendable ([String: Any]) -> Void)? = nil,
     errorHandler: (@Sendable (any Error) -> Void)? = nil
   ) {
-    guard canSendToPeer() else { return }
+    guard canSendToPeer() else { return Obstacle.log() }
     var userInfo = [ConnectivityUserInfoKey.purchased.rawValue: movieIds]
     if let wantedQrCodes {
       userInfo[ConnectivityUserInfoKey.qrCodes.rawValue] = wantedQrCodes

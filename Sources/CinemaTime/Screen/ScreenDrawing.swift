@@ -1,7 +1,10 @@
+import Terminals
+
 /// A screen as lines of text: a title, the view, what happened last, and the keys.
 struct ScreenDrawing {
   private let state: ScreenState
   private let context: ViewContext
+  private let message: [String]
 
   /// A watch is narrow, however wide the terminal is.
   private static let watchColumns = 40
@@ -11,10 +14,14 @@ struct ScreenDrawing {
 
   init(_ state: ScreenState, columns: Int, rows: Int, hasColour: Bool) {
     self.state = state
+    let columns = min(max(columns, 10), state.isPhone ? Self.phoneColumns : Self.watchColumns)
+    let rows = max(rows, Self.frameRows + 1) - Self.frameRows
+    // A reason and the command against it are read to the end; half of the view remains.
+    let lines = Self.lines(of: state.message, columns: columns)
+    message = lines.isEmpty ? [""] : Array(lines.prefix(rows / 2 + 1))
     context = ViewContext(
-      isPhone: state.isPhone,
-      columns: min(max(columns, 10), state.isPhone ? Self.phoneColumns : Self.watchColumns),
-      rows: max(rows, Self.frameRows + 1) - Self.frameRows, hasColour: hasColour)
+      isPhone: state.isPhone, columns: columns, rows: rows - (message.count - 1),
+      hasColour: hasColour)
   }
 
   /// At most as many lines as the terminal has, none wider than it is.
@@ -22,10 +29,17 @@ struct ScreenDrawing {
     let view = view.prefix(context.rows)
     let empty = Array(repeating: "", count: context.rows - view.count)
     return [context.styled(context.fitted(title), "7")] + view + empty
-      + [
-        context.styled(context.fitted(state.message), "2"),
-        context.styled(context.fitted(keys), "1"),
-      ]
+      + message.map { context.styled(context.fitted($0), "2") }
+      + [context.styled(context.fitted(keys), "1")]
+  }
+
+  /// Words that are wider than the screen, paths mostly, go on in the next line.
+  private static func lines(of message: String, columns: Int) -> [String] {
+    TextWrapping.wrap(message, columns: columns, indent: 0).split(separator: "\n").flatMap { line in
+      stride(from: 0, to: line.count, by: columns).map {
+        String(line.dropFirst($0).prefix(columns))
+      }
+    }
   }
 
   private var view: [String] {

@@ -6,7 +6,7 @@ import Synchronization
 /// Which companions a peer has, and which of them is the active one; a watch and its phone, say.
 ///
 /// In a container in which nobody ever paired anything, a peer has one companion of the default name,
-/// paired, installed and active; every change begins from there.
+/// paired, installed and active. The first that is paired takes its place.
 public struct PeerPairing: Sendable {
   /// What is known of a companion.
   public struct Companion: Sendable, Hashable {
@@ -14,14 +14,14 @@ public struct PeerPairing: Sendable {
     public var name: String
     /// Whether its app is there.
     public var isAppInstalled: Bool
-    /// Whether its complication is on display.
+    /// Whether its complication is on display; the app shows it, so never without the app.
     public var isComplicationEnabled: Bool
 
     /// Makes a companion.
     public init(name: String, isAppInstalled: Bool = true, isComplicationEnabled: Bool = true) {
       self.name = name
       self.isAppInstalled = isAppInstalled
-      self.isComplicationEnabled = isComplicationEnabled
+      self.isComplicationEnabled = isAppInstalled && isComplicationEnabled
     }
   }
 
@@ -59,13 +59,16 @@ public struct PeerPairing: Sendable {
   }
 
   /// Pairs a companion, or changes what is known of one that is; it becomes the active one if there was
-  /// none.
+  /// none. The first that anybody pairs takes the place of the default companion, which nobody paired.
   ///
   /// - Throws: `PeerError`: `unsupportedValue` for what cannot be a peer's name; `timedOut`, its
   ///   `holder` who is in the way; `damaged`, or what the container refuses. Nothing changes then.
   /// - Complexity: one update of a value.
   public func pair(_ companion: Companion) throws {
-    try change("pair \"\(companion.name)\" with \"\(name)\"") { state in
+    let companion = Companion(
+      name: companion.name, isAppInstalled: companion.isAppInstalled,
+      isComplicationEnabled: companion.isComplicationEnabled)
+    try change("pair \"\(companion.name)\" with \"\(name)\"", pairs: true) { state in
       try PeerNames.check(companion.name)
       if let index = state.companions.firstIndex(where: { $0.name == companion.name }) {
         state.companions[index] = companion
@@ -137,12 +140,15 @@ public struct PeerPairing: Sendable {
 
   private var what: String { "what is paired with \"\(name)\"" }
 
+  /// - Parameter pairs: whether somebody is paired by it; nobody is the default companion then.
   private func change<Result: Sendable>(
-    _ action: String, _ body: @escaping @Sendable (inout State) throws -> Result
+    _ action: String, pairs: Bool = false,
+    _ body: @escaping @Sendable (inout State) throws -> Result
   ) throws -> Result {
     try betweenPeers(action, name) {
       try value.update { content in
-        let old = try state(in: content)
+        let isFirst = pairs && content == nil
+        let old = isFirst ? State(companions: [], activeName: nil) : try state(in: content)
         var state = old
         let result = try body(&state)
         if state != old { content = state.propertyList }

@@ -11,6 +11,10 @@ struct SessionPlace: Sendable {
   /// How long a message waits for its reply, if nothing else is said.
   static let standardReplyTimeout: Duration = .seconds(300)
 
+  /// How long an activation waits for another process of its side: as long as it takes to see that it
+  /// is stopped, or to end when it is about to.
+  static let patience: Duration = .milliseconds(250)
+
   let role: WCSession.Role
   let container: SharedContainer
   /// This process among the peers.

@@ -12,7 +12,8 @@ extension WCSession {
   /// a delegate it does nothing but to say so on standard error.
   ///
   /// The error that the delegate gets is `sessionNotSupported` where it is not known where the session
-  /// is, or `sessionNotActivated`, naming the process that has the session already.
+  /// is, or `sessionNotActivated`, whose `failureReason` names the process that has the session
+  /// already. That comes after a quarter of a second: it is not waited until that process ends.
   public func activate() {
     let place: SessionPlace
     do {
@@ -38,7 +39,7 @@ extension WCSession {
 
   private func open(_ place: SessionPlace) async {
     do {
-      try await place.peer.activate()
+      try await place.peer.activate(until: .now + SessionPlace.patience)
       try await Blocking.run {
         // No link is current, so no delegate has a file.
         try Inbox(place).clear()

@@ -74,7 +74,9 @@ public final class WCSession: NSObject, Sendable {
 
   /// Whether a session can be used here: it is known where it is, and its container can be opened.
   ///
-  /// What is in the way if not is told to the delegate by `activate()`.
+  /// What is in the way if not is told to the delegate by `activate()`. Where it is the environment that
+  /// is incomplete or wrong, that is also printed on standard error, once: a program that sees here
+  /// that there is no session mostly goes on without a word.
   public static func isSupported() -> Bool { shared.knownPlace != nil }
 
   /// Which side this process is; nil where sessions are not supported. Apple's code asks `#if os(iOS)`.
@@ -82,14 +84,15 @@ public final class WCSession: NSObject, Sendable {
 
   /// Where the session is; the environment is read once.
   func placed() throws(WCError) -> SessionPlace {
-    let result: Result<SessionPlace, WCError> = place.withLock { place in
-      if case .known(let result) = place { return result }
+    let (result, isFirst) = place.withLock { place -> (Result<SessionPlace, WCError>, Bool) in
+      if case .known(let result) = place { return (result, false) }
       let result = Result {
         try SessionPlace(environment: ProcessInfo.processInfo.environment)
       }.mapError { WCError($0, of: .activation) }
       place = .known(result)
-      return result
+      return (result, true)
     }
+    if isFirst, case .failure(let error) = result { Diagnostics.report(error) }
     return try result.get()
   }
 

@@ -36,7 +36,8 @@ struct PeerPairCommand: Subcommand {
     abstract: "Pair a watch with a phone, or change what is known of it.",
     discussion: """
       What WCSession shows as isPaired, isWatchAppInstalled and isComplicationEnabled. As long as \
-      nobody has paired anything, a phone has one watch, 'watch', with both. Without a name what is \
+      nobody has paired anything, a phone has one watch, 'watch', with both; the first that is paired \
+      takes its place. A watch without the app has no complication either. Without a name what is \
       paired is printed: {"active": ..., "companions": [{"app": ..., "complication": ..., "name": \
       ...}]}.
       """,
