@@ -98,7 +98,8 @@ import Testing
       let answer = try scene.session.reachability(of: "watch")
       #expect(answer != .neverSeen && !answer.isReachable)
       try watch.send(.continue)
-      try eventually("it runs") { try scene.container.own.presence("peer/watch").status().isRunning }
+      let presence = scene.container.own.presence("peer/watch")
+      try eventually("it runs") { try presence.status().isRunning }
     }
     try eventually("both are told") { heard.all == ["reachable", "suspended", "reachable"] }
     observation.cancel()
