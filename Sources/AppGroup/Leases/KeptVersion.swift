@@ -85,7 +85,8 @@ extension Lease {
     guard KeptVersion.name != nil else { return nil }
     let second = nextEntry()
     do throws(Errno) {
-      try link(staged, at: stagingPlace.directory, to: second, at: held.descriptor.rawValue)
+      let directory = stagingPlace.directory
+      try link(staged, at: directory, to: second, at: directory)
       return second
     } catch {
       switch error {
@@ -109,7 +110,7 @@ extension Lease {
         guard error == .noSuchFile else { throw error }
         try removeEarlier()
       }
-      try rename(entry, at: held, to: Self.above + name, at: held)
+      try rename(entry, at: stagingPlace.directory, to: Self.above + name, at: held)
     } catch {
       return
     }
@@ -130,13 +131,13 @@ extension Lease {
     do throws(Errno) {
       _ = try fileStatus(Self.above + name, at: held)
       do throws(Errno) {
-        try writeBack(site.layout.fromHeld + value)
+        try writeBack(site.layout.fromHeld + value, at: held)
       } catch {
         // It goes in any case. Only a process that is killed right here would leave it damaged.
       }
       let entry = nextEntry()
-      try rename(Self.above + name, at: held, to: entry, at: held)
-      try removeFile(entry, at: held)
+      try rename(Self.above + name, at: held, to: entry, at: stagingPlace.directory)
+      try removeFile(entry, at: stagingPlace.directory)
     } catch {
       // None of it is there any more; or the lease is not, which the removal itself finds out.
       guard error == .noSuchFile else { throw error }
@@ -145,10 +146,9 @@ extension Lease {
 
   /// Waits until the content of a file has been written.
   ///
-  /// - Parameter path: seen from the lease.
-  func writeBack(_ path: String) throws(Errno) {
-    let file = try FileDescriptor.open(
-      path, at: held.descriptor.rawValue, [.readOnly, .noFollow, .nonBlocking])
+  /// - Parameter path: seen from the directory.
+  func writeBack(_ path: String, at directory: Int32) throws(Errno) {
+    let file = try FileDescriptor.open(path, at: directory, [.readOnly, .noFollow, .nonBlocking])
     try file.writeBack()
   }
 }

@@ -98,7 +98,7 @@ package final class Lease: Sendable {
     let kept = becomesKept ? try nameTwice(stagingPlace.name) : nil
     try moveOut(stagingPlace.name, as: name, exists ? .exchange : .keep) { () throws(Errno) in
       // Where there is nothing, nothing could be fallen back on.
-      if isHasty { try writeBack(stagingPlace.name) }
+      if isHasty { try writeBack(stagingPlace.name, at: stagingPlace.directory) }
     }
     isDeclared.store(false, ordering: .relaxed)
     if let kept { keep(kept) }
