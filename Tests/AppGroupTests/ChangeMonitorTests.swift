@@ -38,7 +38,7 @@ struct ChangeMonitorTests {
     for index in 0..<1_000 {
       let path = try make("watched-\(index)")
       watches.append(
-        monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(index) }))
+        monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(index) }))
     }
     let other = try make("other")
     try touch(directory.path + "/watched-7")
@@ -70,13 +70,13 @@ struct ChangeMonitorTests {
     var watches: [Watch] = []
     for path in noisy {
       watches.append(
-        monitor.watch(path: path, parents: [], prepare: {}) {
+        monitor.watch(path: path, parents: [], prepare: {}) { _ in
           // The monitor's thread is held here, so that nobody takes events out of the queue.
           if !blocked.exchange(true, ordering: .sequentiallyConsistent) { gate.wait() }
         })
     }
     watches.append(
-      monitor.watch(path: quiet, parents: [], prepare: {}, signal: { signals.add(1) }))
+      monitor.watch(path: quiet, parents: [], prepare: {}, hear: { _ in signals.add(1) }))
     try touch(noisy[0])
     try eventually("the thread is held") { blocked.load(ordering: .sequentiallyConsistent) }
     // Alternating, for the kernel merges equal events in a row; more than max_queued_events.
@@ -101,9 +101,9 @@ struct ChangeMonitorTests {
   func sharedWatch() throws {
     let path = try make("a")
     let signals = Heard<Int>()
-    let first = monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(1) })
+    let first = monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
     var second: Watch? = monitor.watch(
-      path: path, parents: [], prepare: {}, signal: { signals.add(2) })
+      path: path, parents: [], prepare: {}, hear: { _ in signals.add(2) })
     withExtendedLifetime(second) {}
     second = nil
     try touch(path)
@@ -126,7 +126,7 @@ struct ChangeMonitorTests {
       "python3", ["-c", script], input: input.read.rawValue, output: output.write.rawValue)
     #expect(try waitReadable([output.read.rawValue], until: .now + .seconds(20)) == [true])
     #expect(try !own.tryLock(.exclusive))
-    let watch = monitor.watchOpen(own, [.closedWithoutWriting]) { latch.raise() }
+    let watch = monitor.watchOpen(own, [.closedWithoutWriting]) { _ in latch.raise() }
     try holder.send(.kill)
     _ = try holder.wait(until: .now + .seconds(10))
     // Bounded by its deadline; that the wake-up came is seen by what it finds.
@@ -147,20 +147,20 @@ struct ChangeMonitorTests {
     let parent = try make("a")
     let child = try make("a/b")
     let (own, below) = (Heard<Int>(), Heard<Int>())
-    let first = monitor.watch(path: parent, parents: [], prepare: {}, signal: { own.add(1) })
+    let first = monitor.watch(path: parent, parents: [], prepare: {}, hear: { _ in own.add(1) })
     let second = monitor.watch(
-      path: child, parents: [parent], prepare: {}, signal: { below.add(1) })
+      path: child, parents: [parent], prepare: {}, hear: { _ in below.add(1) })
     try isHeard(parent, "1", own)
     let open = try FileDescriptor.open(parent, [.readOnly, .directory])
-    let third = monitor.watchOpen(open, [.closedWithoutWriting]) {}
+    let third = monitor.watchOpen(open, [.closedWithoutWriting]) { _ in }
     try isHeard(parent, "2", own)
     third.cancel()
-    let fourth = monitor.watch(path: child, parents: [parent], prepare: {}, signal: {})
+    let fourth = monitor.watch(path: child, parents: [parent], prepare: {}, hear: { _ in })
     fourth.cancel()
     #expect(try KernelWatches.contain(parent) && KernelWatches.contain(child))
     first.cancel()
     #expect(try KernelWatches.contain(parent), "for its own removal")
-    let again = monitor.watch(path: parent, parents: [], prepare: {}, signal: { own.add(1) })
+    let again = monitor.watch(path: parent, parents: [], prepare: {}, hear: { _ in own.add(1) })
     second.cancel()
     #expect(try !KernelWatches.contain(child))
     try isHeard(parent, "3", own)
@@ -174,7 +174,7 @@ struct ChangeMonitorTests {
     let child = try make("a/b")
     let signals = Heard<Int>()
     let watch = monitor.watch(
-      path: child, parents: [parent], prepare: {}, signal: { signals.add(1) })
+      path: child, parents: [parent], prepare: {}, hear: { _ in signals.add(1) })
     for number in 1...3 {
       _ = try make("new-\(number)")
       _ = try make("new-\(number)/b")
@@ -195,34 +195,40 @@ struct ChangeMonitorTests {
     #expect(try !KernelWatches.contain(parent))
   }
 
+  /// Adds a watch of a monitor that has no thread, whose turns the test takes.
+  private func insert(_ path: String, into monitor: ChangeMonitor, _ signals: Heard<Int>) {
+    let place = WatchEntry.Place(path: path, parents: [], prepare: {})
+    _ = monitor.insert(WatchEntry(place, .content) { _ in signals.add(1) }, at: place)
+  }
+
   @Test("compares what it watches with its path once a minute, even if nothing is told")
   func minute() throws {
     let path = try make("a")
-    var table = WatchTable()
-    _ = table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
+    let signals = Heard<Int>()
+    insert(path, into: monitor, signals)
     let now = ContinuousClock.now
-    let (_, deadline) = table.whatToWaitFor(now: now)
-    #expect(deadline == now + ChangeMonitor.checkInterval)
-    #expect(table.handle(ready: [false, false], now: now + .seconds(61)).isEmpty)
+    let (_, deadline) = monitor.state.withLock { $0.whatToWaitFor(now: now) }
+    #expect(deadline == now + .seconds(60))
     try move("a", to: "elsewhere")
     _ = try make("a")
-    _ = table.whatToWaitFor(now: now + .seconds(61))
-    #expect(table.handle(ready: [false, false], now: now + .seconds(100)).isEmpty)
-    #expect(table.handle(ready: [false, false], now: now + .seconds(122)).count == 1)
-    #expect(try KernelWatches.contain(path))
+    monitor.tell(ready: [false, false], now: now + .seconds(59))
+    #expect(try !KernelWatches.contain(path))
+    monitor.tell(ready: [false, false], now: now + .seconds(61))
+    try eventually("the new one is watched") { try KernelWatches.contain(path) }
+    try eventually("that is told") {
+      monitor.tell(ready: [false, false], now: now + .seconds(62))
+      return signals.all.count == 1
+    }
   }
 
   @Test("looks at everything when its events cannot be read")
   func unreadable() throws {
     #if DEBUG
-      let path = try make("a")
-      var table = WatchTable()
-      _ = table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
+      let signals = Heard<Int>()
+      insert(try make("a"), into: monitor, signals)
       let broken = Faults.Plan { call, _ in call == .read ? .fail(.inputOutput) : .proceed }
-      let signals = Faults.$plan.withValue(broken) {
-        table.handle(ready: [true, false], now: .now)
-      }
-      #expect(signals.count == 1)
+      Faults.$plan.withValue(broken) { monitor.tell(ready: [true, false], now: .now) }
+      #expect(signals.all.count == 1)
     #endif
   }
 
@@ -235,9 +241,10 @@ struct ChangeMonitorTests {
         call == .threadCreate ? .fail(.wouldBlock) : .proceed
       }
       let first = Faults.$plan.withValue(none) {
-        monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(1) })
+        monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
       }
-      let second = monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(2) })
+      let second = monitor.watch(
+        path: path, parents: [], prepare: {}, hear: { _ in signals.add(2) })
       try touch(path)
       try eventually("both are told") { Set(signals.all) == [1, 2] }
       withExtendedLifetime((first, second)) {}
@@ -247,36 +254,113 @@ struct ChangeMonitorTests {
   @Test("polls what it cannot watch, beside what it can, again and again until it can")
   func pollsAndRecovers() throws {
     #if DEBUG
-      let healthy = monitor.watch(path: try make("a"), parents: [], prepare: {}, signal: {})
+      let healthy = monitor.watch(path: try make("a"), parents: [], prepare: {}, hear: { _ in })
       let path = try make("b")
       let signals = Heard<Int>()
       let none = Faults.Plan { call, _ in
         call == .inotifyAddWatch ? .fail(.noSpace) : .proceed
       }
       let polled = Faults.$plan.withValue(none) {
-        monitor.watch(path: path, parents: [], prepare: {}, signal: { signals.add(1) })
+        monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
       }
       #expect(polled.detection != .events)
       try eventually("it is looked at") { !signals.all.isEmpty }
       try eventually("it is watched as soon as there is a watch") {
         try KernelWatches.contain(path)
       }
-      // The kernel's last watch: a table that polls looks again after every look.
-      var table = WatchTable()
-      let id = Faults.$plan.withValue(none) {
-        table.insert(WatchEntry(path: path, parents: [], prepare: {}, signal: {}))
-      }
-      var now = ContinuousClock.now
-      for _ in 0..<3 {
-        now += ChangeMonitor.pollInterval * 2
-        let signalled = Faults.$plan.withValue(none) {
-          table.handle(ready: [false, false], now: now)
-        }
-        #expect(signalled.count == 1)
-      }
-      #expect(table.detection(of: id) != .events)
       withExtendedLifetime((healthy, polled)) {}
     #endif
+  }
+
+  @Test("looks again and again for what it cannot make, until it can")
+  func failsRepeatedly() throws {
+    let path = directory.path + "/a"
+    let (signals, tries) = (Heard<Int>(), Heard<Int>())
+    let watch = monitor.watch(path: path, parents: []) {
+      tries.add(1)
+      guard tries.all.count > 3 else { throw Errno.noSpace }
+      try makeDirectory(path)
+    } hear: { _ in
+      signals.add(1)
+    }
+    #expect(watch.detection != .events)
+    try eventually("it is made") { tries.all.count > 3 && !signals.all.isEmpty }
+    try eventually("it is watched") { try KernelWatches.contain(path) }
+    try isHeard(path, "file", signals)
+    #expect(tries.all.count == 4)
+    watch.cancel()
+  }
+
+  // The watch of the one is ended by the other, whose last it is, between the kernel's giving its
+  // number to the one and the number's being noted.
+  @Test("loses no watch while others of the same directory come and go")
+  func comingAndGoing() throws {
+    let path = try make("a")
+    let failures = Heard<String>()
+    let done = DispatchSemaphore(value: 0)
+    for thread in 0..<4 {
+      try startThread(name: "watcher") { [monitor] in
+        for round in 0..<300 {
+          let heard = WakeLatch()
+          let name = "\(thread)-\(round)"
+          do throws(Errno) {
+            let open = try FileDescriptor.open(path, [.pathOnly, .directory])
+            let watch = monitor.watchOpen(open, [.created]) { news in
+              if news.names[FileName(bytes: Array(name.utf8))] != nil { heard.raise() }
+            }
+            try FileDescriptor.open(path + "/" + name, [.writeOnly, .create]).close()
+            let limit = ContinuousClock.now + .seconds(10)
+            heard.block(until: limit)
+            if ContinuousClock.now >= limit { failures.add(name) }
+            watch.cancel()
+          } catch {
+            failures.add("\(error)")
+          }
+          if !failures.all.isEmpty { break }
+        }
+        done.signal()
+      }
+    }
+    for _ in 0..<4 { done.wait() }
+    #expect(failures.all == [])
+    #expect(try !KernelWatches.contain(path))
+  }
+
+  private final class Owner: Sendable {
+    let watch = Mutex<Watch?>(nil)
+    let isAgain = Atomic(false)
+
+    func begin(
+      _ monitor: ChangeMonitor, _ path: String, again: @escaping @Sendable () -> Void
+    ) {
+      let new = monitor.watch(path: path, parents: []) { [weak self] in
+        guard let self, isAgain.load(ordering: .sequentiallyConsistent) else { return }
+        again()
+      } hear: { _ in
+      }
+      watch.withLock { $0 = new }
+      isAgain.store(true, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  // The monitor used to call `prepare` and to let go of it with its lock held: it took the lock
+  // twice when that ended a watch ("Recursive call to lock Mutex").
+  @Test("may be left by who owns the watch while its directory is made again")
+  func ownerEnds() throws {
+    let path = try make("a")
+    let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    var owner: Owner? = Owner()
+    weak let former = owner
+    owner?.begin(monitor, path) {
+      begun.signal()
+      goOn.wait()
+    }
+    try removeDirectory(path)
+    begun.wait()
+    owner = nil
+    goOn.signal()
+    try eventually("the last reference went with the look") { former == nil }
+    #expect(monitor.statistics.watches == 0)
   }
 
   #if DEBUG
@@ -286,7 +370,7 @@ struct ChangeMonitorTests {
       let path = directory.path
       let failing = Faults.Plan { call, _ in call == .threadCreate ? .fail(.wouldBlock) : .proceed }
       let watch = Faults.$plan.withValue(failing) {
-        monitor.watch(path: path, parents: [], prepare: {}) { signals.add(1) }
+        monitor.watch(path: path, parents: [], prepare: {}) { _ in signals.add(1) }
       }
       try touch(path)
       try eventually("it is signalled", within: .seconds(3)) { !signals.all.isEmpty }
@@ -305,7 +389,7 @@ struct ChangeMonitorTests {
           guard error == .alreadyExists else { throw error }
         }
       }
-    } signal: {
+    } hear: { _ in
       signals.add(1)
     }
     try rename(

@@ -163,7 +163,8 @@ struct ObservationEndTests {
     let heard = Heard<Int>()
     let delivery = Delivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(1) }) }
     delivery.open()
-    let watch = ChangeMonitor().watch(path: directory.path, parents: [], prepare: {}, signal: {})
+    let watch = ChangeMonitor().watch(
+      path: directory.path, parents: [], prepare: {}, hear: { _ in })
     var observation: Observation? = Observation(watch: watch, delivery: delivery)
     queue.suspend()
     delivery.signal()

@@ -255,7 +255,7 @@ struct ObservationTests {
       let error: Errno = missing == .inotifyInit ? .tooManyOpenFiles : .noSpace
       let plan = Faults.Plan { call, _ in call == missing ? .fail(error) : .proceed }
       let watch = Faults.$plan.withValue(plan) {
-        monitor.watch(path: directory.path, parents: [], prepare: {}, signal: { signals.add(1) })
+        monitor.watch(path: directory.path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
       }
       guard case .polling(let reason) = watch.detection else {
         Issue.record("\(watch.detection)")
@@ -263,7 +263,7 @@ struct ObservationTests {
       }
       #expect(reason.contains("inotify"))
       try eventually("it is looked at without an event") { !signals.all.isEmpty }
-      let next = monitor.watch(path: directory.path, parents: [], prepare: {}, signal: {})
+      let next = monitor.watch(path: directory.path, parents: [], prepare: {}, hear: { _ in })
       #expect(next.detection == .events, "as soon as there is one")
     #endif
   }

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -71,12 +72,11 @@ struct WatchNewsTests {
     let heard = Heard<WatchNews>()
     let told = Heard<[FileName]>()
     let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
-    var table = WatchTable()
-    _ = table.insert(
-      WatchEntry(descriptor: open.rawValue, events: [.created], hear: { heard.add($0) }))
+    // It has no thread: this one takes its turn.
+    _ = monitor.insert(WatchEntry(nil, [.created]) { heard.add($0) }, open: open)
     try touch("a")
-    table.add(afterEvents: { told.add(heard.all.flatMap(\.names.keys)) })
-    for signal in table.handle(ready: [false, true], now: .now) { signal() }
+    monitor.state.withLock { $0.add { told.add(heard.all.flatMap(\.names.keys)) } }
+    monitor.tell(ready: [false, true], now: .now)
     #expect(told.all == [[name("a")]])
   }
 

@@ -23,47 +23,40 @@ package final class ChangeMonitor: Sendable {
 
   /// How often a polled directory is looked at, and one that is missing is looked for.
   static let pollInterval: Duration = .milliseconds(200)
-  /// How often a healthy watch is compared with its path, at most.
-  static let checkInterval: Duration = .seconds(60)
+  /// How long nothing of a container must have been removed before what was is made again: whoever
+  /// removes a directory may be about to remove the whole container (`rm -r`), which fails when
+  /// something is made in it meanwhile.
+  static let settleInterval: Duration = .seconds(1)
 
-  private let state = Mutex(WatchTable())
+  /// Taken for bookkeeping only: whoever has it calls no file system and nobody's closure.
+  let state: Mutex<WatchTable>
   private let relay = WatchRelay()
 
-  /// Watches the directory at a path, through its replacement by another as well.
+  /// - Parameter checkInterval: how often a healthy watch is compared with its path, at most.
+  init(checkInterval: Duration = .seconds(60)) {
+    state = Mutex(WatchTable(checkInterval: checkInterval))
+  }
+
+  /// Watches the directory at a path, through its replacement by another as well, and tells which
+  /// entries to look at. The watch is there when the call returns; on a file system that does not
+  /// answer it does not return, and nobody else waits for that.
   ///
   /// - Parameters:
   ///   - path: absolute; need not exist.
-  ///   - parents: directories above it whose own replacement replaces this one, too.
-  ///   - prepare: makes the directory where it is missing; called again when it was removed.
-  ///   - signal: called on the monitor's thread, so it must be short: raise a latch, enqueue work.
+  ///   - parents: directories above it whose own replacement replaces this one, too; the container
+  ///     comes first.
+  ///   - events: what tells of the directory's own end is added.
+  ///   - prepare: makes the directory where it is missing; called on this thread, and again on
+  ///     another one when the directory was removed.
+  ///   - hear: called on the monitor's thread, so it must be short, and use no file system: raise a
+  ///     latch, enqueue work. Everything is to be looked at when the directory is another one.
   package func watch(
-    path: String, parents: [String], prepare: @escaping @Sendable () throws -> Void,
-    signal: @escaping @Sendable () -> Void
-  ) -> Watch {
-    add(WatchEntry(path: path, parents: parents, prepare: prepare, signal: signal))
-  }
-
-  /// Watches the directory at a path, through its replacement by another as well, for certain
-  /// events, and tells which entries to look at.
-  ///
-  /// - Parameters:
-  ///   - events: `onlyDirectory` and what tells of the directory's own end are added.
-  ///   - hear: called on the monitor's thread, so it must be short; everything is to be looked at
-  ///     when the directory is another one.
-  package func watch(
-    path: String, parents: [String], _ events: WatchEvents,
+    path: String, parents: [String], _ events: WatchEvents = .content,
     prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    add(WatchEntry(path: path, parents: parents, events: events, prepare: prepare, hear: hear))
-  }
-
-  /// Watches an open file for certain events, only as long as it exists.
-  package func watchOpen(
-    _ file: borrowing FileDescriptor, _ events: WatchEvents,
-    _ signal: @escaping @Sendable () -> Void
-  ) -> Watch {
-    add(WatchEntry(descriptor: file.rawValue, events: events, signal: signal))
+    let place = WatchEntry.Place(path: path, parents: parents, prepare: prepare)
+    return started(insert(WatchEntry(place, events, hear), at: place))
   }
 
   /// Watches an open file or directory for certain events, only as long as it exists, and tells
@@ -71,22 +64,17 @@ package final class ChangeMonitor: Sendable {
   ///
   /// - Parameters:
   ///   - file: needed only during this call; the watch is the inode's, also when it is moved.
-  ///   - hear: called on the monitor's thread, so it must be short.
+  ///   - hear: called on the monitor's thread, so it must be short, and use no file system.
   package func watchOpen(
     _ file: borrowing FileDescriptor, _ events: WatchEvents,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    add(WatchEntry(descriptor: file.rawValue, events: events, hear: hear))
+    started(insert(WatchEntry(nil, events, hear), open: file))
   }
 
-  private func add(_ entry: WatchEntry) -> Watch {
-    let (id, detection, mustStart) = state.withLock { table in
-      // Excludes: the thread taking this watch's first events before its entry is in the table.
-      let id = table.insert(entry)
-      let mustStart = table.startThread()
-      return (id, table.detection(of: id), mustStart)
-    }
-    if mustStart { start() } else { state.withLock { $0.wakeIfTimed() } }
+  private func started(_ id: WatchTable.ID) -> Watch {
+    let (mustStart, detection) = state.withLock { ($0.startThread(), $0.detection(of: id)) }
+    if mustStart { start() }
     return Watch(monitor: self, id: id, detection: detection)
   }
 
@@ -107,8 +95,23 @@ package final class ChangeMonitor: Sendable {
   /// - Returns: false when there is enough to go on with: then it is for another thread.
   func goOn(with body: @escaping @Sendable () -> Void) -> Bool { relay.add(body) }
 
+  /// Notes that something was found removed.
+  ///
+  /// - Parameter container: its path.
+  func noteRemoval(in container: String) {
+    state.withLock { $0.noteRemoval(in: container, now: .now) }
+  }
+
+  /// Whether what was removed from a container may be made again by those who only wait in it; a
+  /// user's own call makes what it needs at once.
+  func isSettled(_ container: String) -> Bool {
+    state.withLock { $0.isSettled(container, now: .now) }
+  }
+
   func remove(_ id: WatchTable.ID) {
-    state.withLock { $0.remove(id) }
+    // Let go of after the lock: with it may end something that ends a watch.
+    let entry = state.withLock { $0.remove(id) }
+    withExtendedLifetime(entry) {}
   }
 
   /// For tests and figures: how often the thread has woken up, and how many watches there are.
@@ -171,8 +174,13 @@ package final class ChangeMonitor: Sendable {
       pauseThread(Self.pollInterval)
       ready = descriptors.map { _ in true }
     }
-    let signals = state.withLock { $0.handle(ready: ready, now: .now) }
-    for signal in signals { signal() }
+    tell(ready: ready, now: .now)
+  }
+
+  func tell(ready: [Bool], now: ContinuousClock.Instant) {
+    let turn = state.withLock { $0.handle(ready: ready, now: now) }
+    for lane in turn.lanes { startWorking(in: lane) }
+    for call in turn.calls { call() }
   }
 }
 

@@ -1,19 +1,34 @@
-import SystemCalls
+package import SystemCalls
 
-/// One thing that somebody watches.
-struct WatchEntry {
-  enum Target {
-    /// The directory at a path, whichever it is.
-    case path(String, parents: [String], prepare: @Sendable () throws -> Void)
-    /// One open file, never looked for again.
-    case open(descriptor: Int32)
+/// One thing that somebody watches: the directory at a path, or an open file.
+struct WatchEntry: Sendable {
+  /// Where a directory is looked for, whichever the path names.
+  struct Place: Sendable {
+    let path: String
+    /// Directories above it whose own replacement replaces it, too; the container comes first.
+    let parents: [String]
+    let prepare: @Sendable () throws -> Void
+
+    /// What is looked at one after another: all of one container, so that a file system that does
+    /// not answer delays nobody else.
+    var lane: String { parents.first ?? path }
   }
 
-  let target: Target
+  /// Whether a thread looks at the place. One at a time does, so nobody piles up behind a file
+  /// system that does not answer.
+  enum Look {
+    case none
+    /// In its lane.
+    case awaited
+    case underWay
+    /// Something has happened since it began, which it may not have seen.
+    case underWayAndAwaited
+  }
+
+  /// Nil for an open file, which is never looked for again.
+  let place: Place?
   let events: WatchEvents
-  let signal: @Sendable () -> Void
-  /// For who wants to know where to look; called instead of `signal`.
-  let hear: (@Sendable (WatchNews) -> Void)?
+  let hear: @Sendable (WatchNews) -> Void
   /// The kernel's number, while there is a watch.
   var number: Int32?
   /// Which directory the watch is for.
@@ -21,45 +36,14 @@ struct WatchEntry {
   var detection: ChangeMonitor.Detection = .events
   /// When to look again, for what is polled or missing.
   var nextLook: ContinuousClock.Instant?
+  var look = Look.none
 
   init(
-    path: String, parents: [String], prepare: @escaping @Sendable () throws -> Void,
-    signal: @escaping @Sendable () -> Void
+    _ place: Place?, _ events: WatchEvents, _ hear: @escaping @Sendable (WatchNews) -> Void
   ) {
-    target = .path(path, parents: parents, prepare: prepare)
-    // Everything by which a name's content may change, also under the hands of programs that do
-    // not know us: a shell's redirection ends with a close after writing.
-    events = [
-      .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted, .selfDeleted, .selfMoved,
-      .onlyDirectory, .doNotFollow,
-    ]
-    self.signal = signal
-    hear = nil
-  }
-
-  init(
-    path: String, parents: [String], events: WatchEvents,
-    prepare: @escaping @Sendable () throws -> Void, hear: @escaping @Sendable (WatchNews) -> Void
-  ) {
-    target = .path(path, parents: parents, prepare: prepare)
-    self.events = events.union([.selfDeleted, .selfMoved, .onlyDirectory, .doNotFollow])
-    signal = {}
-    self.hear = hear
-  }
-
-  init(descriptor: Int32, events: WatchEvents, signal: @escaping @Sendable () -> Void) {
-    target = .open(descriptor: descriptor)
-    self.events = events
-    self.signal = signal
-    hear = nil
-  }
-
-  init(
-    descriptor: Int32, events: WatchEvents, hear: @escaping @Sendable (WatchNews) -> Void
-  ) {
-    target = .open(descriptor: descriptor)
-    self.events = events
-    signal = {}
+    self.place = place
+    self.events =
+      place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
     self.hear = hear
   }
 
@@ -68,4 +52,12 @@ struct WatchEntry {
     let always: WatchEvents = [.ignored, .unmounted, .overflowed]
     return !raised.isDisjoint(with: events.union(always))
   }
+}
+
+extension WatchEvents {
+  /// Everything by which a name's content may change, also under the hands of programs that do not
+  /// know us: a shell's redirection ends with a close after writing.
+  package static let content: WatchEvents = [
+    .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted,
+  ]
 }

@@ -1,13 +1,13 @@
-import Synchronization
 import SystemCalls
 
 /// All watches of the process: which inode each is for, and what is to be done next.
 ///
-/// A pure decision maker but for the inotify calls, which must not be torn apart from the table:
-/// between a removal and an addition of the same inode another thread's entry would lose its watch.
+/// The table decides, under the monitor's lock, and touches no file system: what is to be looked at
+/// it gives out (`nextLook`), and what was found is entered afterwards. The calls that it makes are
+/// about the process's own inotify instance and counter, which never wait.
 struct WatchTable {
   typealias ID = UInt64
-  typealias Signal = @Sendable () -> Void
+  typealias Call = @Sendable () -> Void
 
   private final class Descriptors: Sendable {
     let events: SharedDescriptor?
@@ -32,23 +32,59 @@ struct WatchTable {
     }
   }
 
+  /// A directory above watched ones, watched for its own removal only.
+  private struct Parent {
+    var number: Int32?
+    var users = 0
+  }
+
+  /// What a look at a place has found.
+  enum Finding {
+    /// The path names what is watched.
+    case same
+    /// Something else is watched now; on a network's file system, which is polled as well.
+    case watched(network: String?)
+    /// Nothing is there, and nothing is to be made yet.
+    case missing
+    case failed(reason: String)
+  }
+
+  /// What follows from events and from the time.
+  struct Turn {
+    /// To be called outside the lock.
+    var calls: [Call] = []
+    /// Lanes that need a thread.
+    var lanes: [String] = []
+  }
+
+  private let checkInterval: Duration
   private var entries: [ID: WatchEntry] = [:]
-  private var byNumber: [Int32: Set<ID>] = [:]
-  /// Directories above watched ones, watched for their own removal only, with the number of users.
-  private var parents: [String: (number: Int32, users: Int)] = [:]
-  private var parentNumbers: Set<Int32> = []
-  /// The watches for which somebody wants names.
-  private var hearing: Set<Int32> = []
+  /// Who uses each of the kernel's watches.
+  private var users: [Int32: Set<ID>] = [:]
+  private var parents: [String: Parent] = [:]
+  private var parentsByNumber: [Int32: Set<String>] = [:]
   private var timed: Set<ID> = []
+  /// What is to be looked at; a thread works in each lane.
+  private var lanes: [String: [ID]] = [:]
+  /// When something was last found removed, by lane.
+  private var removals: [String: ContinuousClock.Instant] = [:]
+  /// What is to be told at the thread's next turn.
+  private var found: [ID: WatchNews] = [:]
   private var nextID: ID = 0
   private var descriptors: Descriptors?
   private var hasThread = false
   private var nextCheck: ContinuousClock.Instant?
   /// What is to be called after the next taking of events.
-  private var afterEvents: [Signal] = []
+  private var afterEvents: [Call] = []
   private(set) var wakeUps = 0
+  /// How many of the kernel's watches were ended.
+  private(set) var endings = 0
+
+  init(checkInterval: Duration) { self.checkInterval = checkInterval }
 
   var count: Int { entries.count }
+  /// For tests: how many containers are being looked at.
+  var lanesAtWork: Int { lanes.count }
 
   mutating func startThread() -> Bool {
     guard !hasThread else { return false }
@@ -60,39 +96,54 @@ struct WatchTable {
     entries[id]?.detection ?? .events
   }
 
+  /// Where watches are added.
+  func eventQueue() throws(Errno) -> SharedDescriptor {
+    guard let queue = descriptors?.events else { throw descriptors?.failure ?? .noSuchDevice }
+    return queue
+  }
+
   // MARK: Adding and removing
 
+  /// Adds an entry, which its user's thread looks for at once.
   mutating func insert(_ entry: WatchEntry) -> ID {
     nextID += 1
     if descriptors?.events == nil { descriptors = Descriptors() }
     entries[nextID] = entry
-    if case .path(_, let above, _) = entry.target {
-      for parent in above { addParent(parent) }
-    }
-    establish(nextID, now: .now)
+    entries[nextID]?.look = .underWay
+    for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
     return nextID
   }
 
-  mutating func remove(_ id: ID) {
-    guard let entry = entries.removeValue(forKey: id) else { return }
+  /// - Returns: what was removed, to be let go of outside the lock: it may be the last that holds
+  ///   something whose end ends a watch.
+  mutating func remove(_ id: ID) -> WatchEntry? {
+    guard let entry = entries[id] else { return nil }
+    lose(id)
+    entries[id] = nil
     timed.remove(id)
-    release(id, entry.number)
-    if case .path(_, let above, _) = entry.target {
-      for parent in above { removeParent(parent) }
+    found[id] = nil
+    for path in entry.place?.parents ?? [] {
+      parents[path]?.users -= 1
+      guard parents[path]?.users == 0 else { continue }
+      lose(parent: path)
+      parents[path] = nil
     }
+    return entry
   }
 
-  private mutating func release(_ id: ID, _ number: Int32?) {
-    guard let number, byNumber[number] != nil else { return }
-    byNumber[number]?.remove(id)
-    guard byNumber[number]?.isEmpty == true else { return }
-    byNumber[number] = nil
-    hearing.remove(number)
-    endWatch(number)
+  /// Lets go of an entry's watch.
+  mutating func lose(_ id: ID) {
+    entries[id]?.watched = nil
+    guard let number = entries[id]?.number else { return }
+    entries[id]?.number = nil
+    users[number]?.remove(id)
+    if users[number]?.isEmpty == true { users[number] = nil }
+    endIfUnused(number)
   }
 
-  private mutating func endWatch(_ number: Int32) {
-    guard byNumber[number] == nil, !parentNumbers.contains(number) else { return }
+  private mutating func endIfUnused(_ number: Int32) {
+    guard !isUsed(number) else { return }
+    endings += 1
     do throws(Errno) {
       try descriptors?.events?.descriptor.removeWatch(number)
     } catch {
@@ -101,112 +152,113 @@ struct WatchTable {
     }
   }
 
-  private mutating func addParent(_ path: String) {
-    if let parent = parents[path] {
-      parents[path] = (parent.number, parent.users + 1)
-      return
-    }
-    parents[path] = (watchParent(path), 1)
+  func isUsed(_ number: Int32) -> Bool {
+    users[number] != nil || parentsByNumber[number] != nil
   }
 
-  private mutating func watchParent(_ path: String) -> Int32 {
-    do throws(Errno) {
-      guard let queue = descriptors?.events else { return -1 }
-      let number = try queue.descriptor.addWatch(
-        path, [.selfDeleted, .selfMoved, .onlyDirectory, .doNotFollow, .addToExisting])
-      parentNumbers.insert(number)
-      return number
-    } catch {
-      // Not there yet, or no watch left: tried again with what lies in it.
-      return -1
-    }
+  /// Notes the watch that the kernel gave for an entry; nobody's, when the entry was removed
+  /// meanwhile, ends.
+  mutating func enter(_ number: Int32, _ status: FileStatus?, for id: ID) {
+    guard entries[id] != nil else { return endIfUnused(number) }
+    lose(id)
+    entries[id]?.number = number
+    entries[id]?.watched = status
+    users[number, default: []].insert(id)
   }
 
-  // Whoever replaces a directory may leave nothing at its path for a moment, in which its watch
-  // cannot be renewed. Before the look at what lies in it: replaced after that, it tells.
-  private mutating func watchMissingParents(_ above: [String]) {
-    for path in above {
-      guard let parent = parents[path], parent.number == -1 else { continue }
-      parents[path] = (watchParent(path), parent.users)
-    }
+  func isMissing(parent path: String) -> Bool {
+    parents[path].map { $0.number == nil } ?? false
   }
 
-  private mutating func removeParent(_ path: String) {
-    guard let parent = parents[path] else { return }
-    guard parent.users == 1 else {
-      parents[path] = (parent.number, parent.users - 1)
-      return
-    }
-    parents[path] = nil
-    guard !parents.values.contains(where: { $0.number == parent.number }) else { return }
-    parentNumbers.remove(parent.number)
-    endWatch(parent.number)
+  mutating func enter(_ number: Int32, forParent path: String) {
+    guard isMissing(parent: path) else { return endIfUnused(number) }
+    parents[path]?.number = number
+    parentsByNumber[number, default: []].insert(path)
   }
 
-  // MARK: Establishing
-
-  /// Gives an entry its watch, or notes when to try again.
-  private mutating func establish(_ id: ID, now: ContinuousClock.Instant) {
-    guard var entry = entries[id] else { return }
-    entry.nextLook = nil
-    switch entry.target {
-    case .open(let descriptor):
-      let path = "/proc/self/fd/\(descriptor)"
-      watch(&entry, id, path, entry.events, now: now)
-      if entry.hear != nil { noteNetwork(&entry, path, now: now) }
-    case .path(let path, let above, let prepare):
-      do {
-        try prepare()
-        watchMissingParents(above)
-        entry.watched = try fileStatus(path)
-        watch(&entry, id, path, entry.events, now: now)
-        noteNetwork(&entry, path, now: now)
-      } catch {
-        entry.watched = nil
-        let reason = (error as? Errno)?.description ?? "\(error)"
-        poll(&entry, "\(path): \(reason)", now: now)
-      }
-    }
-    if entry.nextLook != nil { timed.insert(id) } else { timed.remove(id) }
-    entries[id] = entry
+  mutating func lose(parent path: String) {
+    guard let number = parents[path]?.number else { return }
+    parents[path]?.number = nil
+    parentsByNumber[number]?.remove(path)
+    if parentsByNumber[number]?.isEmpty == true { parentsByNumber[number] = nil }
+    endIfUnused(number)
   }
 
-  private mutating func watch(
-    _ entry: inout WatchEntry, _ id: ID, _ path: String, _ events: WatchEvents,
-    now: ContinuousClock.Instant
-  ) {
-    guard let queue = descriptors?.events else {
-      let reason = descriptors?.failure?.description ?? "no event queue"
-      return poll(&entry, "inotify: \(reason)", now: now)
-    }
-    do throws(Errno) {
-      // Several entries may watch one inode: their masks add up.
-      let number = try queue.descriptor.addWatch(path, events.union(.addToExisting))
-      entry.number = number
-      entry.detection = .events
-      byNumber[number, default: []].insert(id)
-      if entry.hear != nil { hearing.insert(number) }
-    } catch {
-      let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
-      poll(&entry, "inotify: \(error)\(advice)", now: now)
+  // MARK: Looks
+
+  /// Has a place looked at.
+  ///
+  /// - Returns: its lane, when that needs a thread.
+  private mutating func seek(_ id: ID) -> String? {
+    guard let entry = entries[id], let place = entry.place else { return nil }
+    timed.remove(id)
+    entries[id]?.nextLook = nil
+    switch entry.look {
+    case .awaited, .underWayAndAwaited: return nil
+    case .underWay:
+      entries[id]?.look = .underWayAndAwaited
+      return nil
+    case .none:
+      entries[id]?.look = .awaited
+      defer { lanes[place.lane, default: []].append(id) }
+      return lanes[place.lane] == nil ? place.lane : nil
     }
   }
 
-  private func poll(_ entry: inout WatchEntry, _ reason: String, now: ContinuousClock.Instant) {
-    entry.detection = .polling(reason: reason)
-    entry.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+  /// What the lane's thread is to look at next; nil when nothing is left: then it ends.
+  mutating func nextLook(in lane: String) -> (ID, WatchEntry)? {
+    while let id = lanes[lane]?.popLast() {
+      entries[id]?.look = .underWay
+      if let entry = entries[id] { return (id, entry) }
+    }
+    lanes[lane] = nil
+    return nil
   }
 
-  private func noteNetwork(_ entry: inout WatchEntry, _ path: String, now: ContinuousClock.Instant)
-  {
-    do throws(Errno) {
-      let file = try FileDescriptor.open(path, .pathOnly)
-      guard let network = try file.fileSystem().networkName else { return }
-      poll(&entry, "\(network) is a network file system", now: now)
-    } catch {
-      // Gone again: the watch, if there is one, will say so.
-      return
+  /// Enters what a look has found.
+  ///
+  /// - Parameter mustTell: false for the first look, whose user reads after it anyway.
+  /// - Returns: the lane that needs a thread, to look again.
+  mutating func endLook(
+    _ id: ID, _ finding: Finding, mustTell: Bool, now: ContinuousClock.Instant
+  ) -> String? {
+    guard let look = entries[id]?.look else { return nil }
+    entries[id]?.look = .none
+    switch finding {
+    case .same:
+      if entries[id]?.detection != .events { setNextLook(id, now: now) }
+    case .watched(let network):
+      entries[id]?.detection = .events
+      if let network { poll(id, "\(network) is a network file system", now: now) }
+    case .missing: setNextLook(id, now: now)
+    case .failed(let reason): poll(id, reason, now: now)
     }
+    if case .same = finding {} else if mustTell { found[id] = .everything }
+    let lane = look == .underWayAndAwaited ? seek(id) : nil
+    wakeIfTimed()
+    return lane
+  }
+
+  mutating func noteRemoval(in lane: String, now: ContinuousClock.Instant) {
+    removals[lane] = now
+  }
+
+  /// Whether nothing was removed for a while.
+  mutating func isSettled(_ lane: String, now: ContinuousClock.Instant) -> Bool {
+    guard let last = removals[lane] else { return true }
+    guard now - last >= ChangeMonitor.settleInterval else { return false }
+    removals[lane] = nil
+    return true
+  }
+
+  private mutating func poll(_ id: ID, _ reason: String, now: ContinuousClock.Instant) {
+    entries[id]?.detection = .polling(reason: reason)
+    setNextLook(id, now: now)
+  }
+
+  private mutating func setNextLook(_ id: ID, now: ContinuousClock.Instant) {
+    entries[id]?.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+    timed.insert(id)
   }
 
   // MARK: The thread's turn
@@ -215,9 +267,8 @@ struct WatchTable {
     now: ContinuousClock.Instant
   ) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
-    let mustCheck = entries.values.contains { if case .path = $0.target { true } else { false } }
-    if mustCheck {
-      let check = nextCheck ?? now.advanced(by: ChangeMonitor.checkInterval)
+    if entries.values.contains(where: { $0.place != nil }) {
+      let check = nextCheck ?? now.advanced(by: checkInterval)
       nextCheck = check
       deadline = min(deadline ?? check, check)
     } else {
@@ -232,13 +283,13 @@ struct WatchTable {
     return (open, deadline)
   }
 
-  /// A new entry may have to be looked at earlier than the thread plans to wake up.
+  /// An entry may have to be told or looked at earlier than the thread plans to wake up.
   mutating func wakeIfTimed() {
-    guard !timed.isEmpty || nextCheck == nil else { return }
+    guard !timed.isEmpty || !found.isEmpty || nextCheck == nil else { return }
     wake()
   }
 
-  mutating func add(afterEvents body: @escaping Signal) {
+  mutating func add(afterEvents body: @escaping Call) {
     if descriptors?.events == nil { descriptors = Descriptors() }
     afterEvents.append(body)
     wake()
@@ -253,59 +304,51 @@ struct WatchTable {
     }
   }
 
-  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> [Signal] {
+  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
     wakeUps += 1
-    var signalled: Set<ID> = []
-    var lost: Set<ID> = []
-    var news: [ID: WatchNews] = [:]
+    var news = found
+    var sought: Set<ID> = []
     let after = afterEvents
+    found = [:]
     afterEvents = []
     if ready.contains(true) || !after.isEmpty {
       // Whoever wants to be called after them may have come later than what is ready was found out.
-      takeEvents(ready, mustTake: !after.isEmpty, &signalled, &lost, &news)
+      takeEvents(ready, mustTake: !after.isEmpty, now: now, &news, &sought)
     }
     if let check = nextCheck, check <= now {
       nextCheck = nil
-      lost.formUnion(replaced())
+      sought.formUnion(entries.keys)
     }
     for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
-      signalled.insert(id)
-      if isBroken(id) {
-        lost.insert(id)
-      } else {
-        entries[id]?.nextLook = now + ChangeMonitor.pollInterval
+      guard let entry = entries[id], entry.place == nil || entry.number != nil else {
+        sought.insert(id)
+        continue
       }
+      news[id] = .everything
+      setNextLook(id, now: now)
     }
-    for id in lost { reestablish(id, now: now, isFirstLook: !timed.contains(id)) }
-    signalled.formUnion(lost)
-    let signals = signalled.compactMap { id -> Signal? in
-      guard let entry = entries[id] else { return nil }
-      guard let hear = entry.hear else { return entry.signal }
-      // In another directory than before everything is new.
-      let heard = lost.contains(id) ? .everything : news[id] ?? .everything
-      return { hear(heard) }
+    var turn = Turn()
+    turn.lanes = sought.compactMap { seek($0) }
+    for (id, news) in news {
+      guard let hear = entries[id]?.hear else { continue }
+      turn.calls.append { hear(news) }
     }
-    return signals + after
-  }
-
-  private func isBroken(_ id: ID) -> Bool {
-    guard let entry = entries[id], case .path = entry.target else { return false }
-    return entry.number == nil
+    turn.calls += after
+    return turn
   }
 
   private mutating func takeEvents(
-    _ ready: [Bool], mustTake: Bool, _ signalled: inout Set<ID>, _ lost: inout Set<ID>,
-    _ news: inout [ID: WatchNews]
+    _ ready: [Bool], mustTake: Bool, now: ContinuousClock.Instant,
+    _ news: inout [ID: WatchNews], _ sought: inout Set<ID>
   ) {
     var overflowed = false
     var raised: [(Int32, WatchEvents, FileName?)] = []
-    let hearing = hearing
     do throws(Errno) {
       // The event queue comes first in `whatToWaitFor`; reading what is not ready costs a call.
       if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
       if ready.first == true || mustTake, let queue = descriptors?.events {
         let take: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void = { number, events, name in
-          raised.append((number, events, hearing.contains(number) ? FileName(event: name) : nil))
+          raised.append((number, events, FileName(event: name)))
         }
         while try queue.descriptor.takeNamedEvents(take) {}
       }
@@ -316,89 +359,35 @@ struct WatchTable {
     let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
     for (number, events, name) in raised {
       if events.contains(.overflowed) { overflowed = true }
-      let users = byNumber[number] ?? []
-      if hearing.contains(number) {
-        signalled.formUnion(tell(users, events, name, &news))
-      } else {
-        signalled.formUnion(users)
+      let isEnd = !events.isDisjoint(with: ends)
+      for id in users[number] ?? [] {
+        guard let entry = entries[id], entry.wants(events) else { continue }
+        if isEnd, let place = entry.place {
+          noteRemoval(in: place.lane, now: now)
+          // Told when it is known what is there now: in another directory everything is new.
+          news[id] = nil
+          lose(id)
+          sought.insert(id)
+        } else {
+          news[id, default: WatchNews()].note(events, of: name)
+        }
       }
-      if !events.isDisjoint(with: ends) { lost.formUnion(users.filter(isReplaceable)) }
-      if parentNumbers.contains(number), !events.isDisjoint(with: ends) {
-        renewParents(number)
-        lost.formUnion(replaced())
-      }
+      if isEnd { sought.formUnion(below(lostParent: number)) }
     }
     if overflowed {
-      news = [:]
-      signalled.formUnion(entries.keys)
-      lost.formUnion(replaced())
+      for path in Array(parents.keys) { lose(parent: path) }
+      sought.formUnion(entries.keys)
+      news = entries.mapValues { _ in .everything }
     }
   }
 
-  /// Notes the news of those who want names; returns who of the users is concerned at all.
-  private func tell(
-    _ users: Set<ID>, _ events: WatchEvents, _ name: FileName?, _ news: inout [ID: WatchNews]
-  ) -> [ID] {
-    users.filter { id in
-      guard let entry = entries[id], entry.hear != nil else { return true }
-      guard entry.wants(events) else { return false }
-      news[id, default: WatchNews()].note(events, of: name)
-      return true
-    }
-  }
-
-  private func isReplaceable(_ id: ID) -> Bool {
-    if case .path = entries[id]?.target { true } else { false }
-  }
-
-  private mutating func renewParents(_ number: Int32) {
-    parentNumbers.remove(number)
+  /// Notes that a directory above others was moved or removed; returns the ones below it.
+  private mutating func below(lostParent number: Int32) -> [ID] {
+    guard let paths = parentsByNumber[number] else { return [] }
     // One that was moved away is still watched, under its old number.
-    endWatch(number)
-    for (path, parent) in parents where parent.number == number {
-      parents[path] = (watchParent(path), parent.users)
-    }
-  }
-
-  /// The entries whose path does not name the watched directory any more.
-  private func replaced() -> [ID] {
-    entries.compactMap { id, entry in
-      guard case .path(let path, _, _) = entry.target, let watched = entry.watched else {
-        return nil
-      }
-      do throws(Errno) {
-        return try fileStatus(path).isSameFile(as: watched) ? nil : id
-      } catch {
-        return id
-      }
-    }
-  }
-
-  private mutating func reestablish(
-    _ id: ID, now: ContinuousClock.Instant, isFirstLook: Bool
-  ) {
-    if let number = entries[id]?.number {
-      entries[id]?.number = nil
-      release(id, number)
-    }
-    // Whoever removes a directory may be about to remove the one above it: made again at once, it
-    // would be in the way (`rm -r` fails).
-    if isFirstLook, case .path(let path, _, _) = entries[id]?.target, !exists(path) {
-      entries[id]?.watched = nil
-      entries[id]?.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
-      timed.insert(id)
-      return
-    }
-    establish(id, now: now)
-  }
-
-  private func exists(_ path: String) -> Bool {
-    do throws(Errno) {
-      _ = try fileStatus(path)
-      return true
-    } catch {
-      // Whatever else is wrong with it, establishing the watch will say.
-      return error != .noSuchFile
-    }
+    for path in paths { lose(parent: path) }
+    return entries.filter { _, entry in
+      entry.place?.parents.contains(where: paths.contains) ?? false
+    }.map(\.key)
   }
 }

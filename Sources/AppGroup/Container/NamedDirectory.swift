@@ -79,7 +79,7 @@ struct NamedDirectory: Sendable {
         // the observers, who are signalled right after this.
         _ = try root.refreshed(root.handle())
         _ = try openOrMake()
-      }, signal: signal)
+      }, hear: { _ in signal() })
   }
 
   private func make() throws {

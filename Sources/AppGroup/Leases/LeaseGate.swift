@@ -131,7 +131,8 @@ struct LeaseGate {
   func watchQueue(_ signal: @escaping @Sendable () -> Void) -> Watch? {
     guard let blocking else { return nil }
     return ChangeMonitor.shared.watchOpen(
-      blocking.descriptor, [.closedWithoutWriting, .closedAfterWriting, .attributes], signal)
+      blocking.descriptor, [.closedWithoutWriting, .closedAfterWriting, .attributes]
+    ) { _ in signal() }
   }
 
   /// Removes the gate of a writer that is stopped, or that cannot be seen from here and has waited

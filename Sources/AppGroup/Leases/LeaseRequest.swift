@@ -188,7 +188,7 @@ package final class LeaseRequest {
     let latch = latch
     watch = ChangeMonitor.shared.watchOpen(
       held.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
-    ) { latch.raise() }
+    ) { _ in latch.raise() }
     return false
   }
 

@@ -23,6 +23,8 @@ package final class Mailbox: Sendable {
 
   private struct State {
     var watch: Watch?
+    /// Whether entries may be read on the monitor's thread: not on a network's file system.
+    var isPrompt = false
     /// Somebody reads, and will look for more news before it stops.
     var isReading = false
     var news: WatchNews?
@@ -58,6 +60,7 @@ package final class Mailbox: Sendable {
   private let deliver: @Sendable (Delivery) -> Void
   private let state = Mutex(State())
   private let house = Mutex(House())
+  private let making = Mutex(())
   private let queue = Blocking.queue()
 
   /// Makes a mailbox; it ends with `close()`, when it is forgotten, or with the process.
@@ -77,7 +80,10 @@ package final class Mailbox: Sendable {
       path: place.path, parents: [root.path, root.path + "/" + MailboxDirectory.kind],
       [.movedTo], prepare: { [weak self] in try self?.prepare() },
       hear: { [weak self] in self?.hear($0) })
-    state.withLock { $0.watch = watch }
+    state.withLock { state in
+      state.watch = watch
+      state.isPrompt = watch.detection == .events
+    }
     watchOwner()
   }
 
@@ -111,10 +117,21 @@ package final class Mailbox: Sendable {
 
   /// Makes the directory where it is missing, under the address that others know.
   private func prepare() throws {
-    try house.withLock { house in
-      guard !house.isClosed else { throw Errno.noSuchFile }
-      if let home = house.home, isThere(home) { return }
-      house.home = try place.make()
+    // Excludes: two that make it at once. Who reads does not take this lock, so that the monitor's
+    // thread does not wait for a file system that does not answer.
+    try making.withLock { _ in
+      let (isClosed, home) = house.withLock { ($0.isClosed, $0.home) }
+      guard !isClosed else { throw Errno.noSuchFile }
+      if let home, isThere(home) { return }
+      let new = try place.make()
+      let isWanted = house.withLock { house in
+        guard !house.isClosed else { return false }
+        house.home = new
+        return true
+      }
+      guard !isWanted else { return }
+      try place.remove()
+      throw Errno.noSuchFile
     }
   }
 
@@ -133,7 +150,7 @@ package final class Mailbox: Sendable {
     guard house.withLock({ $0.ownerWatch?.home !== home }) else { return }
     let queue = queue
     let look: @Sendable () -> Void = { [weak self] in self?.leaveIfRemoved(home) }
-    let watch = ChangeMonitor.shared.watchOpen(home.owner, [.attributes]) {
+    let watch = ChangeMonitor.shared.watchOpen(home.owner, [.attributes]) { _ in
       queue.async(execute: look)
     }
     let old = house.withLock { house in
@@ -155,13 +172,18 @@ package final class Mailbox: Sendable {
       return house
     }
     old?.ownerWatch?.watch.cancel()
-    // Whoever removes it may not be done: made again at once, it would be in the way (`rm -r`).
-    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+    ChangeMonitor.shared.noteRemoval(in: place.root.path)
+    makeAgainLater()
+  }
+
+  private func makeAgainLater() {
+    queue.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
       [weak self] in self?.makeAgain()
     }
   }
 
   private func makeAgain() {
+    guard ChangeMonitor.shared.isSettled(place.root.path) else { return makeAgainLater() }
     do {
       try prepare()
       hear(.everything)
@@ -174,7 +196,7 @@ package final class Mailbox: Sendable {
   // MARK: Reading
 
   func hear(_ news: WatchNews) {
-    let mustRead = state.withLock { state in
+    let (mustRead, isPrompt) = state.withLock { state in
       // Excludes: two readers at once, of whom the second could overtake the first.
       guard !state.isReading else {
         state.news =
@@ -183,13 +205,13 @@ package final class Mailbox: Sendable {
             both.merge(news)
             return both
           } ?? news
-        return false
+        return (false, false)
       }
       state.isReading = true
-      return true
+      return (true, state.isPrompt)
     }
     guard mustRead else { return }
-    if let names = promptNames(news) {
+    if isPrompt, let names = promptNames(news) {
       for name in names { take(name, isPrompt: true) }
       guard !isDone() else { return }
     } else {

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -8,7 +9,7 @@ package final class MailboxObservation: Sendable {
 
   /// - Parameters:
   ///   - address: the mailbox's.
-  ///   - ended: called once, perhaps on the monitor's thread, so it must be short.
+  ///   - ended: called once, on a queue of its own.
   /// - Returns: nil when it has ended already, or for what is no address.
   package init?(
     in container: SharedContainer, of address: String, ended: @escaping @Sendable () -> Void
@@ -16,7 +17,7 @@ package final class MailboxObservation: Sendable {
     guard MailboxDirectory.isAddress(address) else { return nil }
     let place = MailboxDirectory(root: container.root, address: address)
     let end = End(place, ended)
-    let looks = SecondLooks { end.look() }
+    let looks = SecondLooks { end.lookSoon() }
     end.looks.withLock { $0.looks = looks }
     do {
       let owner = try FileDescriptor.openBeneath(
@@ -25,7 +26,7 @@ package final class MailboxObservation: Sendable {
       // Its removal is a change of how many names it has.
       watch = ChangeMonitor.shared.watchOpen(
         owner, [.closedAfterWriting, .attributes, .selfDeleted]
-      ) { looks.begin() }
+      ) { _ in looks.begin() }
     } catch let error as Errno where error == .noSuchFile {
       return nil
     }
@@ -46,13 +47,17 @@ package final class MailboxObservation: Sendable {
     private let ended: @Sendable () -> Void
     private let isOver = Mutex(false)
     let looks = Mutex(Looks())
+    private let queue = Blocking.queue()
 
     init(_ place: MailboxDirectory, _ ended: @escaping @Sendable () -> Void) {
       self.place = place
       self.ended = ended
     }
 
-    func look() {
+    // Neither on the monitor's thread nor on that of the timers, which must not wait for files.
+    func lookSoon() { queue.async { self.look() } }
+
+    private func look() {
       do {
         guard try place.isDead() else { return }
       } catch {

@@ -17,7 +17,8 @@ extension OwnNames {
       try prepare()
       return NameObservation(
         ChangeMonitor.shared.watch(
-          path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare, signal: signal))
+          path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare,
+          hear: { _ in signal() }))
     }
   }
 }

@@ -30,7 +30,7 @@ public final class PresenceRegistration: Sendable {
   private let condition = Mutex(Condition())
   private let queue = Blocking.queue()
 
-  /// Until what was removed is made again, and until the next try if the file system refuses.
+  /// Until the next look whether what was removed may be made again.
   private static let pause: Duration = .milliseconds(200)
 
   init(_ presence: Presence, _ record: PresenceRecord) {
@@ -63,12 +63,13 @@ public final class PresenceRegistration: Sendable {
     watch?.cancel()
   }
 
-  /// Looks whether the registration still stands.
+  /// Looks whether the registration still stands. One that somebody removed is made again by itself,
+  /// when nothing of the container has been removed for a second.
   ///
   /// - Throws: `AppGroupError`: `invalidToken` after `leave()`, `leaseLost`, naming the new one,
   ///   when another process has taken the role over, or what the file system refuses.
   public func confirm() throws {
-    _ = try stands(orMakeAgain: true)
+    if try !stands(orMakeAgain: false) { noteRemoval() }
     switch condition.withLock({ $0.phase }) {
     case .here: return
     case .new, .left:
@@ -97,7 +98,7 @@ public final class PresenceRegistration: Sendable {
     condition.withLock { $0.phase = .here(post) }
     try watch()
     // Removed in the moment before.
-    if try !stands(orMakeAgain: false) { makeAgainSoon() }
+    if try !stands(orMakeAgain: false) { noteRemoval() }
   }
 
   private func watch() throws {
@@ -110,11 +111,17 @@ public final class PresenceRegistration: Sendable {
 
   private func checkAfterEvent() {
     do {
-      // Whoever removes the file may be about to remove its directory, too: made again at once, it
-      // would be in the way (`rm -r` fails).
-      if try stands(orMakeAgain: false) { return }
+      if try !stands(orMakeAgain: false) { noteRemoval() }
     } catch {
       // A full disk, or no descriptor left: nobody can be told, and it may pass.
+      makeAgainSoon()
+    }
+  }
+
+  private func noteRemoval() {
+    // Once for each: looks in between are no further removals.
+    if !condition.withLock(\.isToBeMadeAgain) {
+      ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
     }
     makeAgainSoon()
   }
@@ -132,6 +139,9 @@ public final class PresenceRegistration: Sendable {
 
   private func makeAgain() {
     condition.withLock { $0.isToBeMadeAgain = false }
+    guard ChangeMonitor.shared.isSettled(presence.container.root.path) else {
+      return makeAgainSoon()
+    }
     do {
       _ = try stands(orMakeAgain: true)
     } catch {

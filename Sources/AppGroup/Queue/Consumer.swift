@@ -54,7 +54,7 @@ extension Queue {
           path: directory.path + "/" + part,
           parents: directory.kind.parents(in: root) + [directory.path],
           prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
-          signal: { wake.raise() })
+          hear: { _ in wake.raise() })
       }
     }
 
@@ -76,7 +76,7 @@ extension Queue {
     public func isIdle() throws -> Bool {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmNotEnded()
-        let place = try queue.place.openOrMake()
+        let place = try queue.openForConsumer()
         // In this order an entry that is being taken is seen in one of the two.
         let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
         guard waiting.isEmpty else { return false }

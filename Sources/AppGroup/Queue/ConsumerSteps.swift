@@ -115,12 +115,12 @@ struct ConsumerSteps {
 
   private func takeAttachment(of payload: PropertyListValue) throws {
     guard let id = payload.attachmentID else { return }
-    try queue.place.takeAttachment(id, by: consumer, at: queue.place.openOrMake())
+    try queue.place.takeAttachment(id, by: consumer, at: queue.openForConsumer())
   }
 
   /// - Returns: false when there is no batch.
   private mutating func openNext() throws -> Bool {
-    let place = try queue.place.openOrMake()
+    let place = try queue.openForConsumer()
     if let name = left.last {
       try open(name, isRedelivery: true, at: place)
       left.removeLast()

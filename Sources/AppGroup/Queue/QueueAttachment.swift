@@ -87,7 +87,7 @@ package struct QueueAttachment: Sendable {
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` where there is no such directory or the
   ///   content was claimed before.
   package func claim(to destination: String) throws -> Bool {
-    let place = try batch.queue.place.openOrMake()
+    let place = try batch.queue.openForConsumer()
     do throws(Errno) {
       try rename(contentPath, at: place.rawValue, to: destination, at: Directory.current)
       return true
@@ -117,7 +117,7 @@ package struct QueueAttachment: Sendable {
     _ body: (borrowing FileDescriptor) throws -> Result
   ) throws -> Result {
     try reporting("use an attachment of \"\(batch.queue.name)\"", path: path) {
-      try body(batch.queue.place.openOrMake())
+      try body(batch.queue.openForConsumer())
     }
   }
 }

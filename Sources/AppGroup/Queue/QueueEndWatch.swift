@@ -34,6 +34,8 @@ final class QueueEndWatch: Sendable {
   /// Where watches are made and ended, one call after another.
   private let control = Blocking.queue()
 
+  private var rootPath: String { place.root.path }
+
   init(_ place: QueueDirectory) { self.place = place }
 
   /// Adds somebody who waits; what happens from now on is told.
@@ -82,7 +84,7 @@ final class QueueEndWatch: Sendable {
       path: directory.path + "/" + QueueDirectory.taken,
       parents: directory.kind.parents(in: root) + [directory.path],
       prepare: { [place] in try place.makeParts(at: place.openOrMake()) },
-      signal: { [weak self] in self?.renew() })
+      hear: { [weak self] _ in self?.renew() })
     let parts = try watchParts()
     state.withLock { $0.watches = [path] + parts }
   }
@@ -121,7 +123,10 @@ final class QueueEndWatch: Sendable {
   }
 
   private func hear(_ news: WatchNews, _ mayBeCancelled: Bool) {
-    guard !news.isEverything, news.own.isEmpty else { return renew() }
+    guard !news.isEverything, news.own.isEmpty else {
+      if news.own.contains(.selfDeleted) { ChangeMonitor.shared.noteRemoval(in: rootPath) }
+      return renew()
+    }
     for name in news.names.keys {
       guard let batch = Self.batch(name.text) else { continue }
       let wakes = state.withLock { $0.waiting[batch].map { Array($0.values) } ?? [] }
@@ -158,14 +163,19 @@ final class QueueEndWatch: Sendable {
 
   private func renewParts() {
     guard let path = state.withLock(\.watches.first) else { return }
+    guard ChangeMonitor.shared.isSettled(rootPath) else { return renewLater() }
     do {
       let parts = try watchParts()
       state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
     } catch {
       // For want of descriptors, for example: it is tried until it succeeds or nobody waits.
-      Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
-        [weak self] in self?.renew()
-      }
+      renewLater()
+    }
+  }
+
+  private func renewLater() {
+    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+      [weak self] in self?.renew()
     }
   }
 }

@@ -32,7 +32,7 @@ final class TakenBatch: Sendable {
     try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
       try unsettled.withLock { unsettled in
         guard unsettled.contains(index) else { return }
-        let place = try queue.place.openOrMake()
+        let place = try queue.openForConsumer()
         do {
           try settle(index, status, isLast: unsettled.count == 1, at: place)
         } catch let error as Errno where error == .noSuchFile {
@@ -74,6 +74,12 @@ final class TakenBatch: Sendable {
 }
 
 extension Queue {
+  /// Opens the queue's directory. A consumer does not make it: with it went what it has taken.
+  func openForConsumer() throws -> FileDescriptor {
+    guard let place = try place.directory.open() else { throw replaced() }
+    return place
+  }
+
   func replaced() -> AppGroupError {
     AppGroupError(
       .leaseLost, "consume \"\(name)\"", path: path,

@@ -70,7 +70,7 @@ final class ItemLock: Sendable {
   func watch(_ latch: WakeLatch) -> Watch {
     ChangeMonitor.shared.watchOpen(
       file, [.closedWithoutWriting, .closedAfterWriting, .attributes, .selfMoved, .selfDeleted]
-    ) { latch.raise() }
+    ) { _ in latch.raise() }
   }
 
   /// A process that holds it, for a sentence.

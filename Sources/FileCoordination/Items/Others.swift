@@ -106,7 +106,7 @@ struct Others {
       wasComplete = false
       watches[name] = ChangeMonitor.shared.watchOpen(
         claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
-      ) { latch.raise() }
+      ) { _ in latch.raise() }
     }
     return wasComplete
   }

@@ -1,0 +1,32 @@
+import TestSupport
+import Testing
+
+@Suite("A container that is removed under those who use it")
+struct RemovalTests {
+  // They used to make again what they missed while `rm -r` was still at it: "Directory not empty".
+  @Test("Nobody is in the way of `rm -r`, and all go on in the next one")
+  func removal() throws {
+    let outcome = try Session().shell(
+      """
+      begin() { start "$@" && pids="$pids $pid"; exec 3<&-; rm "$T/gate"; }
+      found() { ls "$C/values" "$C/notifications" 2>/dev/null | wc -l; }
+      for name in a b c; do begin peer serve $name -- cat; done
+      begin listen x y >heard; begin listen x z >heard; begin notify wait n; begin defaults watch
+      all=$(found); others="$pids"
+      for round in 1 2 3; do
+        begin peer receive d
+        wormhole send x $round
+        rm -r "$C" && echo removed
+        mkdir -m 700 "$C"
+        for name in a b c; do
+          until wormhole peer request $name $round 2>/dev/null; do sleep 0.05; done
+        done
+        until test $(found) = $all; do sleep 0.05; done
+      done
+      kill $others
+      """)
+    let round = ["removed"]
+    let expected = (1...3).flatMap { round + Array(repeating: "\($0)", count: 3) }
+    #expect(outcome.output.split(separator: "\n").map(String.init) == expected, "\(outcome)")
+  }
+}
