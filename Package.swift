@@ -134,7 +134,7 @@ let package = Package(
       name: "FileSystemTests",
       dependencies: [
         "FileCoordination", "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls",
-        "TestScopes", "TestSupport", "participant",
+        "TestScopes", "TestSupport", "WormholeCommand", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -11,7 +11,8 @@ extension CommandEnvironment {
       endWithReader: endWithReader,
       columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
-      errorColumns: Program.terminalColumns(2))
+      errorColumns: Program.terminalColumns(2),
+      answers: AnswerWatch { Program.exit($0.rawValue) })
   }
 
   @Sendable private static func readToEnd() throws -> [UInt8] {

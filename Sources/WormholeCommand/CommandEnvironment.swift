@@ -17,7 +17,14 @@ struct CommandEnvironment: Sendable {
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
+  /// Ends the process when a file system does not answer; nil where the process is not ours.
+  var answers: AnswerWatch?
 
   /// The width of tables; nil for one line each, however long, where a program reads them.
   var tableColumns: Int? { isTerminal ? columns : nil }
+
+  /// Runs what may take any time: a program of the user's.
+  func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try answers?.suspended(body) ?? body()
+  }
 }

@@ -37,7 +37,9 @@ struct WormholeProgram {
   private func runThrowing(_ arguments: [[UInt8]]) throws -> ExitStatus {
     switch try parse(arguments) {
     case .run(let parsed):
-      return try implementation(of: parsed.commandPath).run(parsed, environment)
+      let command = implementation(of: parsed.commandPath)
+      try prepare(for: parsed)
+      return try command.run(parsed, environment)
     case .help(let path):
       return try print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version):
@@ -45,6 +47,13 @@ struct WormholeProgram {
     case .completionScript(let shell):
       return try print(shell.script(for: root))
     }
+  }
+
+  // Only where the process is ours to end.
+  private func prepare(for parsed: ParsedArguments) throws {
+    guard let answers = environment.answers, let path = try parsed.usedPath() else { return }
+    try FreeDescriptors.require(toUse: path)
+    answers.begin(path: path, timeout: parsed.seconds("timeout"), tell: environment.tell)
   }
 
   private func parse(_ arguments: [[UInt8]]) throws(UsageError) -> ArgumentParser.Invocation {

@@ -174,6 +174,25 @@ struct BadInputTests {
     try expectIntact(session, ["seats": "3", "other": "\"intact\""])
   }
 
+  // The dispatch library ends a process to which the kernel gives no descriptor for its events.
+  @Test("Of too few descriptors a transfer of a file is told, however few there are")
+  func transferWithFewDescriptors() throws {
+    let session = try session()
+    let outcome = try session.shell(
+      """
+      echo content >"$T/file"
+      for limit in 4 6 8 9 10 11 12 14; do
+        (
+          ulimit -c 0; ulimit -n $limit
+          exec wormhole peer transfer nobody "$T/file"
+        ) 2>>"$T/said"
+        echo $?
+      done
+      grep -c 'ulimit -n' "$T/said"
+      """)
+    #expect(outcome.output == String(repeating: "74\n", count: 8) + "8\n", "\(outcome)")
+  }
+
   // MARK: Files that are no values
 
   @Test(

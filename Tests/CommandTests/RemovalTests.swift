@@ -11,7 +11,8 @@ struct RemovalTests {
       begin() { start "$@" && pids="$pids $pid"; exec 3<&-; rm "$T/gate"; }
       found() { ls "$C/values" "$C/notifications" 2>/dev/null | wc -l; }
       for name in a b c; do begin peer serve $name -- cat; done
-      begin listen x y >heard; begin listen x z >heard; begin notify wait n; begin defaults watch
+      begin listen x y >heard; begin listen x z >heard
+      begin notify wait n >heard; begin defaults watch >heard
       all=$(found); others="$pids"
       for round in 1 2 3; do
         begin peer receive d

@@ -14,8 +14,17 @@ struct Mirror {
 
   init() throws {
     mounts = try MountNamespace()
-    try mounts.run("mkdir -m 700 real seen && bindfs real seen")
+    try mounts.run(
+      "mkdir -m 700 real seen && { bindfs -f real seen >served 2>&1 & echo $! >server; }")
+    try eventually("it is mounted") {
+      try mounts.run("mountpoint -q seen; echo $?").hasPrefix("0")
+    }
   }
+
+  /// From now on nothing that is asked of the file system is answered.
+  func hang() throws { try mounts.run("kill -STOP $(cat server)") }
+
+  func goOn() throws { try mounts.run("kill -CONT $(cat server)") }
 
   var realPath: String { mounts.outside + "/real" }
   var seenPath: String { mounts.inside + "/seen" }

@@ -19,6 +19,9 @@ struct ParsedArguments: Sendable {
     return selectedContainer
   }
 
+  /// What the command works on, by its path; nil for a command that brings its own container.
+  func usedPath() throws -> String? { try selectedContainer?.path() ?? text("file") }
+
   func has(_ flag: String) -> Bool { flags.contains(flag) }
 
   func texts(_ name: String) -> [String] { values[name] ?? [] }

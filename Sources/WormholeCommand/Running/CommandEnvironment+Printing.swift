@@ -30,6 +30,7 @@ extension CommandEnvironment {
   /// - Parameter endsWithReader: whether the program ends, from now on, when nobody reads what it
   ///   prints; false for one that prints nothing, or that has something to give back before it ends.
   func tellListening(endsWithReader: Bool = true) {
+    answers?.beginListening()
     writeStandardError(Array("listening\n".utf8))
     if endsWithReader { endWithReader() }
   }

@@ -25,7 +25,9 @@ struct LockedWork {
     let command = ExternalCommand(words: words.map { $0.replacing(Self.placeholder, with: path) })
     let guarded = GuardedCommand(
       command: command, access: access, isOnCopy: isOnCopy, environment: environment)
-    let outcome = try guarded.run(variables: ["\(Self.fileVariable)=\(path)"])
+    let outcome = try environment.withoutTimeLimit {
+      try guarded.run(variables: ["\(Self.fileVariable)=\(path)"])
+    }
     let failure = command.failure(outcome.termination)
     if let loss = outcome.loss {
       let end = failure ?? "\(command.words[0]) ended with status 0"

@@ -11,7 +11,9 @@ enum RootCommand {
       Exit status: 0 done; 1 no (no message, busy, unreachable); 64 usage; 65 bad data; 74 \
       input/output; 77 permission; 124 the deadline passed; 141 nobody reads the output. A command \
       that runs another one ends with that one's status: 126 and 127 when it cannot be run, 128 and \
-      the signal's number when it was killed.
+      the signal's number when it was killed. A command whose file system does not answer ends when \
+      its --timeout has passed, with 124; without one it ends with 74 after 10 seconds, unless it \
+      is listening already.
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [

@@ -32,7 +32,9 @@ struct UpdateCommand: Subcommand {
       durability: arguments.durability, until: .now + Self.patience, term: Self.term
     ) { message in
       let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
-      message = try Self.change(message, identifier, command, attempt: attempt)
+      message = try environment.withoutTimeLimit {
+        try Self.change(message, identifier, command, attempt: attempt)
+      }
     }
     return .done
   }
