@@ -1,7 +1,8 @@
+import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A container that is removed under those who use it")
+@Suite("A container that is removed under those who use it", .blocking)
 struct RemovalTests {
   // They used to make again what they missed while `rm -r` was still at it: "Directory not empty".
   @Test("Nobody is in the way of `rm -r`, and all go on in the next one")

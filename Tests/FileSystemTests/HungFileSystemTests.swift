@@ -2,18 +2,18 @@ import Dispatch
 import PropertyLists
 import Synchronization
 import SystemCalls
+import TestScopes
 import TestSupport
 import Testing
 
 @testable import AppGroup
 
 /// Two containers in one process; the file system of one of them answers nothing.
-@Suite("While a file system does not answer", .enabled(if: Mirror.isPossible))
+@Suite("While a file system does not answer", .blocking, .enabled(if: Mirror.isPossible))
 struct HungFileSystemTests {
   let mirror: Mirror
   let directory: TemporaryDirectory
   let healthy: SharedContainer
-  let queue = DispatchQueue(label: "healthy")
 
   init() throws {
     mirror = try Mirror()
@@ -47,8 +47,9 @@ struct HungFileSystemTests {
     return try ended.get()
   }
 
+  // Each on a queue of its own: a look at what hangs keeps its queue.
   private func observe(_ value: Value, _ heard: Told) throws -> Observation {
-    try value.observe(on: queue) { snapshot in
+    try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
       do {
         let value = try snapshot.propertyList()
         heard.last.withLock { $0 = value }
@@ -75,7 +76,8 @@ struct HungFileSystemTests {
       let isBegun = Atomic(false)
       try startThread(name: "hung") {
         isBegun.store(true, ordering: .sequentiallyConsistent)
-        do { _ = try there.value("other").observe(on: queue) { _ in } } catch {
+        do { _ = try there.value("other").observe(on: DispatchQueue(label: "hung")) { _ in } } catch
+        {
           Issue.record(error)
         }
       }
