@@ -186,7 +186,7 @@ static inline void csys_execute(
   errno = failure;
 }
 
-// In the new process, which has one thread and a copy of a memory whose locks others may hold: only what
+// In the new process, which has one thread and a memory whose locks others may hold: only what
 // signal-safety(7) allows. Returns when something failed, with errno.
 static inline void csys_become(
     const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
@@ -242,28 +242,56 @@ static inline void csys_become(
   _exit(127);
 }
 
+struct csys_start {
+  const struct csys_beginning *_Nonnull beginning;
+  const char *_Nonnull program;
+  char *_Nullable const *_Nonnull arguments;
+  char *_Nullable const *_Nonnull environment;
+  int parent, report;
+};
+
+// The new process's function. What it writes on the pipe is why it has not become the program.
+static int csys_begin(void *_Nonnull context) {
+  const struct csys_start *start = (const struct csys_start *)context;
+  csys_become(
+      start->beginning, start->program, start->arguments, start->environment, start->parent,
+      start->report);
+  int failure = errno;
+  if (write(start->report, &failure, sizeof failure) == -1) _exit(126);
+  _exit(127);
+}
+
+// As <sched.h> has it, which Glibc's module does not show.
+extern int clone(
+    int (*_Nonnull function)(void *_Nonnull), void *_Nonnull stack, int flags,
+    void *_Nonnull argument, ...);
+
 // Starts a program, as posix_spawn(3) does, with what that lacks: the process's descriptor comes with the
 // process (CLONE_PIDFD, Linux 5.2), so that none has run where no descriptor is left; and it may end with
-// its parent. The number of the process; -1 and errno when it has not become the program.
+// its parent. As there, the new process shares the memory and this thread waits until it is the program
+// (CLONE_VM, CLONE_VFORK): a copy of a large process takes milliseconds, in which it also shares all locks.
+// The number of the process; -1 and errno when it has not become the program.
 static inline int csys_spawn(
     const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
     char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
     int *_Nonnull handle) {
-  enum { with_descriptor = 0x1000 /* CLONE_PIDFD */, by_descriptor = 3, ended = 4 };
+  enum {
+    with_memory = 0x100 /* CLONE_VM */, with_descriptor = 0x1000 /* CLONE_PIDFD */,
+    waiting = 0x4000 /* CLONE_VFORK */, by_descriptor = 3, ended = 4
+  };
+  // This frame stays while the new process runs in it; it is written from its end.
+  char stack[64 << 10] __attribute__((aligned(16)));
   int report[2];
   if (pipe2(report, O_CLOEXEC) == -1) return -1;
   // No handler of ours runs in the new process.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int parent = getpid();
-  int process = (int)syscall(SYS_clone, with_descriptor | SIGCHLD, NULL, handle, NULL, NULL);
-  if (process == 0) {
-    csys_become(beginning, program, arguments, environment, parent, report[1]);
-    int failure = errno;
-    if (write(report[1], &failure, sizeof failure) == -1) _exit(126);
-    _exit(127);
-  }
+  struct csys_start start = {
+      beginning, program, arguments, environment, getpid(), report[1]};
+  int process = clone(
+      csys_begin, stack + sizeof stack, with_memory | waiting | with_descriptor | SIGCHLD, &start,
+      handle, NULL, NULL);
   int failure = errno;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   close(report[1]);
