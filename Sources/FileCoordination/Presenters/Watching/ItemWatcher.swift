@@ -95,14 +95,16 @@ final class ItemWatcher: Sendable {
         defer { pending.news = [:] }
         return pending.news
       }
-      defer { remember(state) }
-      return told(news.flatMap { state?.look($0, isLater: isLater) })
+      let result = news.flatMap { state?.look($0, isLater: isLater) }
+      remember(state)
+      return told(result)
     }
     if let result { deliver(result, before) }
   }
 
-  // Under the lock, which only enqueues it: whoever finds nothing new any more knows that what another
-  // thread has found was told before.
+  // Under the lock, which only enqueues it: a thread that finds nothing new any more knows that what
+  // another one has found was told before. The new path is remembered first, so that a presenter that
+  // hears of a move, and asks, gets the new path.
   private func told(_ result: ItemLook.Result?) -> ItemLook.Result? {
     if let notices = result?.notices, !notices.isEmpty { tell(notices) }
     return result
@@ -164,11 +166,11 @@ final class ItemWatcher: Sendable {
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
     let before = path
     let result = state.withLock { state in
-      defer { remember(state) }
-      return told(
-        Self.follow(&state, from: old, to: new, isOwn: isOwn) {
-          look(&$0, [:], at: [old, new])
-        })
+      let result = Self.follow(&state, from: old, to: new, isOwn: isOwn) {
+        look(&$0, [:], at: [old, new])
+      }
+      remember(state)
+      return told(result)
     }
     if let result { deliver(result, before) }
   }
