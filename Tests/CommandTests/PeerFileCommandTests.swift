@@ -1,4 +1,5 @@
 import TestScopes
+import TestSupport
 import Testing
 
 @Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing", .blocking)
@@ -40,6 +41,39 @@ struct PeerFileCommandTests {
       wormhole doctor
       """)
     #expect(outcome.output == "10\n10 same\n124\nnothing wrong\n", "\(outcome)")
+  }
+
+  /// How many descriptors a process needs depends on how it was built: among these are some with which it
+  /// cannot begin, some with which it fails in the middle, and some with which all goes well.
+  @Test(
+    "With few descriptors it ends soon, and what it says of the file is so",
+    arguments: TriedSteps.stride == 1 ? Array(11...22) : [14, 15, 16, 18], [false, true])
+  func fewDescriptors(limit: Int, isMoved: Bool) throws {
+    let outcome = try Session().shell(
+      """
+      mkdir in; echo hello >a; echo next >b
+      status() { wormhole peer outstanding phone | sed 's/.*"status":"\([a-z]*\)".*/\1/' | head -1; }
+      (ulimit -n \(limit); exec timeout 60 wormhole peer transfer watch a \(isMoved ? "--move" : "") \
+        --from phone >"$T/id"); sent=$?
+      told=$(status); wormhole peer transfer watch b --from phone >"$T/id"
+      wormhole peer receive-files watch --into in --timeout 0.2 >"$T/lines" 2>&1
+      echo "$sent $told $(status) $(ls a in/a 2>"$T/no" | tr '\n' ' ')"
+      """, within: .seconds(60))
+    let isKnown = !outcome.errors.contains("nor can it be taken back now")
+    switch outcome.output.split(separator: " ").first {
+    case "0":
+      let files = isMoved ? "in/a" : "a in/a"
+      #expect(outcome.output == "0 stored processed \(files) \n", "\(outcome)")
+    case "74" where isKnown:
+      // Cancelled, or failed, or not even begun.
+      #expect(!outcome.output.contains("processed"), "\(outcome)")
+      #expect(outcome.output.hasSuffix(" a \n"), "\(outcome)")
+    case "74":
+      // It says that it may be sent all the same: so it is by the next that sends.
+      let files = isMoved ? "in/a" : "a in/a"
+      #expect(outcome.output == "74 stored processed \(files) \n", "\(outcome)")
+    default: Issue.record("\(outcome)")
+    }
   }
 
   @Test("A directory that takes no file is told, and the file is delivered again")

@@ -18,6 +18,8 @@ import SystemCalls
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
 /// calls COMMAND…                   as COMMAND; answers how many system calls it made
+/// fall N M COMMAND…                as COMMAND, whose Nth system call finds no space, killed before the Mth
+///                                  after it; answers "fell", or "done" if it made fewer calls than N
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
 /// defaults-…                       see `DefaultsVerbs`
@@ -99,6 +101,7 @@ struct Participant {
     case _ where verb.hasPrefix("file-"):
       return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
+    case "fall": return try fall(Int(key) ?? 0, Int(number), words.dropFirst(3))
     case _ where verb.hasPrefix("communicator-"):
       return try CommunicatorVerbs.perform(verb.dropFirst(13), key, rest.first)
     case _ where verb.hasPrefix("defaults-"):
@@ -127,6 +130,22 @@ struct Participant {
       let command = words.dropFirst(verb == "calls" ? 1 : 2)
       let answer = try Faults.$plan.withValue(plan) { try perform(command) }
       return verb == "calls" ? "\(plan.calls)" : answer
+    #else
+      return "error other built without faults"
+    #endif
+  }
+
+  private func fall(
+    _ place: Int, _ distance: Int, _ command: ArraySlice<String>
+  ) throws -> String {
+    #if DEBUG
+      let plan = Faults.Plan { call, index in
+        if index == place, call != .close { return .fail(.noSpace) }
+        return index == place + distance ? .die : .proceed
+      }
+      let answer = Result { try Faults.$plan.withValue(plan) { try perform(command) } }
+      guard plan.calls > place else { return try answer.get() }
+      return "fell"
     #else
       return "error other built without faults"
     #endif

@@ -42,7 +42,7 @@ extension ContainerInspection {
           return true
         }
         // Its own, as long as it lives; the next one sweeps them.
-        return name.hasSuffix(QueueDirectory.doneSuffix)
+        return QueueDirectory.batch(besideWhich: name) != nil
           || name.hasPrefix(QueueDirectory.passingPrefix)
           || name.hasPrefix(AttachmentPlace.takenPrefix)
           || name.hasPrefix(AttachmentPlace.makingPrefix)

@@ -97,7 +97,7 @@ package final class AttachmentStage: Sendable {
   /// - Returns: the checksum (XXH64), computed meanwhile by another thread; nil where no bytes passed:
   ///   for content that is shared, and for a file with holes.
   /// - Throws: what `check` throws; `AppGroupError` for what the file system refuses, `leaseLost` when
-  ///   somebody took this transfer over. Nothing is left then but the directory, for `discard()`.
+  ///   somebody took this transfer over. What is there then is for its caller to remove.
   package func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
@@ -185,14 +185,6 @@ package final class AttachmentStage: Sendable {
         ).synchronize()
       }
       return true
-    }
-  }
-
-  /// Removes it, whatever is in it.
-  package func discard() throws {
-    try reporting("remove an attachment of \"\(queue.name)\"", path: path) {
-      let place = try queue.place.openOrMake()
-      try queue.place.removeAttachmentDirectory(AttachmentPlace.path(id), at: place)
     }
   }
 

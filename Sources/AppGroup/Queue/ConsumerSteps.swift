@@ -69,9 +69,7 @@ struct ConsumerSteps {
         try queue.place.removeAttachmentDirectory(takenPath + "/" + name, at: place)
         continue
       }
-      let isDone = name.hasSuffix(QueueDirectory.doneSuffix)
-      let isOrphan =
-        isDone && !batches.contains(String(name.dropLast(QueueDirectory.doneSuffix.count)))
+      let isOrphan = QueueDirectory.batch(besideWhich: name).map { !batches.contains($0) } ?? false
       guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
       try queue.place.discard(takenPath + "/" + name, at: place)
     }

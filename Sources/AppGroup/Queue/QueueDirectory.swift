@@ -8,6 +8,7 @@ import SystemCalls
 /// pending/<batch>                 stored: complete before it was renamed to this name
 /// taken/<consumer>/<batch>        taken: renamed from pending/; unlinked when all is settled
 /// taken/<consumer>/<batch>.done   which entries of it are settled, a line each, appended
+/// taken/<consumer>/<batch>.<index>.marked how far its consumer has come; see `QueueEntry.mark`
 /// taken/<consumer>/outcome-<nonce> a note on its way from staged/ to outcomes/
 /// outcomes/<batch>.<index>        cancelled, expired or failed, until the sender has learned it
 /// sent/<batch>                    a second name of a stored batch, for a sender who wants to find
@@ -36,6 +37,7 @@ struct QueueDirectory: Sendable {
   static let sent = "sent"
   static let keys = "keys"
   static let doneSuffix = ".done"
+  static let markSuffix = ".marked"
   static let forgottenSuffix = ".forgotten"
   static let passingPrefix = "outcome-"
   private static let free = "free"
@@ -48,6 +50,13 @@ struct QueueDirectory: Sendable {
 
   static func outcomePath(_ id: QueueEntryID) -> String {
     "\(outcomes)/\(id.batch.text).\(id.index)"
+  }
+
+  /// Of which batch a consumer notes something in a file; nil for any other file.
+  static func batch(besideWhich name: String) -> String? {
+    if name.hasSuffix(doneSuffix) { return String(name.dropLast(doneSuffix.count)) }
+    guard name.hasSuffix(markSuffix) else { return nil }
+    return OutcomeFile.id(String(name.dropLast(markSuffix.count)))?.batch.text
   }
 
   // MARK: Making

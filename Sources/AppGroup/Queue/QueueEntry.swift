@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import PropertyLists
+import Synchronization
 
 /// An entry that a consumer has taken, to be acknowledged when it is handled.
 ///
@@ -15,6 +16,8 @@ public final class QueueEntry: Sendable {
   /// The id that its sender knows it by.
   public let id: QueueEntryID
   let batch: TakenBatch
+  /// Whether it is known to have a mark.
+  let isMarked = Atomic(false)
 
   init(payload: PropertyListValue, key: String?, _ batch: TakenBatch, _ index: Int) {
     self.payload = payload
@@ -36,18 +39,23 @@ public final class QueueEntry: Sendable {
   ///   entry is delivered to the other then. Otherwise what the file system refuses.
   /// - Complexity: one unlink; for an entry that was stored together with others, an open, a write
   ///   and a close until the last of them.
-  public func acknowledge() throws { try batch.settle(id.index) }
+  public func acknowledge() throws { try end(as: .processed) }
 
   /// Ends the entry as failed: it is not delivered again, and its sender learns why.
   ///
   /// - Parameter reason: for the sender.
   /// - Throws: as `acknowledge()`.
   public func fail(_ reason: String) throws {
-    try batch.settle(id.index, as: .failed(reason: reason))
+    try end(as: .failed(reason: reason))
   }
 
   /// Ends the entry as cancelled: its sender has given it up while the consumer was handling it.
   ///
   /// - Throws: as `acknowledge()`.
-  package func cancel() throws { try batch.settle(id.index, as: .cancelled) }
+  package func cancel() throws { try end(as: .cancelled) }
+
+  private func end(as status: QueueEntryStatus) throws {
+    try batch.settle(id.index, as: status)
+    removeMark()
+  }
 }

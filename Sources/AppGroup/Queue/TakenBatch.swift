@@ -23,6 +23,13 @@ final class TakenBatch: Sendable {
     unsettled = Mutex(Set(batch.entries.indices).subtracting(settled))
   }
 
+  /// The consumer's, in which it lies.
+  var directory: String { QueueDirectory.taken + "/" + consumer }
+
+  private var path: String { directory + "/" + name.text }
+
+  func markPath(_ index: Int) -> String { "\(path).\(index)\(QueueDirectory.markSuffix)" }
+
   func isSettled(_ index: Int) -> Bool { unsettled.withLock { !$0.contains(index) } }
 
   /// Notes that an entry is not to be delivered again, and how it ended if it was not processed.
@@ -57,7 +64,6 @@ final class TakenBatch: Sendable {
       try queue.place.note(
         status, of: .init(batch: name, index: index), from: consumer, at: place)
     }
-    let path = "\(QueueDirectory.taken)/\(consumer)/\(name.text)"
     guard isLast else {
       return try queue.place.append(index, to: path + QueueDirectory.doneSuffix, at: place)
     }

@@ -9,8 +9,11 @@ final class FileProcess: Sendable {
   private struct State {
     var completed: Int64?
     var isFinished = false
+    var isStored = false
     var isGivenUp = false
     var entry: QueueEntryID?
+    /// Why this process does not go on with it for now.
+    var halt: (any Error)?
     var observers: [Observer] = []
     var told: ContinuousClock.Instant?
   }
@@ -38,10 +41,24 @@ final class FileProcess: Sendable {
     set { state.withLock { $0.entry = newValue } }
   }
 
+  /// Whether this process has brought it to its end, however.
+  var isFinished: Bool { state.withLock(\.isFinished) }
+
+  /// Whether this process has stored it.
+  var isStored: Bool { state.withLock(\.isStored) }
+
   /// Whether somebody in this process has given it up.
   var isGivenUp: Bool { state.withLock(\.isGivenUp) }
 
   func giveUp() { state.withLock { $0.isGivenUp = true } }
+
+  // MARK: Halting
+
+  /// Why this process has tried it often enough, until somebody begins again; nil while it goes on.
+  var halt: (any Error)? {
+    get { state.withLock(\.halt) }
+    set { state.withLock { $0.halt = newValue } }
+  }
 
   // MARK: Telling
 
@@ -62,6 +79,7 @@ final class FileProcess: Sendable {
     let (observers, last) = state.withLock { state -> ([Observer], PeerFileProgress) in
       state.entry = entry ?? state.entry
       state.isFinished = true
+      state.isStored = isStored
       if isStored { state.completed = totalBytes }
       defer { state.observers = [] }
       return (state.observers, progress(state.completed ?? 0))

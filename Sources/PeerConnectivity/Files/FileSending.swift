@@ -7,16 +7,24 @@ import SystemCalls
 ///
 /// | found, for an intention that is delivered again | means | done |
 /// |---|---|---|
-/// | an entry that names an attachment of it | it was stored | nothing more |
-/// | an attachment that is whole | the entry may be on its way | another name, then an entry |
-/// | no attachment, and the note says that it was whole | stored, and taken already | nothing more |
+/// | an attachment that is whole, and an entry that names it | it was stored | nothing more |
+/// | an attachment that is whole | the entry was not stored | another name, a mark, an entry |
+/// | no attachment, and the intention is marked | stored, and taken already | nothing more |
 /// | anything else | it was not whole | begun anew |
 ///
-/// A new attachment is there before an old one is removed: so as long as nothing is stored, an attachment
-/// of the transfer is there once it was begun, and the third row cannot be mistaken.
+/// The intention is marked when the content is whole, before the entry is stored; and from then on the
+/// content goes to the peer only. Whoever wants it back takes it away from the peer first, by giving it
+/// another name, and then withdraws the mark, before anything else is done with it. So the third row
+/// cannot be mistaken.
 struct FileSending {
   /// It was given up before it was stored.
   struct GivenUp: Error {}
+
+  /// Something of it lies in the container, and what was to be done with that failed: it is to be gone on
+  /// with, for nobody knows yet how it ends.
+  struct Unfinished: Error {
+    let cause: any Error
+  }
 
   private let intention: FileIntention
   private let files: OutgoingFiles
@@ -44,34 +52,42 @@ struct FileSending {
     var stage: AttachmentStage?
   }
 
+  /// What the mark says.
+  private enum Mark: String {
+    case isWhole = "whole"
+    /// It was copied, and the source is to be removed.
+    case isSourceLeft = "copied"
+  }
+
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
   /// - Returns: the entry that was stored; nil when that was done before, and the peer has it.
-  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent. Nothing is left then.
+  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: nothing is left then,
+  ///   or the error says where; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
     let sender = try files.sender(to: intention.peer)
     let content: Content
-    if entry.isRedelivery {
-      switch try left(sender) {
-      case .nothing(let old): content = try make(sender, replacing: old)
-      case .whole(let adopted): content = adopted
-      case .stored(let id):
-        removeSourceIfMoved()
-        startPeer()
-        return id
-      }
-    } else {
-      content = try make(sender, replacing: [])
+    switch entry.isRedelivery ? try unfinished({ try left(sender) }) : .nothing([]) {
+    case .nothing(let old): content = try make(sender, replacing: old)
+    case .whole(let adopted): content = adopted
+    case .stored(let id, let isSourceLeft): return stored(id, isSourceLeft)
     }
     do {
-      let id = try store(content, sender)
-      if content.isSourceLeft { removeSourceIfMoved() }
-      startPeer()
-      return id
+      return stored(try store(content, sender), content.isSourceLeft)
     } catch {
-      try undo(content, sender, isGivenUp: error is GivenUp)
+      try takeBack(content.attachment, sender, isGivenUp: error is GivenUp)
       throw error
     }
+  }
+
+  private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) -> QueueEntryID? {
+    if isSourceLeft { removeSource() }
+    startPeer()
+    return id
+  }
+
+  private func unfinished<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch { throw Unfinished(cause: error) }
   }
 
   // MARK: What was left
@@ -81,30 +97,43 @@ struct FileSending {
     case nothing([Queue.WaitingAttachment])
     case whole(Content)
     /// As this entry, unless the peer has handled it already.
-    case stored(QueueEntryID?)
+    case stored(QueueEntryID?, isSourceLeft: Bool)
   }
 
   private func left(_ sender: Queue.Sender) throws -> Left {
     let old = try sender.queue.waitingAttachments(prefix: intention.attachmentPrefix)
+    let mark = try entry.marked()
     guard let whole = old.first(where: \.isWhole) else {
-      let note = old.isEmpty ? try files.notes.read()?["whole"]?.stringValue : nil
-      guard note == intention.id else { return .nothing(old) }
-      return .stored(try storedEntry(sender))
+      guard let mark, old.isEmpty else {
+        if mark != nil { try entry.unmark() }
+        return .nothing(old)
+      }
+      let id = try storedEntry(sender, naming: intention.attachmentPrefix)
+      return .stored(id, isSourceLeft: Mark(rawValue: mark) == .isSourceLeft)
     }
-    if let stored = try storedEntry(sender) { return .stored(stored) }
+    let isSourceLeft = intention.options.isMoved && isSourceThere
+    if let id = try storedEntry(sender, naming: whole.id) {
+      return .stored(id, isSourceLeft: isSourceLeft)
+    }
     let attachment = newAttachment()
     guard let size = try sender.queue.renameAttachment(whole.id, to: attachment) else {
-      return .stored(try storedEntry(sender))
+      // Taken just now, or by somebody who goes on with it instead.
+      throw lostSight(of: whole.id)
     }
+    try entry.unmark()
     for other in old where other.id != whole.id { try sender.queue.removeAttachment(other.id) }
     return .whole(
-      Content(
-        attachment: attachment, size: size, checksum: nil,
-        isSourceLeft: intention.options.isMoved && isSourceThere))
+      Content(attachment: attachment, size: size, checksum: nil, isSourceLeft: isSourceLeft))
   }
 
-  private func storedEntry(_ sender: Queue.Sender) throws -> QueueEntryID? {
-    try sender.queue.entry(of: files.name, attachmentPrefix: intention.attachmentPrefix)
+  private func storedEntry(_ sender: Queue.Sender, naming prefix: String) throws -> QueueEntryID? {
+    try sender.queue.entry(of: files.name, attachmentPrefix: prefix)
+  }
+
+  private func lostSight(of attachment: String) -> PeerError {
+    PeerError(
+      .replaced, "send \(intention.source) to \"\(intention.peer)\"", peer: intention.peer,
+      reason: "its content (\(attachment)) is not where it was put")
   }
 
   // MARK: Content
@@ -120,7 +149,7 @@ struct FileSending {
       if intention.options.isMoved, let content = try move(source, stage) { return content }
       return try copy(source, stage)
     } catch {
-      try stage.discard()
+      try giveBack(stage.id, sender, isGivenUp: error is GivenUp)
       throw error
     }
   }
@@ -160,11 +189,8 @@ struct FileSending {
     _ content: Content, _ sender: Queue.Sender
   ) throws -> QueueEntryID {
     let durability = intention.options.durability
-    try files.notes.update(durability: durability) { notes in
-      var changed = notes ?? [:]
-      changed["whole"] = .string(intention.id)
-      notes = changed
-    }
+    let mark = content.isSourceLeft ? Mark.isSourceLeft : .isWhole
+    try entry.mark(mark.rawValue, durability: durability)
     try checkGivenUp()
     let notice = FileNotice(
       intention, attachment: content.attachment, size: content.size, checksum: content.checksum)
@@ -174,19 +200,39 @@ struct FileSending {
       expires: intention.options.expiry.map { max(.zero, $0 - passed) }, keepsReceipt: true)
   }
 
-  // What was handed over goes back. Where it cannot after an error, it stays in the container, and the
-  // error says so.
-  private func undo(_ content: Content, _ sender: Queue.Sender, isGivenUp: Bool) throws {
-    if intention.options.isMoved, !content.isSourceLeft {
-      let isBack = try sender.queue.returnAttachment(content.attachment, to: intention.source)
-      guard isBack || isGivenUp else {
-        throw SourceFile.refused(
-          intention.source, intention.peer,
-          "it could not be stored, nor go back to where it was",
-          remedy: "it is \(sender.queue.path)/attachments/\(content.attachment)/content")
+  // MARK: Giving it back
+
+  /// After an error that may have come when the entry was stored: the peer has the content, or we have it.
+  private func takeBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
+    let own = newAttachment()
+    try unfinished {
+      guard try sender.queue.renameAttachment(attachment, to: own) != nil else {
+        throw lostSight(of: attachment)
       }
+      // An entry that names what is not there any more only fails.
+      try entry.unmark()
     }
-    try sender.queue.removeAttachment(content.attachment)
+    try giveBack(own, sender, isGivenUp: isGivenUp)
+  }
+
+  /// Removes an attachment that the peer cannot have. What was handed over goes back first; where it cannot
+  /// after an error, it stays in the container, and the error says so.
+  private func giveBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
+    let queue = sender.queue
+    let isBack = try unfinished {
+      if intention.options.isMoved, !isSourceThere,
+        try queue.waitingAttachments(prefix: attachment).contains(where: \.isWhole)
+      {
+        return try queue.returnAttachment(attachment, to: intention.source)
+      }
+      return true
+    }
+    guard isBack || isGivenUp else {
+      throw SourceFile.refused(
+        intention.source, intention.peer, "it could not be stored, nor go back to where it was",
+        remedy: "it is \(queue.path)/attachments/\(attachment)/content")
+    }
+    try unfinished { try queue.removeAttachment(attachment) }
   }
 
   private func startPeer() {
@@ -201,8 +247,8 @@ struct FileSending {
 
   // Only the very file that was copied. The copy is stored: what cannot be removed is no failure of the
   // transfer, and stays.
-  private func removeSourceIfMoved() {
-    guard intention.options.isMoved, isSourceThere else { return }
+  private func removeSource() {
+    guard isSourceThere else { return }
     do throws(Errno) {
       try removeFile(intention.source)
     } catch {

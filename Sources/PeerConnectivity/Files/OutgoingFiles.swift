@@ -11,13 +11,13 @@ import Synchronization
 /// entry that names it, and only then acknowledges the intention. So what a process that was killed has
 /// begun the next of its name does again; one that is stopped is replaced.
 ///
-/// **Not twice.** When the content is whole, and before the entry is stored, the value `outgoing` of this
-/// name says so. An intention that is delivered again, and whose content was whole, was either stored, and
-/// is found in the peer's queue or has left it, or its attachment still waits: then it gets another name,
-/// which whoever began it does not know, and the entry is stored now. See `FileSending`.
+/// **Not twice.** When the content is whole, and before the entry is stored, the intention is marked
+/// (`QueueEntry.mark`). One that is delivered again, and is marked, was either stored, and is found in the
+/// peer's queue or has left it, or its attachment still waits: then it gets another name, which whoever
+/// began it does not know, and the entry is stored now. See `FileSending`.
 ///
-/// **Given up.** `cancel` of an intention that is taken notes its id in the same value; whoever copies looks
-/// there between pieces.
+/// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of this name;
+/// whoever copies looks there between pieces.
 final class OutgoingFiles: Sendable {
   let container: SharedContainer
   let name: String
@@ -37,7 +37,8 @@ final class OutgoingFiles: Sendable {
   /// Entered while this process copies.
   private let working = DispatchGroup()
   private static let retry: Duration = .milliseconds(500)
-  private static let attempts = 120
+  /// How long it is tried what fails for want of descriptors or space, or because another has taken over.
+  private static let attempts = 20
 
   init(_ container: SharedContainer, _ name: String) {
     self.container = container
@@ -46,8 +47,8 @@ final class OutgoingFiles: Sendable {
 
   var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
-  /// What is known of files on their way, in the container: `whole`, the id of the transfer whose content
-  /// was whole last; `cancelled`, a dictionary of those that are given up.
+  /// What is known of files on their way, in the container: `cancelled`, a dictionary of those that are
+  /// given up.
   var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
 
   /// The sender of intentions, or to a peer.
@@ -77,9 +78,14 @@ final class OutgoingFiles: Sendable {
 
   // MARK: Working
 
+  private func unfinished() -> [FileProcess] {
+    state.withLock { $0.live.values.compactMap(\.process) }.filter { !$0.isFinished }
+  }
+
   /// Goes on with what waits, on a thread of its own, unless that is under way; also with what an
   /// earlier process of this name has left.
   func begin() {
+    for process in unfinished() { process.halt = nil }
     let mustStart = state.withLock { state in
       state.isWanted = true
       defer { state.isWorking = true }
@@ -127,7 +133,10 @@ final class OutgoingFiles: Sendable {
         // Replaced, or no descriptors left: what was not acknowledged is there still. It is tried again for
         // a while, and when something else is sent or the next session of this name is active.
         failures += 1
-        guard failures < Self.attempts else { continue }
+        guard failures < Self.attempts else {
+          for process in unfinished() { process.halt = error }
+          continue
+        }
         state.withLock { $0.isWanted = true }
         WakeLatch().block(until: .now + Self.retry)
       }
@@ -153,21 +162,26 @@ final class OutgoingFiles: Sendable {
       return try entry.fail("it is no transfer of a file")
     }
     let process = process(of: intention)
+    let stored: QueueEntryID?
     do {
-      process.finish(try FileSending(intention, entry, self, process).run())
-      try entry.acknowledge()
+      stored = try FileSending(intention, entry, self, process).run()
     } catch is FileSending.GivenUp {
       try entry.cancel()
       process.finish(nil, isStored: false)
-      try note(intention.id, isGivenUp: false)
+      return try note(intention.id, isGivenUp: false)
+    } catch let error as FileSending.Unfinished {
+      throw error.cause
     } catch let error as AppGroupError
       where [.leaseLost, .tooManyOpenFiles].contains(error.code)
     {
       throw error
     } catch {
       try entry.fail(Self.reason(error))
-      process.finish(nil, isStored: false)
+      return process.finish(nil, isStored: false)
     }
+    process.finish(stored)
+    // What fails here is found to be stored by whoever gets the intention again.
+    try entry.acknowledge()
   }
 
   // The sentence that its sender gets names the transfer already.

@@ -68,20 +68,72 @@ public final class PeerFileTransfer: Sendable {
 
   /// Waits until the content is safe in the container: from then on it outlives this process.
   ///
-  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that expired.
+  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that expired. Any
+  ///   other error says why it is not stored yet, after this process has tried for ten seconds: it waits
+  ///   in the container, and is gone on with when something is sent under this name, or the next session
+  ///   is active; `cancel()` takes it back.
   public func stored() async throws {
     let status = try await betweenPeers(action("store"), peer) {
-      try await files.sender().end(of: entry)
+      var failures = 0
+      while true {
+        do {
+          let slice = ContinuousClock.now + Self.slice
+          let status = try await files.sender().end(of: entry, until: slice)
+          guard !status.isEnd else { return status }
+          failures = 0
+          if let halt = process.halt { throw halt }
+        } catch {
+          guard try isStored(after: error, &failures) else {
+            try await Task.sleep(for: Self.pause)
+            continue
+          }
+          return .processed
+        }
+      }
     }
     try confirmStored(status)
   }
 
+  /// How long nobody looks whether this process has given up.
+  private static let slice: Duration = .seconds(1)
+  /// How long to wait for descriptors, and how often.
+  private static let pause: Duration = .milliseconds(200)
+  private static let pauses = 50
+
+  /// Whether it is known here that it is stored, although nobody can look.
+  ///
+  /// - Returns: false when it is worth to look again after a pause.
+  private func isStored(after error: any Error, _ failures: inout Int) throws -> Bool {
+    if process.isStored { return true }
+    failures += 1
+    guard (error as? AppGroupError)?.code == .tooManyOpenFiles, process.halt == nil,
+      failures < Self.pauses
+    else { throw process.halt ?? error }
+    return false
+  }
+
   /// Waits until the content is safe in the container; blocks the calling thread.
   ///
-  /// - Throws: also `timedOut` when the deadline has passed; the transfer goes on then.
+  /// - Throws: as the form with `async`; also `timedOut` when the deadline has passed, and the transfer
+  ///   goes on then.
   public func stored(until deadline: ContinuousClock.Instant) throws {
     let status = try betweenPeers(action("store"), peer) {
-      try files.sender().end(of: entry, until: deadline)
+      var failures = 0
+      while true {
+        do {
+          let slice = ContinuousClock.now + Self.slice
+          let status = try files.sender().end(of: entry, until: min(deadline, slice))
+          guard !status.isEnd, .now < deadline else { return status }
+          failures = 0
+          if let halt = process.halt { throw halt }
+        } catch {
+          guard try isStored(after: error, &failures) else {
+            WakeLatch().block(until: .now + Self.pause)
+            continue
+          }
+          return .processed
+        }
+      }
     }
     try confirmStored(status)
   }

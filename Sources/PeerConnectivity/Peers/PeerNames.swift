@@ -7,7 +7,7 @@ import AppGroup
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
-/// value     peer/outgoing/<peer>        of which of these the content is whole, and whose are given up
+/// value     peer/outgoing/<peer>        which of these are given up while they are copied
 /// value     peer/context/<from>/<to>    what one peer wants another to know
 /// value     peer/seen/<from>/<to>       which of these the other was handed last
 /// value     peer/launch/<peer>          how it is started

@@ -62,7 +62,14 @@ struct PeerTransferCommand: Subcommand {
     }
     if let bar { transfer.observeProgress { bar.show($0) } }
     defer { bar?.end() }
-    let stored: Void? = try interruption.wait { try await transfer.stored() }
+    let stored: Void?
+    do {
+      stored = try interruption.wait { try await transfer.stored() }
+    } catch {
+      // What is stored after all is no failure, and what is not is not sent behind its user's back.
+      if try takeBack(transfer, file, after: error) { throw error }
+      return
+    }
     guard stored == nil else { return }
     let isCancelled = try transfer.cancel()
     throw CommandError(
@@ -70,5 +77,24 @@ struct PeerTransferCommand: Subcommand {
       reason: isCancelled
         ? "interrupted; it is taken back" : "interrupted, but it was taken already",
       status: .no)
+  }
+
+  /// - Returns: whether it is not sent; false when it is stored, or was received already.
+  private func takeBack(
+    _ transfer: PeerFileTransfer, _ file: String, after error: any Error
+  ) throws -> Bool {
+    do {
+      if try transfer.cancel() { return true }
+      switch try transfer.status() {
+      case .stored, .taken, .processed: return false
+      case .cancelled, .superseded, .expired, .failed: return true
+      }
+    } catch let second {
+      throw CommandError(
+        verb: "transfer", object: file,
+        reason: "\(error); nor can it be taken back now: \(second). It may be sent all the same: 'wormhole "
+          + "peer outstanding \(transfer.sender)' tells, and 'wormhole peer cancel \(transfer.id)' takes "
+          + "it back", status: .inputOutput)
+    }
   }
 }

@@ -1,0 +1,175 @@
+import AppGroup
+import FoundationEssentials
+import Synchronization
+import SystemCalls
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+/// What its sender is told of a file, what its receiver gets, and where the file is agree, whatever failed.
+///
+/// With EVERY_STEP each call fails once, also in a retry, and each call of an undoing is the last one; else
+/// some, from a place that is another one in each run.
+@Suite("A file between peers, whichever call fails,")
+struct FileFaultTests {
+  enum Way: CaseIterable, Sendable {
+    case copied, moved
+    /// From another file system.
+    case movedByCopying
+  }
+
+  private static let isThorough = TriedSteps.stride == 1
+  private static let seed = TestSeed.next("FILE_FAULTS_FROM").value
+  private static let content = FileScene.content(30_000)
+
+  private static func stride(_ stride: Int) -> Int { isThorough ? 1 : stride }
+
+  /// The first of the steps that are tried.
+  private static func first(_ stride: Int) -> Int {
+    isThorough ? 0 : Int(seed % UInt64(stride))
+  }
+
+  /// One transfer, from its intention to its end.
+  private final class Attempt: Sendable {
+    let scene: FileScene
+    let elsewhere: TemporaryDirectory?
+    let url: URL
+    let transfer: PeerFileTransfer
+    let way: Way
+    private var isMoved: Bool { way != .copied }
+    /// Which calls failed.
+    private let failed = Mutex<[SystemCall]>([])
+
+    init(_ way: Way) throws {
+      self.way = way
+      scene = try FileScene()
+      elsewhere = way == .movedByCopying ? try TemporaryDirectory(under: "/dev/shm") : nil
+      let path = elsewhere.map { $0.path + "/f" } ?? scene.path("f")
+      try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
+      url = URL(filePath: path)
+      transfer = try scene.sender.intendTransfer(
+        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
+    }
+
+    /// Sends it on this thread, one call of which may fail.
+    ///
+    /// - Returns: how many calls it made, and whether it is to be tried again.
+    func send(failing step: Int? = nil, _ error: Errno = .tooManyOpenFiles) throws -> (calls: Int, isUnfinished: Bool) {
+      let plan = Faults.Plan { call, index in
+        // A descriptor is closed also where close says that it is not.
+        guard index == step, call != .close else { return .proceed }
+        failed.withLock { $0.append(call) }
+        return .fail(error)
+      }
+      do {
+        try Faults.$plan.withValue(plan) { try scene.sender.sendOutgoingFiles() }
+        return (plan.calls, false)
+      } catch {
+        return (plan.calls, true)
+      }
+    }
+
+    private static let removing: Set<SystemCall> = [.unlinkat, .fstatat]
+
+    /// All that is still to be done is done; then the receiver is asked.
+    func check(_ when: String, _ sourceLocation: SourceLocation = #_sourceLocation) throws {
+      try scene.sender.sendOutgoingFiles()
+      let received = try scene.receiveAll().map(\.content)
+      let comment: Comment = "\(when): \(scene.directory.listing)"
+      let source = try scene.read(url)
+      switch try transfer.status() {
+      case .processed:
+        #expect(received == [content], comment, sourceLocation: sourceLocation)
+        // A copy that is stored is stored, also where the source cannot be removed: it stays, and no less.
+        let mayStay =
+          way == .movedByCopying && failed.withLock { $0.contains { Self.removing.contains($0) } }
+        #expect(
+          (source == nil) == isMoved || mayStay && source == content, comment,
+          sourceLocation: sourceLocation)
+      case .failed(let reason):
+        #expect(received.isEmpty, comment, sourceLocation: sourceLocation)
+        let place = reason.components(separatedBy: "; it is ").last ?? ""
+        let kept = try source ?? scene.read(place)
+        #expect(kept == content, "\(reason), \(comment)", sourceLocation: sourceLocation)
+      case let other:
+        Issue.record("it is \(other), \(comment)", sourceLocation: sourceLocation)
+      }
+    }
+  }
+
+  /// How many calls becoming the one who sends takes; they have tests of their own.
+  private func entering() throws -> Int {
+    let scene = try FileScene()
+    let answer = try scene.participant().ask("calls queue-consume peer/phone/outgoing")
+    return try #require(Int(answer)) - 4
+  }
+
+  @Test(
+    "is delivered exactly once, or has failed and is where it was", arguments: Way.allCases,
+    [Errno.tooManyOpenFiles, .noSpace, .inputOutput])
+  func oneCall(way: Way, error: Errno) throws {
+    let stride = Self.stride(9)
+    var step = try entering() + Self.first(stride)
+    while true {
+      let attempt = try Attempt(way)
+      let calls = try attempt.send(failing: step, error).calls
+      try attempt.check("call \(step) failed for \(error)")
+      guard step < calls else { break }
+      step += stride
+    }
+  }
+
+  @Test(
+    "is delivered exactly once, or is where it was, when a call of the next attempt fails, too",
+    arguments: Way.allCases)
+  func retries(way: Way) throws {
+    let stride = Self.stride(19)
+    let first = try entering() + Self.first(stride)
+    var step = first
+    while true {
+      var second = first
+      var mustGoOn = true
+      while true {
+        let attempt = try Attempt(way)
+        let (calls, isUnfinished) = try attempt.send(failing: step)
+        mustGoOn = step < calls
+        guard isUnfinished else { break }
+        let more = try attempt.send(failing: second).calls
+        try attempt.check("call \(step) failed, and \(second) of the next attempt")
+        guard second < more else { break }
+        second += stride
+      }
+      guard mustGoOn else { break }
+      step += stride
+    }
+  }
+
+  @Test(
+    "is delivered exactly once, or is where it was, when its sender is killed after a failed call",
+    arguments: Way.allCases)
+  func undoing(way: Way) throws {
+    let stride = Self.stride(23)
+    var step = try entering() + Self.first(stride)
+    while true {
+      var after = 1 + Self.first(stride)
+      var isFailing = true
+      while true {
+        let attempt = try Attempt(way)
+        let victim = try attempt.scene.participant()
+        try victim.tell("fall \(step) \(after) file-copy phone")
+        do {
+          isFailing = try victim.answer().hasPrefix("fell")
+          try attempt.check("call \(step) failed")
+          break
+        } catch is Participant.Failure {
+          #expect(try victim.wait() == .killed(signal: 9))
+        }
+        try attempt.check("call \(step) failed, killed before call \(after) after it")
+        after += stride
+      }
+      guard isFailing else { break }
+      step += stride
+    }
+  }
+}
