@@ -23,7 +23,7 @@ import Testing
       (["defaults", ""], ["delete", "export", "import", "read", "watch", "write"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
-      (["peer", "re"], ["receive", "receive-files", "request"]),
+      (["peer", "re"], ["receive", "receive-files", "request", "retry"]),
       (["peer", "launch", ""], ["remove", "set", "show"]),
       (["peer", "launch", "set", "w", "--on", "q"], ["queued"]),
       (["peer", "receive", "w", "--env"], ["--envelope"]),

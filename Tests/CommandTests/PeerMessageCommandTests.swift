@@ -18,7 +18,7 @@ struct PeerMessageCommandTests {
   func killed() throws {
     let outcome = try Session().shell(
       """
-      for n in 1 2 3; do wormhole peer send watch $n --from phone >>"$T/ids"; done
+      for n in 1 2 3; do wormhole peer send watch $n --from phone --receipt >>"$T/ids"; done
       mkfifo "$T/in"
       wormhole peer receive watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
       read -r command <"$T/in"; kill -9 $! $command; wait $!
@@ -56,7 +56,7 @@ struct PeerMessageCommandTests {
         env --default-signal=INT wormhole peer receive watch $count 2>"$T/said" & receiver=$!
         read -r word <"$T/said"; kill -\(signal) $receiver; wait $receiver; echo $?
       done
-      wormhole peer send watch 1 --no-receipt >"$T/id"; wormhole peer receive watch --count 1
+      wormhole peer send watch 1 >"$T/id"; wormhole peer receive watch --count 1
       """)
     #expect(outcome.output == "0\n1\n1\n", "\(outcome)")
   }
@@ -86,7 +86,7 @@ struct PeerMessageCommandTests {
   func replaced() throws {
     let outcome = try Session().shell(
       """
-      wormhole peer send watch 1 --from phone >>"$T/ids"
+      wormhole peer send watch 1 --from phone --receipt >>"$T/ids"
       mkfifo "$T/in" "$T/out"
       wormhole peer receive watch -- sh -c 'echo >"$T/in"; cat "$T/out"' 2>"$T/said" & first=$!
       read -r x <"$T/in"; kill -STOP $first; stopped $first
@@ -97,6 +97,37 @@ struct PeerMessageCommandTests {
       """)
     #expect(
       outcome.output == "\"redelivery\":true\n1\n1\n\"status\":\"processed\"}\n", "\(outcome)")
+  }
+
+  /// ```
+  /// receiver                    the others
+  /// is killed with its command,
+  /// which has 1; so is the next
+  ///                             the third gets 2 only; 1 has failed, and is listed
+  ///                             1 is sent again, and handled
+  /// ```
+  @Test("A message that kills its receivers has failed after as many deliveries as were allowed")
+  func deadly() throws {
+    let outcome = try Session().shell(
+      """
+      for n in 1 2; do wormhole peer send watch $n --from phone --receipt >>"$T/ids"; done
+      mkfifo "$T/in"
+      for n in 1 2; do
+        wormhole peer receive watch --retries 1 -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
+        read -r command <"$T/in"; kill -9 $! $command; wait $!
+      done
+      wormhole peer receive watch --count 1 --retries 1 -- cat 2>"$T/said"
+      wormhole peer outstanding phone | grep -o '"message":1.*'
+      wormhole status --json | grep -o '"failed":\\[[^]]*' | grep -o '"reason":"[^"]*"'
+      wormhole peer retry "$(head -1 "$T/ids")" >"$T/new"
+      wormhole peer receive watch --count 1 --retries 1 -- sh -c 'echo "$(cat) $WORMHOLE_DELIVERIES"'
+      wormhole status --json | grep -o '"failed":\\[[^]]*\\]'; wormhole doctor
+      """)
+    let reason = "\"reason\":\"it was delivered 2 times, and not processed\""
+    #expect(
+      outcome.output
+        == "2\n\"message\":1,\"peer\":\"watch\",\(reason),\"status\":\"failed\"}\n\(reason)\n"
+        + "1 1\n\"failed\":[]\nnothing wrong\n", "\(outcome)")
   }
 
   @Test("A second receiver says who receives, and two names are two")
@@ -117,7 +148,7 @@ struct PeerMessageCommandTests {
     let outcome = try Session().shell(
       #"""
       for name in ../x / % %2F . 'a b;$(x)' "$(printf 'a\nb\033[31m')" '@peer/launch/x' é; do
-        id=$(wormhole peer send "$name" 1 --from "$name") || exit 9
+        id=$(wormhole peer send "$name" 1 --from "$name" --receipt) || exit 9
         case $id in *[!A-Za-z0-9%/._@+=,-]*) echo "odd: $id";; esac
         wormhole peer receive "$name" --count 1 2>/dev/null -- sh -c '
           test "$WORMHOLE_SENDER" = "$0" && test "$WORMHOLE_TRANSFER" = "$1" && cat' "$name" "$id"
@@ -141,7 +172,7 @@ struct PeerMessageCommandTests {
     let session = try Session()
     let second = try session.shell(
       """
-      for n in 1 2 3; do wormhole peer send watch $n --from phone; done >"$T/ids"
+      for n in 1 2 3; do wormhole peer send watch $n --from phone --receipt; done >"$T/ids"
       second=$(sed -n '2s,.*messages/,,; 2s,/[0-9]*$,,; 2p' "$T/ids")
       rm "$C/own/queues/peer%2Fwatch%2Fmessages/pending/$second" && printf %s "$second"
       """)

@@ -14,6 +14,9 @@ import SystemCalls
 /// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
 /// queue-acknowledge NAME                  acknowledges what it took last
 /// queue-fail NAME                         the same, as failed
+/// queue-poison NAME LIMIT LOG             becomes the consumer with a limit of deliveries; notes each number,
+///                                         gives 0 back and acknowledges all others, until none waits
+/// queue-retry NAME                        sends again what has failed and was kept
 /// queue-follow NAME LAST LOG              as queue-work, until the entry LAST is acknowledged
 /// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
 ///                                         and then acknowledges it, until none waits
@@ -54,6 +57,16 @@ enum QueueVerbs {
       return describe(entry)
     case "queue-acknowledge": try kept.withLock { $0.entries[queue.name] }?.acknowledge()
     case "queue-fail": try kept.withLock { $0.entries[queue.name] }?.fail("on purpose")
+    case "queue-poison":
+      let consumer = try queue.consume(
+        until: .now + .seconds(5), maximumDeliveries: Int(rest[0]))
+      while let entry = try consumer.next(until: .now) {
+        try note("\(entry.payload.intValue ?? -1)", in: rest[1])
+        if entry.payload == 0 { try entry.release(after: .zero) } else { try entry.acknowledge() }
+      }
+      consumer.end()
+    case "queue-retry":
+      for failure in try queue.failures() { _ = try queue.retry(failure.id) }
     case "queue-follow":
       let consumer = try queue.consume(until: .now + .seconds(30))
       while let entry = try consumer.next(until: .now + .seconds(30)) {

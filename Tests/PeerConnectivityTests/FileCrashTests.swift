@@ -130,6 +130,31 @@ struct FileCrashTests {
     #expect(try scene.leftovers().isEmpty)
   }
 
+  @Test("is kept with its content when it has failed, and arrives when it is sent again")
+  func kept() throws {
+    let scene = try FileScene()
+    let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
+    try transfer.store()
+    let files = try scene.receiver.receiveFiles(maximumDeliveries: 2)
+    for deliveries in 1...2 {
+      let file = try #require(try files.next(until: .now))
+      #expect(try file.deliveries == deliveries && scene.read(file.url) == [1, 2])
+      try file.release(after: .zero)
+    }
+    #expect(try files.next(until: .now) == nil)
+    files.end()
+    let status = try transfer.status()
+    #expect(status == .failed(reason: "it was delivered 2 times, and not processed"))
+    // What its sender forgets is its own.
+    try transfer.forget()
+    let failure = try #require(try scene.receiver.failures().first)
+    #expect(failure.content == .file(name: "f", size: 2) && failure.sender == "phone")
+    #expect(try scene.receiver.retry(failure: failure.id) != nil)
+    #expect(try scene.receiver.failures().isEmpty)
+    #expect(try scene.receiveAll().map(\.content) == [[1, 2]])
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
   @Test(
     "is its successor's when its receiver was stopped, which then neither claims nor deletes it")
   func receiverStopped() throws {

@@ -300,7 +300,8 @@ struct FileTransferTests {
       })
     #expect(seen.withLock { $0 } == [.init(completedBytes: 20_000, totalBytes: 20_000)])
     #expect(try scene.receiver.incomingFiles().isEmpty)
-    try scene.container.queue(PeerNames.files("watch")).removeAttachment(stage.id)
+    try scene.container.own.queue(PeerNames.files("watch"))
+      .removeAttachment(stage.id)
     try scene.sender.sendOutgoingFiles()
     try eventually("the end is told") { told.withLock { $0.last?.fraction == 1 } }
     let late = Mutex(false)

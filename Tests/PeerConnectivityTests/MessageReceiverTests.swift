@@ -41,6 +41,26 @@ struct MessageReceiverTests {
     try eventually("it is idle") { try receiver.isIdle() }
   }
 
+  @Test("hands over again what its handler gave back, when its time has come, and others meanwhile")
+  func givingBack() async throws {
+    let transfers = try [0, 1].map { try phone.enqueue(PropertyListValue($0), to: "watch") }
+    let heard = Mutex<[String]>([])
+    let receiver = try await Blocking.run { [watch] in
+      try watch.receiveMessages(maximumDeliveries: 3)
+    }
+    receiver.handle(on: DispatchQueue(label: "messages")) { message in
+      heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.deliveries)") }
+      if message.value == 0 { try message.release(after: .milliseconds(30)) }
+    }
+    guard case .failed = try await transfers[0].end(until: .now + .seconds(30)) else {
+      Issue.record("it has failed when it was given back as often as may be")
+      return
+    }
+    #expect(heard.withLock { $0 } == ["0 1", "1 1", "0 2", "0 3"])
+    #expect(try watch.failures(for: "watch").map(\.content) == [.message(0)])
+    #expect(try transfers[1].status() == .processed)
+  }
+
   @Test("is not idle while something waits or is handled")
   func idle() throws {
     let receiver = try watch.receiveMessages()

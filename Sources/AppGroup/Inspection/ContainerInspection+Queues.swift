@@ -21,6 +21,7 @@ extension ContainerInspection {
       return true
     }
     lookAtSent(owner, path + "/" + QueueDirectory.sent, &report)
+    lookAtFailures(queue, path + "/" + QueueDirectory.failed, &report)
     lookAtStaged(owner, path + "/" + QueueDirectory.staged)
     lookAtMarks(owner, path)
     lookAtAttachments(owner, path + "/" + AttachmentPlace.directory)
@@ -49,6 +50,33 @@ extension ContainerInspection {
       }
     }
   }
+
+  private mutating func lookAtFailures(
+    _ queue: Queue, _ path: String, _ report: inout ContainerReport.NamedQueue
+  ) {
+    var ids: [QueueEntryID] = []
+    var count = 0
+    self.count(path) { entry in
+      guard let id = OutcomeFile.id(entry.name.text) else {
+        // A file that came with one.
+        return entry.name.text.hasPrefix(AttachmentPlace.takenPrefix)
+      }
+      count += 1
+      if ids.count < Self.maximumFailures { ids.append(id) }
+      return true
+    }
+    report.failed = count
+    guard !ids.isEmpty else { return }
+    attempt("look for what has failed", path) { inspection in
+      guard let place = try queue.place.directory.open() else { return }
+      for id in ids where inspection.mayRead(Int64(id.batch.bytes)) {
+        if let failure = try queue.place.failure(id, at: place) { report.failures.append(failure) }
+      }
+    }
+  }
+
+  /// As many as a status tells one by one.
+  private static let maximumFailures = 100
 
   private mutating func lookAtSent(
     _ owner: Owner, _ path: String, _ report: inout ContainerReport.NamedQueue
@@ -131,6 +159,14 @@ extension BatchName {
 }
 
 extension Queue {
+  /// Removes what has expired, whoever sent it.
+  ///
+  /// - Returns: what was removed.
+  func expire() throws -> [String] {
+    guard let place = try self.place.directory.open() else { return [] }
+    return try self.place.expire(now: clock(), at: place).map { path + "/" + $0 }
+  }
+
   /// Removes what dead senders and consumers left that nobody needs; nobody's work is disturbed.
   func sweep() throws {
     guard let place = try self.place.directory.open() else { return }

@@ -116,6 +116,10 @@ extension ContainerReport {
     public internal(set) var consumer: PresenceMember?
     /// How many ends there are that their senders have not forgotten.
     public internal(set) var outcomes = 0
+    /// How many entries have failed and were kept.
+    public internal(set) var failed = 0
+    /// The first of them, a hundred at most.
+    public internal(set) var failures: [QueueFailure] = []
     /// How many entries are in the files that senders keep receipts of.
     public internal(set) var receipts = 0
   }

@@ -35,7 +35,9 @@ extension SharedContainer {
     public internal(set) var failures: [AppGroupError] = []
   }
 
-  /// Removes what dead and overtaken processes left behind; nobody's work is disturbed.
+  /// Removes what dead and overtaken processes left behind, and what queues keep for a day when it is
+  /// older: receipts of what was processed, and notes of how entries without a receipt ended. Nobody's
+  /// work is disturbed.
   ///
   /// What belongs to a value is removed under that value's lease, as any holder would; what was on
   /// its way into the container is removed when it is a minute old.
@@ -70,6 +72,13 @@ extension SharedContainer {
           }
         }
         outcome.removed.append(leftover.path)
+      } catch let error as AppGroupError {
+        outcome.failures.append(error)
+      }
+    }
+    for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
+      do {
+        outcome.removed += try reporting("sweep a queue", path: queue.path) { try queue.expire() }
       } catch let error as AppGroupError {
         outcome.failures.append(error)
       }

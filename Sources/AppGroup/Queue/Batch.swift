@@ -12,17 +12,20 @@ struct Batch: Sendable {
     var key: String?
     /// Whether its sender wants to find it and its end after a restart.
     var keepsReceipt = false
+    /// For how long, if it does.
+    var receiptTerm = QueueReceipt.Term.untilForgotten
     /// How it has ended, where there is no payload.
     private(set) var withdrawal = QueueEntryStatus.cancelled
 
     init(
       payload: PropertyListValue, expiry: Expiry? = nil, key: String? = nil,
-      keepsReceipt: Bool = false
+      keepsReceipt: Bool = false, receiptTerm: QueueReceipt.Term = .untilForgotten
     ) {
       self.payload = payload
       self.expiry = expiry
       self.key = key
       self.keepsReceipt = keepsReceipt
+      self.receiptTerm = receiptTerm
     }
 
     init(withdrawnAs status: QueueEntryStatus) { withdrawal = status }
@@ -32,6 +35,7 @@ struct Batch: Sendable {
       expiry = Expiry(value)
       key = value["key"]?.stringValue
       keepsReceipt = value["receipt"] == true
+      if value["receiptExpires"] == true { receiptTerm = .dayAfterProcessing }
       withdrawal = value["superseded"] == true ? .superseded : .cancelled
     }
 
@@ -51,6 +55,7 @@ struct Batch: Sendable {
       expiry?.write(into: &value)
       if let key { value["key"] = .string(key) }
       if keepsReceipt { value["receipt"] = true }
+      if keepsReceipt, receiptTerm == .dayAfterProcessing { value["receiptExpires"] = true }
       return value
     }
   }

@@ -81,21 +81,26 @@ extension QueueDirectory {
 
   /// The numbers of entries in a file that has one in each line.
   func numbers(_ path: String, at place: borrowing FileDescriptor) throws -> Set<Int> {
+    guard let bytes = try readNote(path, at: place) else { return [] }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    return Set(lines.compactMap { Int($0) })
+  }
+
+  /// What is noted beside a batch; nil when nothing is.
+  func readNote(_ path: String, at place: borrowing FileDescriptor) throws -> [UInt8]? {
     do {
-      guard let bytes = try read(path, at: place) else { return [] }
-      let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-      return Set(lines.compactMap { Int($0) })
+      return try read(path, at: place)
     } catch is Batch.Unreadable {
       // Somebody planted it: then it says nothing, and everything is delivered or told again.
-      return []
+      return nil
     }
   }
 
-  /// Adds an entry's number to such a file, and makes it where it is missing.
+  /// Adds a line to such a file, and makes it where it is missing.
   func append(
-    _ index: Int, to path: String, at place: borrowing FileDescriptor
+    _ line: String, to path: String, at place: borrowing FileDescriptor
   ) throws(Errno) {
-    let line = Array("\(index)\n".utf8)
+    let line = Array(line.utf8)
     for _ in 0..<interruptionLimit {
       do throws(Errno) {
         return try FileDescriptor.openBeneath(path, at: place.rawValue, [.writeOnly, .append])

@@ -17,6 +17,8 @@ final class BatchOutlet: Sendable {
     var bytes = 0
     /// The queue's directory as it was when it was put on the disk last.
     var durable: FileStatus?
+    /// When what has expired is removed next.
+    var sweep = ContinuousClock.now
   }
 
   init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
@@ -125,11 +127,50 @@ final class BatchOutlet: Sendable {
         continue
       }
       if isDurable { try synchronize(place, keepsReceipt) }
+      expire(at: place)
       state.withLock { state in
         state.entries -= count
         state.bytes -= bytes.count
       }
       return name
+    }
+    throw Errno.deviceBusy
+  }
+
+  // Once an hour, and few: a send is not to wait for much.
+  private func expire(at place: borrowing FileDescriptor) {
+    let mustSweep = state.withLock { state in
+      guard ContinuousClock.now >= state.sweep else { return false }
+      state.sweep = .now + .seconds(3_600)
+      return true
+    }
+    guard mustSweep else { return }
+    do {
+      _ = try queue.place.expire(of: sender, now: queue.clock(), limit: 64, at: place)
+    } catch {
+      // The entry is stored. The next sender tries it again, or a sweep.
+      return
+    }
+  }
+
+  /// Stores a file that lies elsewhere in the queue: a batch of one.
+  ///
+  /// - Returns: nil when it is not there any more.
+  func adopt(_ path: String) throws -> QueueEntryID? {
+    for _ in 0..<interruptionLimit {
+      let place = try queue.place.openOrMake()
+      try queue.place.makeParts(at: place)
+      let order = try nextStamp(at: place)
+      do throws(Errno) {
+        let bytes = Int(try fileStatus(path, at: place.rawValue).size)
+        let name = BatchName(order: order, sender: sender, count: 1, bytes: bytes)
+        try rename(
+          path, at: place.rawValue, to: QueueDirectory.pendingPath(name), at: place.rawValue, .keep)
+        return QueueEntryID(batch: name, index: 0)
+      } catch {
+        if error == .noSuchFile { return nil }
+        guard error == .alreadyExists else { throw error }
+      }
     }
     throw Errno.deviceBusy
   }

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -5,28 +6,40 @@ extension Queue {
   /// Becomes the queue's consumer, until `end()`, until the consumer is forgotten, or until the
   /// process ends. Only one consumes at a time; one that is stopped is replaced.
   ///
-  /// - Parameter deadline: until when to wait for another one; already past means "only if there is
-  ///   none". By default 10 seconds from now.
+  /// - Parameters:
+  ///   - deadline: until when to wait for another one; already past means "only if there is none". By
+  ///     default 10 seconds from now.
+  ///   - maximumDeliveries: after so many deliveries, also to consumers before, an entry that is not
+  ///     ended has failed: it is kept, and `failures()` lists it. By default any number.
   /// - Throws: `AppGroupError`: `timedOut`, its `holder` who consumes; or what the file system
   ///   refuses.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func consume(until deadline: ContinuousClock.Instant? = nil) throws -> Consumer {
-    try begin(role.enterExclusively(until: deadline))
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> Consumer {
+    try begin(role.enterExclusively(until: deadline), maximumDeliveries)
   }
 
   /// Becomes the queue's consumer; see the form without `async`.
-  public func consume(until deadline: ContinuousClock.Instant? = nil) async throws -> Consumer {
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> Consumer {
     let registration = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run { try self.begin(registration) }
+    return try await Blocking.run { try self.begin(registration, maximumDeliveries) }
   }
 
-  private func begin(_ registration: PresenceRegistration) throws -> Consumer {
+  private func begin(
+    _ registration: PresenceRegistration, _ maximumDeliveries: Int?
+  ) throws -> Consumer {
     try reporting("consume \"\(name)\"", path: path) {
-      let steps = try ConsumerSteps(self)
+      let wake = ConsumerWake()
+      let released = ReleasedEntries { wake.raise() }
+      let steps = try ConsumerSteps(
+        self, .init(maximumDeliveries: maximumDeliveries, released: released))
       // Stopped between the two, it may have replaced its own successor, who begins again then; so
       // must whoever has no right to the role.
       try registration.confirm()
-      return Consumer(self, registration, steps)
+      return Consumer(self, registration, steps, wake)
     }
   }
 
@@ -36,17 +49,20 @@ extension Queue {
     public let queue: Queue
     private let registration: PresenceRegistration
     private let steps: Mutex<ConsumerSteps>
-    private let wake = ConsumerWake()
+    private let wake: ConsumerWake
     private let watches: [Watch]
     private let isEnded = Atomic(false)
 
-    init(_ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps) {
+    fileprivate init(
+      _ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps,
+      _ wake: ConsumerWake
+    ) {
       self.queue = queue
+      self.wake = wake
       self.registration = registration
       self.steps = Mutex(steps)
       let directory = queue.place.directory
       let root = directory.root
-      let wake = wake
       // Only say that it is worth looking again: something was stored, or a successor has renamed
       // this consumer's directory.
       watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
@@ -129,7 +145,9 @@ extension Queue {
         try confirmNotEnded()
         return try steps.withLock { steps in
           do {
-            return try steps.next()
+            if let entry = try steps.next() { return entry }
+            if let due = steps.due { wake.raise(at: due) }
+            return nil
           } catch let error as Errno where error == .noSuchFile {
             // Not even the queue's directory is there any more.
             throw queue.replaced()
@@ -151,6 +169,8 @@ extension Queue {
 private final class ConsumerWake: Sendable {
   let latch = WakeLatch()
   private let handler = Mutex<(@Sendable () -> Void)?>(nil)
+  /// When it is to be raised next.
+  private let alarm = Mutex<ContinuousClock.Instant?>(nil)
 
   func call(_ handler: @escaping @Sendable () -> Void) {
     self.handler.withLock { $0 = handler }
@@ -159,5 +179,26 @@ private final class ConsumerWake: Sendable {
   func raise() {
     latch.raise()
     handler.withLock { $0 }?()
+  }
+
+  /// Raises it at a moment, or some days before: whoever looks then asks again.
+  func raise(at moment: ContinuousClock.Instant) {
+    let moment = min(moment, .now + .seconds(86_400))
+    let isFirst = alarm.withLock { alarm in
+      // Excludes: a timer for each look that finds nothing yet.
+      if let alarm, alarm <= moment { return false }
+      alarm = moment
+      return true
+    }
+    guard isFirst else { return }
+    let pause = ContinuousClock.now.duration(to: moment)
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.ring(moment)
+    }
+  }
+
+  private func ring(_ moment: ContinuousClock.Instant) {
+    alarm.withLock { if $0 == moment { $0 = nil } }
+    raise()
   }
 }

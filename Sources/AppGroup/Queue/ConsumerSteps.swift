@@ -8,8 +8,11 @@ struct ConsumerSteps {
   private let ownName: String
   /// What a test of the tests follows the directory by.
   private var followed: SharedDescriptor?
-  /// What others had taken before, the next at the end.
-  private var left: [BatchName]
+  private let terms: DeliveryTerms
+  /// What others had taken before, the next at the end; and what this one took and could not open.
+  private var left: [(name: BatchName, isTakenBefore: Bool)]
+  /// Whether the entry that was delivered last had been given back.
+  private var wasReleased = false
   private var waiting = PendingOrder()
   private var current: (batch: TakenBatch, next: Int)?
 
@@ -27,8 +30,9 @@ struct ConsumerSteps {
   private var takenPath: String { QueueDirectory.taken + "/" + consumer }
 
   /// Makes this the queue's consumer, whoever was it before.
-  init(_ queue: Queue) throws {
+  init(_ queue: Queue, _ terms: DeliveryTerms) throws {
     self.queue = queue
+    self.terms = terms
     ownName = "consumer-" + Nonce.next()
     left = []
     for _ in 0..<interruptionLimit {
@@ -62,8 +66,8 @@ struct ConsumerSteps {
 
   private mutating func tidy(_ place: borrowing FileDescriptor) throws {
     let names = try SharedContainer.entries(takenPath, at: place.rawValue)?.map(\.name.text) ?? []
-    left = names.compactMap { BatchName($0) }.sorted(by: >)
-    let batches = Set(left.map(\.text))
+    left = names.compactMap { BatchName($0) }.sorted(by: >).map { ($0, true) }
+    let batches = Set(left.map(\.name.text))
     for name in names {
       if name.hasPrefix(AttachmentPlace.makingPrefix) {
         try queue.place.removeAttachmentDirectory(takenPath + "/" + name, at: place)
@@ -76,19 +80,55 @@ struct ConsumerSteps {
     guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
     let needed = try left.reduce(into: Set<String>()) { needed, batch in
       needed.formUnion(
-        try queue.place.attachmentIDs(batch, in: takenPath, at: place).compactMap { $0 })
+        try queue.place.attachmentIDs(batch.name, in: takenPath, at: place).compactMap { $0 })
     }
     try queue.place.sweepAttachments(takenBy: consumer, at: place) { needed.contains($0) }
   }
 
-  /// The next entry to be delivered; nil when nothing waits.
+  /// When something that was given back is to be delivered; nil when nothing was.
+  var due: ContinuousClock.Instant? { terms.released.due }
+
+  /// The next entry to be delivered; nil when nothing waits. What was given back and is due comes before
+  /// what waits, but not twice in a row as long as something waits.
   ///
   /// - Throws: `leaseLost` when this consumer was replaced.
   mutating func next() throws -> QueueEntry? {
+    if !wasReleased, let entry = try nextReleased() { return entry }
     while true {
-      if let entry = try nextOfCurrent() { return entry }
-      guard try openNext() else { return nil }
+      if let entry = try nextOfCurrent() {
+        wasReleased = false
+        return entry
+      }
+      guard try openNext() else { return try nextReleased() }
     }
+  }
+
+  private mutating func nextReleased() throws -> QueueEntry? {
+    while let released = terms.released.takeDue() {
+      // Ended meanwhile, by whoever had it first.
+      guard !released.batch.isSettled(released.index) else { continue }
+      do {
+        guard let entry = try deliver(released.batch, released.index) else { continue }
+        wasReleased = true
+        return entry
+      } catch {
+        terms.released.add(released)
+        throw error
+      }
+    }
+    return nil
+  }
+
+  /// - Returns: nil when it has ended instead.
+  private func deliver(_ batch: TakenBatch, _ index: Int) throws -> QueueEntry? {
+    let entry = batch.entries[index]
+    guard let payload = entry.payload, entry.expiry?.hasPassed != true else {
+      try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
+      return nil
+    }
+    try takeAttachment(of: payload)
+    guard let deliveries = try batch.deliver(index) else { return nil }
+    return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
   }
 
   private mutating func nextOfCurrent() throws -> QueueEntry? {
@@ -98,14 +138,14 @@ struct ConsumerSteps {
         current = (batch, index + 1)
         continue
       }
-      let entry = batch.entries[index]
-      if let payload = entry.payload, entry.expiry?.hasPassed != true {
-        try takeAttachment(of: payload)
+      if let due = batch.due(index) {
+        terms.released.add(.init(batch: batch, index: index, due: due))
         current = (batch, index + 1)
-        return QueueEntry(payload: payload, key: entry.key, batch, index)
+        continue
       }
-      try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
+      let entry = try deliver(batch, index)
       current = (batch, index + 1)
+      if let entry { return entry }
     }
     current = nil
     return nil
@@ -119,8 +159,8 @@ struct ConsumerSteps {
   /// - Returns: false when there is no batch.
   private mutating func openNext() throws -> Bool {
     let place = try queue.openForConsumer()
-    if let name = left.last {
-      try open(name, isRedelivery: true, at: place)
+    if let (name, isTakenBefore) = left.last {
+      try open(name, isTakenBefore: isTakenBefore, at: place)
       left.removeLast()
       return true
     }
@@ -138,8 +178,8 @@ struct ConsumerSteps {
     }
     waiting.removeNext()
     // Should reading it fail now, for want of descriptors for example, it is the next all the same.
-    left.append(name)
-    try open(name, isRedelivery: false, at: place)
+    left.append((name, false))
+    try open(name, isTakenBefore: false, at: place)
     left.removeLast()
     return true
   }
@@ -166,7 +206,7 @@ struct ConsumerSteps {
   }
 
   private mutating func open(
-    _ name: BatchName, isRedelivery: Bool, at place: borrowing FileDescriptor
+    _ name: BatchName, isTakenBefore: Bool, at place: borrowing FileDescriptor
   ) throws {
     let path = takenPath + "/" + name.text
     do {
@@ -181,29 +221,47 @@ struct ConsumerSteps {
         guard Batch.isIncomplete(bytes, of: name.bytes) else { throw error }
         return try drop(name, path, at: place)
       }
-      let settled = isRedelivery ? try self.settled(name, path, at: place) : []
+      let settled = isTakenBefore ? try self.settled(name, path, batch, at: place) : []
       guard settled.count < batch.entries.count else {
         // Its consumer died when all was settled but the last step.
         try queue.place.discard(path, at: place)
-        try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+        try discardNotes(path, at: place)
         return
       }
-      let taken = TakenBatch(
-        name, batch, settled: settled, isRedelivery: isRedelivery, in: queue, by: consumer)
+      let log =
+        isTakenBefore
+        ? DeliveryLog(
+          try queue.place.readNote(path + QueueDirectory.deliveriesSuffix, at: place),
+          isTaken: name.count == 1) : DeliveryLog()
+      let taken = TakenBatch(name, batch, settled: settled, log, in: queue, by: consumer, terms)
       current = (taken, 0)
     } catch let error as Batch.Unreadable {
       try putAside(name, path, error.reason, at: place)
     }
   }
 
-  // An entry with a note has ended, also if its consumer died before it could settle it.
+  private func discardNotes(_ path: String, at place: borrowing FileDescriptor) throws(Errno) {
+    try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+    try queue.place.discard(path + QueueDirectory.deliveriesSuffix, at: place)
+  }
+
+  // An entry with a note, or that is kept, has ended, also if its consumer died before it could settle it.
   private func settled(
-    _ name: BatchName, _ path: String, at place: borrowing FileDescriptor
+    _ name: BatchName, _ path: String, _ batch: Batch? = nil, at place: borrowing FileDescriptor
   ) throws -> Set<Int> {
     var settled = try queue.place.settled(path, at: place)
-    for index in 0..<name.count
-    where try queue.place.hasOutcome(.init(batch: name, index: index), at: place) {
-      settled.insert(index)
+    let hasKept = try queue.place.exists(QueueDirectory.failed, at: place)
+    for index in 0..<name.count {
+      let id = QueueEntryID(batch: name, index: index)
+      if hasKept, let entry = batch?.entries[index],
+        let failure = try queue.place.failure(id, at: place)
+      {
+        // What its consumer did not come to.
+        try queue.place.keep(entry, id, failure.reason, of: consumer, at: place)
+        try queue.place.note(
+          .failed(reason: failure.reason), of: id, from: consumer, at: place)
+      }
+      if try queue.place.hasOutcome(id, at: place) { settled.insert(index) }
     }
     return settled.intersection(0..<name.count)
   }
@@ -222,7 +280,7 @@ struct ConsumerSteps {
         }
       }
       try removeFile(path, at: place.rawValue)
-      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+      try discardNotes(path, at: place)
     } catch let error as Errno where error == .noSuchFile {
       throw queue.replaced()
     }
@@ -241,7 +299,7 @@ struct ConsumerSteps {
       let taken = try FileDescriptor.openBeneath(
         takenPath, at: place.rawValue, [.pathOnly, .directory])
       try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.place.root)
-      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+      try discardNotes(path, at: place)
     } catch let error as Errno where error == .noSuchFile {
       throw queue.replaced()
     }

@@ -63,18 +63,26 @@ extension QueueDirectory {
       guard let consumer else {
         return try store(bytes, as: Self.outcomePath(id), at: place)
       }
-      let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
-      try store(bytes, as: passing, at: place)
-      do throws(Errno) {
-        try rename(
-          passing, at: place.rawValue, to: Self.outcomePath(id), at: place.rawValue, .keep)
-      } catch {
-        let cause = error
-        try discard(passing, at: place)
-        throw cause
-      }
+      try storeNote(bytes, as: Self.outcomePath(id), from: consumer, at: place)
     } catch {
       guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  /// Stores a file through the directory of a consumer.
+  ///
+  /// - Throws: `.noSuchFile` when that consumer was replaced; `.alreadyExists` when the name is taken.
+  func storeNote(
+    _ bytes: [UInt8], as path: String, from consumer: String, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
+    try store(bytes, as: passing, at: place)
+    do throws(Errno) {
+      try rename(passing, at: place.rawValue, to: path, at: place.rawValue, .keep)
+    } catch {
+      let cause = error
+      try discard(passing, at: place)
+      throw cause
     }
   }
 }

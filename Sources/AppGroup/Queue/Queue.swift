@@ -5,7 +5,8 @@ import SystemCalls
 ///
 /// What one sender sends is delivered in its order, also across restarts, crashes and jumps of the
 /// clock; between senders the time of sending decides. An entry that a consumer took and did not
-/// acknowledge before it died, or was stopped and replaced, is delivered again, first and marked.
+/// acknowledge before it died, or was stopped and replaced, is delivered again, first and marked. One that
+/// its consumer gives back for a while waits alone: what its sender has sent after it flows on.
 public struct Queue: Sendable {
   /// The container that the queue is in.
   public let container: SharedContainer
@@ -128,7 +129,7 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 public enum QueueEntryStatus: Sendable, Hashable {
   /// It waits.
   case stored
-  /// A consumer has it, or had it and died.
+  /// A consumer has it, or had it and died, or has given it back for a later delivery.
   case taken
   /// It was acknowledged.
   case processed
@@ -140,6 +141,8 @@ public enum QueueEntryStatus: Sendable, Hashable {
   case expired
   /// The consumer said that it failed, or it could not be read.
   case failed(reason: String)
+
+  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
 
   /// Whether it changes no more.
   public var isEnd: Bool { self != .stored && self != .taken }

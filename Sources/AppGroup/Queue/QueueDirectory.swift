@@ -8,9 +8,11 @@ import SystemCalls
 /// pending/<batch>                 stored: complete before it was renamed to this name
 /// taken/<consumer>/<batch>        taken: renamed from pending/; unlinked when all is settled
 /// taken/<consumer>/<batch>.done   which entries of it are settled, a line each, appended
+/// taken/<consumer>/<batch>.deliveries how often each was delivered; see `DeliveryLog`
 /// taken/<consumer>/<batch>.<index>.marked how far its consumer has come; see `QueueEntry.mark`
 /// taken/<consumer>/outcome-<nonce> a note on its way from staged/ to outcomes/
 /// outcomes/<batch>.<index>        cancelled, expired or failed, until the sender has learned it
+/// failed/<batch>.<index>          what its consumer gave up and kept; see `QueueFailure`
 /// sent/<batch>                    a second name of a stored batch, for a sender who wants to find
 ///                                 its entries and their ends again; see `QueueReceipt`
 /// sent/<batch>.forgotten          which entries of it the sender has forgotten, a line each
@@ -36,7 +38,9 @@ struct QueueDirectory: Sendable {
   static let outcomes = "outcomes"
   static let sent = "sent"
   static let keys = "keys"
+  static let failed = "failed"
   static let doneSuffix = ".done"
+  static let deliveriesSuffix = ".deliveries"
   static let markSuffix = ".marked"
   static let forgottenSuffix = ".forgotten"
   static let passingPrefix = "outcome-"
@@ -54,9 +58,15 @@ struct QueueDirectory: Sendable {
 
   /// Of which batch a consumer notes something in a file; nil for any other file.
   static func batch(besideWhich name: String) -> String? {
-    if name.hasSuffix(doneSuffix) { return String(name.dropLast(doneSuffix.count)) }
+    for suffix in [doneSuffix, deliveriesSuffix] where name.hasSuffix(suffix) {
+      return String(name.dropLast(suffix.count))
+    }
     guard name.hasSuffix(markSuffix) else { return nil }
     return OutcomeFile.id(String(name.dropLast(markSuffix.count)))?.batch.text
+  }
+
+  static func failedPath(_ id: QueueEntryID) -> String {
+    "\(failed)/\(id.batch.text).\(id.index)"
   }
 
   // MARK: Making

@@ -9,6 +9,15 @@ import SystemCalls
 /// there is an entry without a receipt, never a receipt for what was not stored. Consumers never
 /// touch `sent/`; what is cancelled is exchanged in `pending/`, so the payload stays here.
 public struct QueueReceipt: Sendable, Hashable {
+  /// For how long a receipt is kept.
+  public enum Term: Sendable, Hashable {
+    /// Until its sender forgets it.
+    case untilForgotten
+    /// Until its sender forgets it, or a day after the entry was processed: the sender removes it when it
+    /// comes by, or a sweep. How an entry ended that was not processed stays.
+    case dayAfterProcessing
+  }
+
   /// By what to ask for it, and to forget it.
   public let id: QueueEntryID
   /// What was sent.
@@ -38,11 +47,29 @@ extension Queue.Sender {
     }
   }
 
+  /// The receipts, and of what was sent under this name without one all that waits or is taken: in the
+  /// order in which they were sent.
+  ///
+  /// - Throws: as `receipts()`.
+  /// - Complexity: as `receipts()`; three listings, and reading each file of this sender that waits or is
+  ///   taken.
+  public func outstanding() throws -> [QueueReceipt] {
+    let receipts = try receipts()
+    let known = Set(receipts.map(\.id))
+    let others = try reporting("look for entries of \"\(queue.name)\"", path: queue.path) {
+      guard let place = try queue.place.directory.open() else { return [QueueReceipt]() }
+      return try queue.place.waiting(of: component, at: place)
+    }
+    return (receipts + others.filter { !known.contains($0.id) })
+      .sorted { ($0.id.batch, $0.id.index) < ($1.id.batch, $1.id.index) }
+  }
+
   /// Forgets an entry, once the sender has drawn its conclusions: its receipt, and the note of how it
   /// ended, if it was not processed. It then counts as processed.
   ///
   /// What has not ended yet is delivered all the same, and if it fails then, a note of that stays.
-  /// Without this, receipts and notes stay for ever.
+  /// Without this, receipts and their notes stay for ever, but for those with a term; notes of what was
+  /// sent without a receipt stay for a day.
   ///
   /// - Throws: `AppGroupError`, for what the file system refuses.
   /// - Complexity: two unlinks; where several entries are in one file, it is read, and the last
@@ -58,6 +85,49 @@ extension Queue.Sender {
 }
 
 extension QueueDirectory {
+  /// What waits or is taken, of one sender.
+  fileprivate func waiting(
+    of sender: String, at place: borrowing FileDescriptor
+  ) throws -> [QueueReceipt] {
+    for _ in 0..<interruptionLimit {
+      // What is taken was pending before: in this order nothing is missed.
+      var parts = [(Self.pending, try batches(Self.pending, at: place) ?? [])]
+      if let consumer = try consumer(at: place) {
+        let taken = Self.taken + "/" + consumer
+        // A consumer that is replaced meanwhile gives its directory another name.
+        guard let batches = try batches(taken, at: place) else { continue }
+        parts.append((taken, batches))
+      }
+      var found: [QueueEntryID: QueueReceipt] = [:]
+      for (part, batches) in parts {
+        for batch in batches where batch.sender == sender {
+          for receipt in try waiting(batch, part, at: place) { found[receipt.id] = receipt }
+        }
+      }
+      return Array(found.values)
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func waiting(
+    _ batch: BatchName, _ part: String, at place: borrowing FileDescriptor
+  ) throws -> [QueueReceipt] {
+    do {
+      guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
+      let entries = try Batch(bytes: bytes, count: batch.count).entries
+      let statuses = try statuses(of: batch, Set(entries.indices), at: place)
+      return statuses.compactMap { index, status in
+        guard !status.isEnd, let payload = entries[index].payload else { return nil }
+        return QueueReceipt(
+          id: .init(batch: batch, index: index), payload: payload, key: entries[index].key,
+          status: status)
+      }
+    } catch is Batch.Unreadable {
+      // Its consumer will find it so, and say so.
+      return []
+    }
+  }
+
   fileprivate func receipts(
     _ batch: BatchName, at place: borrowing FileDescriptor
   ) throws -> [QueueReceipt] {
@@ -93,13 +163,79 @@ extension QueueDirectory {
     if id.batch.count > 1, let content = try sent(id.batch, at: place) {
       guard content.kept.contains(id.index) else { return }
       let forgotten = path + Self.forgottenSuffix
-      try append(id.index, to: forgotten, at: place)
+      try append("\(id.index)\n", to: forgotten, at: place)
       // Each that forgets looks after its own line is there: so the last one sees all.
       guard try numbers(forgotten, at: place).isSuperset(of: content.kept) else { return }
     }
-    // The batch first: what is forgotten of it says nothing without it.
-    try discard(path, at: place)
-    guard id.batch.count > 1 else { return }
-    try discard(path + Self.forgottenSuffix, at: place)
+    try discardReceipts(id.batch, at: place)
+  }
+
+  // The batch first: what is forgotten of it says nothing without it.
+  private func discardReceipts(
+    _ batch: BatchName, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    try discard(Self.sentPath(batch), at: place)
+    guard batch.count > 1 else { return }
+    try discard(Self.sentPath(batch) + Self.forgottenSuffix, at: place)
+  }
+
+  // MARK: Expiring
+
+  /// For how long what nobody has asked for is kept, in nanoseconds: a day.
+  private static let keeping: UInt64 = 86_400 * 1_000_000_000
+
+  /// Removes receipts with a term of what was processed a day ago, and notes of that age of how entries ended
+  /// that were sent without a receipt.
+  ///
+  /// - Parameters:
+  ///   - sender: whose; nil for everybody's.
+  ///   - now: in nanoseconds since 1970.
+  ///   - limit: how many files of each kind are looked at, at most; by chance which, so that none of them
+  ///     that stays keeps others from being looked at.
+  /// - Returns: what was removed, as paths in the queue's directory.
+  func expire(
+    of sender: String? = nil, now: UInt64, limit: Int = .max, at place: borrowing FileDescriptor
+  ) throws -> [String] {
+    guard now > Self.keeping else { return [] }
+    let past = now - Self.keeping
+    let isOld = { (batch: BatchName) in
+      batch.order < past && (sender == nil || batch.sender == sender)
+    }
+    var removed: [String] = []
+    for batch in (try batches(Self.sent, at: place) ?? []).filter(isOld).shuffled().prefix(limit) {
+      // When it was stored, or when it was settled: then the queue's own name of the file went.
+      guard try changed(Self.sentPath(batch), at: place) ?? past < past,
+        let content = try sent(batch, at: place),
+        content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
+      else { continue }
+      let ends = try statuses(of: batch, Set(content.kept), readsContent: false, at: place)
+      guard ends.values.allSatisfy({ $0 == .processed }) else { continue }
+      try discardReceipts(batch, at: place)
+      removed.append(Self.sentPath(batch))
+    }
+    let notes = try SharedContainer.entries(Self.outcomes, at: place.rawValue) ?? []
+    let old = notes.compactMap { OutcomeFile.id($0.name.text) }.filter { isOld($0.batch) }
+    for id in old.shuffled().prefix(limit) {
+      let path = Self.outcomePath(id)
+      guard try changed(path, at: place) ?? past < past,
+        try !exists(Self.sentPath(id.batch), at: place)
+      else { continue }
+      try discard(path, at: place)
+      removed.append(path)
+    }
+    return removed
+  }
+
+  /// When anything of a file was changed last, in nanoseconds since 1970; nil when it is not there.
+  private func changed(
+    _ path: String, at place: borrowing FileDescriptor
+  ) throws(Errno) -> UInt64? {
+    do throws(Errno) {
+      let status = try fileStatus(path, at: place.rawValue)
+      return UInt64(max(status.changedSeconds, 0)) * 1_000_000_000
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
   }
 }

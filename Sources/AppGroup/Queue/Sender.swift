@@ -49,6 +49,7 @@ extension Queue {
     ///     new one is stored all the same.
     ///   - keepsReceipt: whether `receipts()` lists it, with its payload and how it ended, also after
     ///     a restart, until the sender forgets it.
+    ///   - receiptTerm: whether the receipt goes by itself when the entry was processed.
     /// - Returns: by what to ask for it later.
     /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for what is no property list,
     ///   `tooLarge`; or what the file system refuses. The entry is not stored then; only after an
@@ -62,12 +63,13 @@ extension Queue {
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false
+      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
+      receiptTerm: QueueReceipt.Term = .untilForgotten
     ) throws -> QueueEntryID {
       let outcome = Outcome()
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-        keepsReceipt: keepsReceipt)
+        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let submission = Submission(entry, durability, outcome.settle)
       // Whoever finds nobody writing writes itself, also what others add meanwhile.
       if enqueue(submission) { write(until: { outcome.isSettled }) }
@@ -80,11 +82,12 @@ extension Queue {
     @discardableResult
     public func send(
       _ payload: PropertyListValue, durability: Durability = .standard,
-      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false
+      expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
+      receiptTerm: QueueReceipt.Term = .untilForgotten
     ) async throws -> QueueEntryID {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-        keepsReceipt: keepsReceipt)
+        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let id = try await store(entry, durability)
       if let key { try await Blocking.run { self.supersede(key, before: id) } }
       return id
@@ -98,6 +101,9 @@ extension Queue {
         if enqueue(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
+
+    /// Stores a file that lies elsewhere in the queue, a batch of one; see `BatchOutlet.adopt`.
+    func adopt(_ path: String) throws -> QueueEntryID? { try outlet.adopt(path) }
 
     /// - Returns: whether the caller has to write.
     private func enqueue(_ submission: Submission) -> Bool {

@@ -53,8 +53,10 @@ public final class PeerFile: Sendable {
   public var metadata: PropertyListValue? { notice.metadata }
   /// When it was stored, by its sender's clock, which never goes back.
   public var sent: Date { entry.sent }
-  /// Whether it was delivered before, and perhaps handled, by a process that ended.
+  /// Whether it was delivered before, and perhaps handled: by a process that ended, or that gave it back.
   public var isRedelivery: Bool { entry.isRedelivery }
+  /// How often it was delivered, this time included.
+  public var deliveries: Int { entry.deliveries }
 
   private func action(_ verb: String) -> String { "\(verb) a file from \"\(sender)\"" }
 
@@ -167,10 +169,26 @@ public final class PeerFile: Sendable {
     try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
   }
 
-  /// Ends it as failed, deletes it, and its sender learns why.
+  /// Ends it as failed, and its sender learns why; it is deleted, unless it was claimed.
   ///
+  /// - Parameters:
+  ///   - reason: for the sender.
+  ///   - isKept: whether it is kept instead: `PeerSession.failures(for:)` lists it then, and
+  ///     `retry(failure:)` sends it again.
   /// - Throws: as `acknowledge()`.
-  public func fail(_ reason: String) throws {
-    try betweenPeers(action("fail"), sender) { try entry.fail(reason) }
+  public func fail(_ reason: String, isKept: Bool = false) throws {
+    try betweenPeers(action("fail"), sender) { try entry.fail(reason, isKept: isKept) }
+  }
+
+  /// Gives it back: it is delivered again when a pause is over, to whoever receives then. Meanwhile others
+  /// are delivered.
+  ///
+  /// Where the receiver was given `maximumDeliveries`, and it was delivered that often, it ends as failed,
+  /// and is kept.
+  ///
+  /// - Parameter pause: at least so long it is not delivered.
+  /// - Throws: as `acknowledge()`.
+  public func release(after pause: Duration) throws {
+    try betweenPeers(action("give back"), sender) { try entry.release(after: pause) }
   }
 }

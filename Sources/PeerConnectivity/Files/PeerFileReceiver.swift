@@ -59,7 +59,7 @@ public final class PeerFileReceiver: Sendable {
   ///   - queue: where. Looking for the next file and deleting the last happen there, too.
   ///   - failure: called once, there, if receiving ends otherwise than by `end()`: `replaced`, or what
   ///     the container refuses.
-  ///   - handler: gets the file. It may acknowledge or fail it itself, earlier.
+  ///   - handler: gets the file. It may acknowledge, fail or release it itself, earlier.
   /// - Precondition: it is called once.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },

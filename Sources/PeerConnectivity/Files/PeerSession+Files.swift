@@ -89,17 +89,22 @@ extension PeerSession {
   /// Becomes the one who receives the files for this name, one process at a time. That needs no
   /// `activate()`.
   ///
-  /// - Parameter deadline: until when to wait for another receiver; one that is stopped is replaced. By
-  ///   default 10 seconds from now.
+  /// - Parameters:
+  ///   - deadline: until when to wait for another receiver; one that is stopped is replaced. By default 10
+  ///     seconds from now.
+  ///   - maximumDeliveries: after so many deliveries, also to receivers before that crashed, what is not
+  ///     ended has failed: its sender learns it, and it is kept: see `failures(for:)`. By default any number.
   /// - Throws: `PeerError`: `replaced`, its `holder` who receives instead; or what the container
   ///   refuses.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveFiles(
-    until deadline: ContinuousClock.Instant? = nil
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> PeerFileReceiver {
     try betweenPeers(receiving) {
       do {
-        return PeerFileReceiver(try incoming.consume(until: deadline), for: name)
+        let consumer = try incoming.consume(
+          until: deadline, maximumDeliveries: maximumDeliveries)
+        return PeerFileReceiver(consumer, for: name)
       } catch {
         throw busy(error)
       }
@@ -109,11 +114,13 @@ extension PeerSession {
   /// Becomes the one who receives the files for this name; see the form without `async`. Cancelling the
   /// task ends the wait as `cancelled`.
   public func receiveFiles(
-    until deadline: ContinuousClock.Instant? = nil
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerFileReceiver {
     try await betweenPeers(receiving) {
       do {
-        return PeerFileReceiver(try await incoming.consume(until: deadline), for: name)
+        let consumer = try await incoming.consume(
+          until: deadline, maximumDeliveries: maximumDeliveries)
+        return PeerFileReceiver(consumer, for: name)
       } catch {
         throw busy(error)
       }

@@ -21,7 +21,7 @@ final class MessageDelivery<Message: DeliveredMessage>: Sendable {
 
     func settle() throws {
       guard let failure else { return try message.acknowledge() }
-      try message.fail(failure)
+      try message.fail(failure, isKept: false)
     }
   }
 
@@ -122,7 +122,7 @@ final class MessageDelivery<Message: DeliveredMessage>: Sendable {
 /// What came in a queue, and is acknowledged or failed when it is handled.
 protocol DeliveredMessage: Sendable {
   func acknowledge() throws
-  func fail(_ reason: String) throws
+  func fail(_ reason: String, isKept: Bool) throws
 }
 
 extension PeerMessage: DeliveredMessage {}

@@ -1,16 +1,19 @@
 import AppGroup
 
 /// Names a guaranteed message among all transfers of a container, as text to be kept: its peer's name,
-/// encoded as those of values are, and its entry's: `peer/<peer>/messages/<batch>/<number>`.
+/// encoded as those of values are, and its entry's: `peer/<peer>/messages/<batch>/<number>`; and so, with
+/// `files`, what a peer gets of a file.
 ///
 /// It is one line of ASCII that no shell takes apart, whatever the peer is called.
 struct MessageID: CustomStringConvertible {
   let peer: String
   let entry: QueueEntryID
+  let isFile: Bool
 
-  init(peer: String, entry: QueueEntryID) {
+  init(peer: String, entry: QueueEntryID, isFile: Bool = false) {
     self.peer = peer
     self.entry = entry
+    self.isFile = isFile
   }
 
   /// Reads what `description` gave; nil for any other text.
@@ -22,15 +25,17 @@ struct MessageID: CustomStringConvertible {
     guard let entry = QueueEntryID(String(text[text.utf8.index(after: slash)...])),
       let name = text[..<slash].split(separator: "/", omittingEmptySubsequences: false).nth(1),
       case .identifier(let peer) = EncodedName.decode(name.utf8), PeerNames.isName(peer),
-      text[..<slash].utf8.elementsEqual(Self.place(of: peer).utf8)
+      let isFile = [false, true].first(where: {
+        text[..<slash].utf8.elementsEqual(Self.place(of: peer, isFile: $0).utf8)
+      })
     else { return nil }
-    self.init(peer: peer, entry: entry)
+    self.init(peer: peer, entry: entry, isFile: isFile)
   }
 
-  var description: String { "\(Self.place(of: peer))/\(entry)" }
+  var description: String { "\(Self.place(of: peer, isFile: isFile))/\(entry)" }
 
-  private static func place(of peer: String) -> String {
-    "peer/\(EncodedName(peer).component)/messages"
+  private static func place(of peer: String, isFile: Bool) -> String {
+    "peer/\(EncodedName(peer).component)/\(isFile ? "files" : "messages")"
   }
 }
 

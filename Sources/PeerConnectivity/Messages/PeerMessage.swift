@@ -4,7 +4,8 @@ public import PropertyLists
 
 /// A guaranteed message that came, to be acknowledged when it is handled.
 ///
-/// One that is neither acknowledged nor failed is delivered again, marked, to whoever receives next.
+/// One that is neither acknowledged, failed nor released is delivered again, marked, to whoever receives
+/// next. The first of these counts.
 public struct PeerMessage: Sendable {
   private let entry: QueueEntry
   private let receiver: String
@@ -22,8 +23,11 @@ public struct PeerMessage: Sendable {
   public var value: PropertyListValue { entry.payload }
   /// When it was sent, by its sender's clock, which never goes back.
   public var sent: Date { entry.sent }
-  /// Whether it was delivered before, and perhaps handled, by a process that ended or was replaced.
+  /// Whether it was delivered before, and perhaps handled: by a process that ended or was replaced, or
+  /// that gave it back.
   public var isRedelivery: Bool { entry.isRedelivery }
+  /// How often it was delivered, this time included.
+  public var deliveries: Int { entry.deliveries }
 
   /// The message as a value of a type.
   ///
@@ -46,8 +50,29 @@ public struct PeerMessage: Sendable {
 
   /// Ends it as failed: it is never delivered again, and its sender learns why.
   ///
+  /// - Parameters:
+  ///   - reason: for the sender.
+  ///   - isKept: whether it is kept: `PeerSession.failures(for:)` lists it then, and `retry(failure:)`
+  ///     sends it again.
   /// - Throws: as `acknowledge()`.
-  public func fail(_ reason: String) throws {
-    try betweenPeers("fail a message from \"\(sender)\"", sender) { try entry.fail(reason) }
+  public func fail(_ reason: String, isKept: Bool = false) throws {
+    try betweenPeers("fail a message from \"\(sender)\"", sender) {
+      try entry.fail(reason, isKept: isKept)
+    }
+  }
+
+  /// Gives it back: it is delivered again when a pause is over, to whoever receives then. Meanwhile others
+  /// are delivered, also those that its sender has sent after it.
+  ///
+  /// Where the receiver was given `maximumDeliveries`, and it was delivered that often, it ends as failed,
+  /// and is kept.
+  ///
+  /// - Parameter pause: at least so long it is not delivered.
+  /// - Throws: as `acknowledge()`.
+  /// - Complexity: an open, a write and a close.
+  public func release(after pause: Duration) throws {
+    try betweenPeers("give back a message from \"\(sender)\"", sender) {
+      try entry.release(after: pause)
+    }
   }
 }

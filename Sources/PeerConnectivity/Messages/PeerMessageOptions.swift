@@ -12,19 +12,22 @@ public struct PeerMessageOptions: Sendable, Hashable {
   /// Whether it is to start a peer that registered to be started for urgent work.
   public var isUrgent: Bool
   /// Whether the sender wants to find it again, with its end, also after its own restart: then it is
-  /// listed by `transfers()`, and takes up space, until it is forgotten. Without, its
-  /// id still tells how it ended: `status(ofTransfer:)`.
+  /// listed by `transfers()`, and takes up space, until it is forgotten. Without, its id still tells for a day how it ended: `status(ofTransfer:)`.
   public var keepsReceipt: Bool
+  /// Whether the receipt goes by itself a day after the message was processed.
+  public var receiptTerm: QueueReceipt.Term
 
   /// Makes options.
   public init(
     durability: Durability = .standard, expiry: Duration? = nil, key: String? = nil,
-    isUrgent: Bool = false, keepsReceipt: Bool = false
+    isUrgent: Bool = false, keepsReceipt: Bool = false,
+    receiptTerm: QueueReceipt.Term = .untilForgotten
   ) {
     self.durability = durability
     self.expiry = expiry
     self.key = key
     self.isUrgent = isUrgent
     self.keepsReceipt = keepsReceipt
+    self.receiptTerm = receiptTerm
   }
 }

@@ -51,7 +51,7 @@ public final class PeerReceiver: Sendable {
   ///   - queue: where.
   ///   - failure: called once, there, if receiving ends otherwise than by `end()`: `replaced`, or what
   ///     the container refuses.
-  ///   - handler: gets the message. It may acknowledge or fail it itself, earlier.
+  ///   - handler: gets the message. It may acknowledge, fail or release it itself, earlier.
   /// - Precondition: it is called once.
   public func handle(
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },

@@ -25,7 +25,8 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try sender.send(
         value, durability: options.durability, expires: options.expiry,
-        key: options.key, keepsReceipt: options.keepsReceipt)
+        key: options.key, keepsReceipt: options.keepsReceipt,
+        receiptTerm: options.receiptTerm)
       let failure = wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       return PeerTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }
@@ -40,7 +41,8 @@ extension PeerSession {
       let sender = try outbox.sender(in: container, from: name, to: peer)
       let id = try await sender.send(
         value, durability: options.durability, expires: options.expiry,
-        key: options.key, keepsReceipt: options.keepsReceipt)
+        key: options.key, keepsReceipt: options.keepsReceipt,
+        receiptTerm: options.receiptTerm)
       let failure = try await Blocking.run {
         self.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       }
@@ -78,17 +80,22 @@ extension PeerSession {
   /// Becomes the one who receives the messages for this name, one process at a time. That needs no
   /// `activate()`.
   ///
-  /// - Parameter deadline: until when to wait for another receiver; one that is stopped is replaced. By
-  ///   default 10 seconds from now.
+  /// - Parameters:
+  ///   - deadline: until when to wait for another receiver; one that is stopped is replaced. By default 10
+  ///     seconds from now.
+  ///   - maximumDeliveries: after so many deliveries, also to receivers before that crashed, what is not
+  ///     ended has failed: its sender learns it, and it is kept: see `failures(for:)`. By default any number.
   /// - Throws: `PeerError`: `replaced`, its `holder` who receives instead; or what the container
   ///   refuses.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func receiveMessages(until deadline: ContinuousClock.Instant? = nil) throws -> PeerReceiver
-  {
+  public func receiveMessages(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> PeerReceiver {
     try betweenPeers(receiving) {
       do {
-        return PeerReceiver(
-          try inbox.consume(until: deadline), for: name, core.reachabilities)
+        let consumer = try inbox.consume(
+          until: deadline, maximumDeliveries: maximumDeliveries)
+        return PeerReceiver(consumer, for: name, core.reachabilities)
       } catch {
         throw busy(error)
       }
@@ -98,12 +105,13 @@ extension PeerSession {
   /// Becomes the one who receives the messages for this name; see the form without `async`.
   /// Cancelling the task ends the wait as `cancelled`.
   public func receiveMessages(
-    until deadline: ContinuousClock.Instant? = nil
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerReceiver {
     try await betweenPeers(receiving) {
       do {
-        return PeerReceiver(
-          try await inbox.consume(until: deadline), for: name, core.reachabilities)
+        let consumer = try await inbox.consume(
+          until: deadline, maximumDeliveries: maximumDeliveries)
+        return PeerReceiver(consumer, for: name, core.reachabilities)
       } catch {
         throw busy(error)
       }

@@ -9,15 +9,30 @@ extension PeerSession {
   /// - Throws: `PeerError`, for what the container refuses.
   /// - Complexity: a listing of each peer's queue, and reading each file that has such messages.
   public func transfers(to peer: String? = nil) throws -> [PeerTransfer] {
+    try transfers(to: peer) { try $0.receipts() }
+  }
+
+  private func transfers(
+    to peer: String?, _ look: (Queue.Sender) throws -> [QueueReceipt]
+  ) throws -> [PeerTransfer] {
     try betweenPeers("look for messages of \"\(name)\"", peer) {
       let peers = try peer.map { [$0] } ?? knownReceivers()
       return try peers.flatMap { peer in
         let sender = try outbox.sender(in: container, from: name, to: peer)
-        return try sender.receipts().map {
+        return try look(sender).map {
           PeerTransfer($0.id, to: peer, $0.payload, by: sender)
         }
       }
     }
+  }
+
+  /// What `transfers(to:)` has, and the messages without a receipt that wait or are taken.
+  ///
+  /// - Parameter peer: only those for this one.
+  /// - Throws: `PeerError`, for what the container refuses.
+  /// - Complexity: as `transfers(to:)`, and reading each file of this sender that waits or is taken.
+  public func outstandingTransfers(to peer: String? = nil) throws -> [PeerTransfer] {
+    try transfers(to: peer) { try $0.outstanding() }
   }
 
   /// The message of an id, of whoever's; nil for what is no such id, and for a message that is nowhere
@@ -25,7 +40,7 @@ extension PeerSession {
   ///
   /// - Throws: `PeerError`, for what the container refuses.
   public func transfer(id: String) throws -> PeerTransfer? {
-    guard let id = MessageID(id) else { return nil }
+    guard let id = MessageID(id), !id.isFile else { return nil }
     return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
       let sender = try sender(of: id)
       return try sender.receipt(of: id.entry).map {
@@ -39,9 +54,27 @@ extension PeerSession {
   ///
   /// - Throws: `PeerError`, for what the container refuses.
   public func status(ofTransfer id: String) throws -> QueueEntryStatus? {
-    guard let id = MessageID(id) else { return nil }
+    guard let id = MessageID(id), !id.isFile else { return nil }
     return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
       try sender(of: id).status(of: id.entry)
+    }
+  }
+
+  /// Forgets how the message of an id ended, of whoever's, as `PeerTransfer.forget()`: also the note of one
+  /// that was sent without a receipt. No effect on one that has not ended.
+  ///
+  /// - Returns: whether anything was known of it.
+  /// - Throws: `PeerError`, for what the container refuses.
+  @discardableResult
+  public func forget(transfer id: String) throws -> Bool {
+    guard let id = MessageID(id), !id.isFile else { return false }
+    return try betweenPeers("forget a message to \"\(id.peer)\"", id.peer) {
+      let sender = try sender(of: id)
+      let status = try sender.status(of: id.entry)
+      guard status.isEnd else { return false }
+      let isKnown = try status != .processed || sender.receipt(of: id.entry) != nil
+      try sender.forget(id.entry)
+      return isKnown
     }
   }
 

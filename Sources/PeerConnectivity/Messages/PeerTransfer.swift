@@ -80,8 +80,8 @@ public struct PeerTransfer: Sendable {
   /// Says that its end is known: it is not listed by `transfers()` any more. No effect on one that has
   /// not ended.
   ///
-  /// What was sent with a receipt, failed, expired, or was cancelled leaves a note in the container
-  /// until this is called.
+  /// What was sent with a receipt and was not processed leaves a note in the container until this is
+  /// called; anything else for a day.
   ///
   /// - Throws: `PeerError`, for what the container refuses.
   public func forget() throws {

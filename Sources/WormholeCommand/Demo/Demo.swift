@@ -155,7 +155,7 @@ final class Demo {
           "--", program, "peer", "serve", Self.peer, "--count", "1", "--", "sh", "-c", Self.double,
         ]))
     try stage.act("phone", "$ wormhole peer send watch '\"two seats\"'")
-    _ = try output(of: start("peer", "send", Self.peer, "\"two seats\"", "--no-receipt"))
+    _ = try output(of: start("peer", "send", Self.peer, "\"two seats\""))
     let (reply, duration) = try timed {
       try stage.act("phone", "$ wormhole peer request watch 21")
       return try output(of: start("peer", "request", Self.peer, "21"))

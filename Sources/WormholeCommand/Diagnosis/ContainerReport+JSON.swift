@@ -111,7 +111,7 @@ extension ContainerReport.NamedQueue {
       "taken": .integer(Int64(taken)),
       "consumer": consumer?.propertyList,
       "outcomes": .integer(Int64(outcomes)),
-      "receipts": .integer(Int64(receipts)),
+      "receipts": .integer(Int64(receipts)), "failed": .integer(Int64(failed)),
     ])
   }
 }

@@ -25,9 +25,12 @@ struct PeerWork {
   /// `3 messages (received by process 4711), 1 file`; what was taken and not acknowledged counts.
   var text: String {
     let parts = [("message", messages), ("file", files)].compactMap { noun, queue -> String? in
-      guard let queue, queue.outstanding > 0 || queue.consumer != nil else { return nil }
+      guard let queue, queue.outstanding + queue.failed > 0 || queue.consumer != nil else {
+        return nil
+      }
       let receiver = queue.consumer.map { " (received by process \($0.processID))" } ?? ""
-      return "\(queue.outstanding) \(noun)\(queue.outstanding == 1 ? "" : "s")\(receiver)"
+      let failed = queue.failed > 0 ? ", \(queue.failed) failed" : ""
+      return "\(queue.outstanding) \(noun)\(queue.outstanding == 1 ? "" : "s")\(receiver)\(failed)"
     }
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
@@ -37,6 +40,7 @@ struct PeerWork {
     var line = peer.propertyList
     line["messages"] = .integer(Int64(messages?.outstanding ?? 0))
     line["files"] = .integer(Int64(files?.outstanding ?? 0))
+    line["failed"] = .integer(Int64((messages?.failed ?? 0) + (files?.failed ?? 0)))
     return line
   }
 }

@@ -30,6 +30,9 @@ struct StatusText {
       ["PRESENT AS", "PROCESS"],
       presences.flatMap { title, name in name.members.map { [title, member($0)] } })
     text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
+    text += table(
+      ["FAILED", "GIVEN UP", "WHY"],
+      report.own.queues.flatMap(\.peerFailures).map { [$0.id, self.text($0.date), $0.reason] })
     text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
     text += notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
     return text
@@ -77,7 +80,8 @@ struct StatusText {
         (OwnTitles.queue($0.name), $0)
       }
     return all.filter { _, queue in
-      queue.waiting + queue.taken + queue.outcomes + queue.receipts > 0 || queue.consumer != nil
+      queue.waiting + queue.taken + queue.outcomes + queue.receipts + queue.failed > 0
+        || queue.consumer != nil
     }
   }
 
@@ -87,6 +91,7 @@ struct StatusText {
       waiting += " (\(size(queue.waitingBytes)), oldest \(text(oldest)))"
     }
     if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
+    if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
     return [title, waiting, queue.consumer.map(member) ?? "nobody"]
   }
 

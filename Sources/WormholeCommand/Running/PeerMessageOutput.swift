@@ -9,6 +9,9 @@ struct PeerMessageOutput {
   private let format: OutputFormat
   private let hasEnvelope: Bool
   private let command: ExternalCommand?
+  /// After so many deliveries a message has failed; nil where none is given back.
+  private let maximumDeliveries: Int?
+  private let backoff: Duration
   private let interruption: Interruption
   private let environment: CommandEnvironment
 
@@ -19,15 +22,17 @@ struct PeerMessageOutput {
     format = arguments.outputFormat
     hasEnvelope = arguments.has("envelope")
     command = arguments.tail.map(ExternalCommand.init)
+    maximumDeliveries = arguments.maximumDeliveries
+    backoff = arguments.seconds("backoff") ?? .seconds(1)
     self.interruption = interruption
     self.environment = environment
   }
 
   /// Puts a message out, and acknowledges it.
   ///
-  /// - Returns: `.badData` when it was refused for good.
-  /// - Throws: when it is to be delivered again.
-  func put(_ message: PeerMessage) throws -> ExitStatus {
+  /// - Returns: how it went: `.badData` when it was refused for good; nil when it was given back.
+  /// - Throws: when it is to be delivered again to whoever receives next.
+  func put(_ message: PeerMessage) throws -> ExitStatus? {
     let bytes: [UInt8]
     do {
       bytes = try format.bytes(hasEnvelope ? message.envelope : message.value, of: message.title)
@@ -54,10 +59,34 @@ struct PeerMessageOutput {
     if termination == .exited(ExitStatus.badData.rawValue) {
       return try refuse(message, "\(failure), given \(message.title)", because: failure)
     }
+    if let maximumDeliveries, !interruption.isRequested {
+      let isGivenBack = try giveBack(message, failure, maximumDeliveries)
+      return isGivenBack ? nil : ExitStatus(termination)
+    }
     throw CommandError(
       verb: "handle", object: message.title,
       reason: "\(failure); it is delivered again to whoever receives next",
       status: ExitStatus(termination))
+  }
+
+  /// - Returns: false when it has failed instead.
+  private func giveBack(
+    _ message: PeerMessage, _ failure: String, _ maximumDeliveries: Int
+  ) throws -> Bool {
+    let sentence = "\(failure), given \(message.title)"
+    let retries = maximumDeliveries - message.deliveries
+    guard retries > 0 else {
+      try message.fail(failure, isKept: true)
+      environment.tell(
+        sentence + "; it is kept: 'wormhole peer retry \(message.id)' sends it again")
+      return false
+    }
+    // Doubled with each delivery, up to an hour.
+    let pause = min(backoff * (1 << min(message.deliveries - 1, 20)), .seconds(3_600))
+    try message.release(after: pause)
+    let times = retries == 1 ? "once more" : "up to \(retries) times more"
+    environment.tell(sentence + "; it is delivered \(times), next in \(pause.shortText)")
+    return true
   }
 
   private func refuse(
@@ -76,8 +105,8 @@ extension PeerMessage {
   /// Keys are only ever added.
   fileprivate var envelope: PropertyListValue {
     [
-      "id": .string(id), "message": value, "redelivery": .boolean(isRedelivery),
-      "sender": .string(sender), "sent": .date(sent),
+      "deliveries": .integer(Int64(deliveries)), "id": .string(id), "message": value,
+      "redelivery": .boolean(isRedelivery), "sender": .string(sender), "sent": .date(sent),
     ]
   }
 
@@ -87,6 +116,15 @@ extension PeerMessage {
       PeerVariable.assignment(PeerVariable.sender, sender),
       PeerVariable.assignment(PeerVariable.transfer, id),
       PeerVariable.assignment(PeerVariable.redelivery, isRedelivery ? "1" : "0"),
+      PeerVariable.assignment(PeerVariable.deliveries, "\(deliveries)"),
     ]
+  }
+}
+
+extension Duration {
+  /// `0.5 s`, `8 s`.
+  fileprivate var shortText: String {
+    let seconds = self / .seconds(1)
+    return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
   }
 }

@@ -7,18 +7,18 @@ struct Taking {
 
   /// - Parameters:
   ///   - next: waits for the next thing; nil when the deadline has passed.
-  ///   - handle: how it went.
+  ///   - handle: how it went; nil for what comes again, and does not count.
   /// - Returns: how what went wrong last did; `.no` when the process was told to end before there were
   ///   as many as were asked for.
   func each<Item: Sendable>(
-    _ next: @escaping @Sendable () throws -> Item?, handle: (Item) throws -> ExitStatus
+    _ next: @escaping @Sendable () throws -> Item?, handle: (Item) throws -> ExitStatus?
   ) throws -> ExitStatus {
     var status = ExitStatus.done
     var remaining = count ?? .max
     while remaining > 0 {
       guard let found = try interruption.wait(for: next) else { return count == nil ? status : .no }
       guard let item = found else { return .deadline }
-      let ended = try handle(item)
+      guard let ended = try handle(item) else { continue }
       if ended != .done { status = ended }
       remaining -= 1
     }

@@ -23,6 +23,7 @@ struct StatusCommand: Subcommand {
     if arguments.has("json") {
       var line = report.propertyList
       line["peers"] = .array(peers.map(\.propertyList))
+      line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
       try environment.print(line: JSONWriter.string(line))
     } else {
       let text = StatusText(
@@ -43,5 +44,22 @@ struct StatusCommand: Subcommand {
       environment.tell(error)
       return []
     }
+  }
+}
+
+extension PeerFailure {
+  /// Keys are only ever added.
+  fileprivate var propertyList: PropertyListValue {
+    var line: PropertyListValue = [
+      "id": .string(id), "peer": .string(peer), "sender": .string(sender),
+      "reason": .string(reason), "date": .date(date),
+    ]
+    switch content {
+    case .message(let value): line["message"] = value
+    case .file(let name, let size):
+      line["name"] = .string(name)
+      line["size"] = .integer(size)
+    }
+    return line
   }
 }

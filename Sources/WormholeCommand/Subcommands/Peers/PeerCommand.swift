@@ -17,15 +17,17 @@ enum PeerCommand {
       PeerSendCommand.description, PeerReceiveCommand.description,
       PeerContextCommand.description, PeerTransferCommand.description,
       PeerReceiveFilesCommand.description, PeerOutstandingCommand.description,
-      PeerCancelCommand.description, PeerLaunchCommand.description, PeerPairCommand.description,
-      PeerUnpairCommand.description, PeerSwitchCommand.description,
+      PeerForgetCommand.description, PeerRetryCommand.description, PeerCancelCommand.description,
+      PeerLaunchCommand.description, PeerPairCommand.description, PeerUnpairCommand.description,
+      PeerSwitchCommand.description,
     ])
 
   /// Those that run.
   static let subcommands: [any Subcommand] = [
     PeerListCommand(), PeerServeCommand(), PeerRequestCommand(), PeerSendCommand(),
     PeerReceiveCommand(), PeerContextCommand(), PeerTransferCommand(),
-    PeerReceiveFilesCommand(), PeerOutstandingCommand(), PeerCancelCommand(),
+    PeerReceiveFilesCommand(), PeerOutstandingCommand(), PeerForgetCommand(),
+    PeerRetryCommand(), PeerCancelCommand(),
     PeerLaunchSetCommand(), PeerLaunchShowCommand(), PeerLaunchRemoveCommand(),
     PeerPairCommand(), PeerUnpairCommand(), PeerSwitchCommand(),
   ]
@@ -37,8 +39,10 @@ enum PeerVariable {
   static let name = "WORMHOLE_PEER"
   static let sender = "WORMHOLE_SENDER"
   static let transfer = "WORMHOLE_TRANSFER"
-  /// 1 for what was delivered before, to a process that ended; else 0.
+  /// 1 for what was delivered before; else 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
+  /// How often it was delivered, this time included.
+  static let deliveries = "WORMHOLE_DELIVERIES"
 
   /// - Returns: "NAME=value"; a NUL, which would end it, is left out.
   static func assignment(_ name: String, _ value: String) -> String {
@@ -55,9 +59,10 @@ extension OptionDescription {
   static let expires = value(
     "expires", "seconds", .seconds, help: "Do not deliver it any more after this time.")
 
-  static let noReceipt = flag(
-    "no-receipt",
-    help: "Do not list it in 'peer outstanding', and keep nothing of it when it is processed.")
+  static let receipt = flag(
+    "receipt",
+    help: "Have 'peer outstanding' tell its end: for a day if it is processed, else until it is "
+      + "forgotten.")
 
   static let wait = value(
     "wait", "state", .choice(["processed"]),

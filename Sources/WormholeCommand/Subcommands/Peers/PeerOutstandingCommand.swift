@@ -13,7 +13,9 @@ struct PeerOutstandingCommand: Subcommand {
       of sending to each peer. The status is 'stored', 'taken', 'processed', 'cancelled', 'expired', \
       'superseded' or 'failed' with a "reason".
 
-      What has ended is told until it is forgotten: by the program that sent it, or with --forget.
+      What waits or is taken is always told. How a file ended is told, and how a message ended that was \
+      sent with a receipt, until it is forgotten: by the program that sent it, with --forget, or with \
+      'peer forget'. The receipt of a message that was processed goes after a day.
       """,
     positionals: [.ownName],
     options: [
@@ -28,7 +30,7 @@ struct PeerOutstandingCommand: Subcommand {
     guard let container = try arguments.container.openExisting() else { return .done }
     let session = try PeerSession(container, name: arguments.requiredText("name"))
     let forgets = arguments.has("forget")
-    for transfer in try session.transfers() {
+    for transfer in try session.outstandingTransfers() {
       let status = try transfer.status()
       try environment.print(
         line: status.line(

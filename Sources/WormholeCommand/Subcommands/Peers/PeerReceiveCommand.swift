@@ -14,10 +14,17 @@ struct PeerReceiveCommand: Subcommand {
       again to the next that receives. The same happens when this process is killed in the middle, \
       and the command is killed with it.
 
+      With --retries such a failure does not end the receiving: the message is given back, and \
+      delivered again after a pause that doubles each time, up to an hour, while others are delivered. \
+      When it was delivered once and so often again, also to receivers that were killed, it has \
+      failed: its sender learns it, and it is kept: 'status' lists it, 'peer retry' sends it again, and \
+      'peer forget' forgets it.
+
       The command finds in its environment WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
       WORMHOLE_PEER, and WORMHOLE_REDELIVERY: 1 for a message that was delivered before, and \
-      perhaps handled, else 0. With --envelope a line is {"id": ..., "message": ..., \
-      "redelivery": ..., "sender": ..., "sent": ...}.
+      perhaps handled, else 0; WORMHOLE_DELIVERIES says how often it was, this time included. With \
+      --envelope a line is {"deliveries": ..., "id": ..., "message": ..., "redelivery": ..., \
+      "sender": ..., "sent": ...}.
 
       One process receives for a name at a time: another is waited for up to 10 seconds, and one \
       that is stopped is replaced. The command says 'listening' on standard error once it receives. \
@@ -28,11 +35,21 @@ struct PeerReceiveCommand: Subcommand {
       .count, .timeout,
       .flag("envelope", help: "Print each message with its sender, its id and when it was sent."),
       OutputFormat.option,
+      .value(
+        "retries", "n", .unsigned,
+        help: "Deliver a message that the command fails on so often again; then it has failed."),
+      .value(
+        "backoff", "seconds", .seconds, standard: "1",
+        help: "The pause before the first of them."),
     ],
     tail: TailDescription(
       name: "command",
       help: "Run for each message, which it gets on standard input, instead of printing it.",
-      isOptional: true))
+      isOptional: true),
+    problem: { arguments in
+      guard arguments.tail == nil, arguments.text("retries") != nil else { return nil }
+      return "--retries is for a command: what is printed is not delivered again"
+    })
 
   static let commandPath = ["peer", "receive"]
 
@@ -42,7 +59,8 @@ struct PeerReceiveCommand: Subcommand {
       arguments.container.open(), name: arguments.requiredText("name"))
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     let found = try interruption.wait {
-      try session.receiveMessages(until: min(deadline, .now + .seconds(10)))
+      try session.receiveMessages(
+        until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
     }
     guard let receiver = found else { return .no }
     defer { receiver.end() }
@@ -53,5 +71,12 @@ struct PeerReceiveCommand: Subcommand {
     } handle: { message in
       try output.put(message)
     }
+  }
+}
+
+extension ParsedArguments {
+  /// What `--retries` says; nil for any number.
+  var maximumDeliveries: Int? {
+    unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 }
   }
 }

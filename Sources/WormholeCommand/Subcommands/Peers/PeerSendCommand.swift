@@ -7,8 +7,8 @@ struct PeerSendCommand: Subcommand {
     abstract: "Hand over a message that is delivered whenever the peer receives.",
     discussion: """
       The command returns when the message is stored, and prints its id, for 'peer cancel'. It is \
-      delivered until it is processed, in the order of sending. 'peer outstanding' tells what has \
-      become of it until it is forgotten there; where nobody will ask, --no-receipt keeps nothing.
+      delivered until it is processed, in the order of sending. 'peer outstanding' lists it as long as \
+      it waits; with --receipt also how it ended.
       """,
     positionals: [
       .peer,
@@ -23,7 +23,7 @@ struct PeerSendCommand: Subcommand {
         "key", "key", .identifier,
         help: "It takes the place of one with this key that this sender sent and that waits."),
       .flag("urgent", help: "Start a peer that is registered to be started for urgent work."),
-      .noReceipt, .wait, .timeout,
+      .receipt, .wait, .timeout,
     ],
     problem: ParsedArguments.waitProblem)
 
@@ -39,7 +39,7 @@ struct PeerSendCommand: Subcommand {
         durability: arguments.durability,
         expiry: arguments.seconds("expires"), key: arguments.text("key"),
         isUrgent: arguments.has("urgent"),
-        keepsReceipt: waits || !arguments.has("no-receipt")))
+        keepsReceipt: waits || arguments.has("receipt"), receiptTerm: .dayAfterProcessing))
     try environment.print(line: transfer.id)
     guard waits else { return .done }
     let status = try transfer.end(until: deadline)

@@ -92,9 +92,9 @@ struct PeerTransferCommand: Subcommand {
     } catch let second {
       throw CommandError(
         verb: "transfer", object: file,
-        reason: "\(error); nor can it be taken back now: \(second). It may be sent all the same: 'wormhole "
-          + "peer outstanding \(transfer.sender)' tells, and 'wormhole peer cancel \(transfer.id)' takes "
-          + "it back", status: .inputOutput)
+        reason: "\(error); nor can it be taken back now: \(second). 'wormhole peer outstanding "
+          + "\(transfer.sender)' tells what becomes of it, and 'wormhole peer cancel \(transfer.id)' "
+          + "takes it back", status: .inputOutput)
     }
   }
 }

@@ -1,0 +1,278 @@
+import PropertyLists
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("An entry that its consumer gives back", .blocking)
+struct QueueReleaseTests {
+  private let scene: QueueScene
+  private var queue: Queue { scene.queue }
+
+  init() throws { scene = try QueueScene() }
+
+  private func next(
+    _ consumer: Queue.Consumer, until deadline: ContinuousClock.Instant = .now
+  ) throws -> QueueEntry { try #require(try consumer.next(until: deadline)) }
+
+  @Test(
+    "waits alone: what its sender sent after it flows on, also past a restart", arguments: [1, 3])
+  func flow(together: Int) throws {
+    try scene.sendTogether(Array(0..<together), from: "a")
+    try queue.sender("a").send(9)
+    let consumer = try queue.consume()
+    let first = try next(consumer)
+    #expect(first.payload == 0 && first.deliveries == 1 && !first.isRedelivery)
+    try first.release(after: .seconds(3_600))
+    // It is not this delivery's any more.
+    try first.acknowledge()
+    try first.fail("late")
+    #expect(try queue.sender("a").status(of: first.id) == .taken)
+    let rest = (1..<together).map { QueueScene.Delivered("a", $0) } + [.init("a", 9)]
+    #expect(try scene.drain(consumer) == rest)
+    #expect(try !consumer.isIdle())
+    consumer.end()
+    #expect(try scene.drain().isEmpty, "its time has not come")
+    #expect(try scene.names("taken").count == 1)
+  }
+
+  @Test("comes again when its time has come, and whoever waits is woken", arguments: [false, true])
+  func due(isRestarted: Bool) throws {
+    try queue.sender("a").send(0)
+    var consumer = try queue.consume()
+    try next(consumer).release(after: .milliseconds(30))
+    if isRestarted {
+      consumer.end()
+      consumer = try queue.consume()
+    }
+    let again = try next(consumer, until: .now + .seconds(20))
+    #expect(again.payload == 0 && again.deliveries == 2 && again.isRedelivery)
+    try again.acknowledge()
+    #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("comes again to who waits without a thread")
+  func async() async throws {
+    try await queue.sender("a").send(0)
+    let consumer = try await queue.consume()
+    let entry = try #require(try await consumer.next(until: .now + .seconds(20)))
+    async let again = consumer.next(until: .now + .seconds(20))
+    try await Task.detached { try entry.release(after: .milliseconds(10)) }.value
+    #expect(try await again?.deliveries == 2)
+  }
+
+  @Test("never stops its queue, whatever its pause")
+  func fairness() throws {
+    for number in 0..<3 { try queue.sender("a").send(.integer(Int64(number))) }
+    let consumer = try queue.consume()
+    var order: [Int] = []
+    while order.count < 8, let entry = try consumer.next(until: .now) {
+      order.append(entry.payload.intValue ?? -1)
+      if entry.payload == 0 { try entry.release(after: .zero) } else { try entry.acknowledge() }
+    }
+    #expect(order == [0, 0, 1, 0, 2, 0, 0, 0])
+  }
+
+  @Test("is delayed no longer than its pause when the clock is set back")
+  func clock() throws {
+    try queue.sender("a").send(0)
+    let consumer = try queue.consume()
+    try next(consumer).release(after: .milliseconds(20))
+    consumer.end()
+    let taken = "taken/" + (try #require(try scene.names("taken").first))
+    let log = try #require(
+      try scene.names(taken).first { $0.hasSuffix(QueueDirectory.deliveriesSuffix) })
+    try FileDescriptor.open("\(scene.place)/\(taken)/\(log)", [.writeOnly, .truncate])
+      .writeAll(Array("0 20 99999999999999\n".utf8))
+    let successor = try queue.consume()
+    #expect(try next(successor, until: .now + .seconds(20)).payload == 0)
+  }
+
+  // MARK: Counting
+
+  @Test(
+    "or that kills its consumer, has failed after as many deliveries as were allowed, and no other has",
+    arguments: [1, 3])
+  func deadly(together: Int) throws {
+    try scene.sendTogether(Array(0..<together), from: "a")
+    for _ in 0..<3 {
+      let victim = try scene.participant()
+      #expect(try victim.ask("queue-consume q") == "done")
+      #expect(try victim.ask("queue-next q").hasPrefix("a 0"))
+      try victim.end()
+    }
+    let consumer = try queue.consume(maximumDeliveries: 3)
+    for number in 1..<max(together, 1) {
+      let entry = try next(consumer)
+      #expect(entry.payload.intValue == number && entry.deliveries == 1)
+      try entry.acknowledge()
+    }
+    #expect(try consumer.next(until: .now) == nil)
+    let failure = try #require(try queue.failures().first)
+    #expect(failure.payload == 0 && failure.reason == "it was delivered 3 times, and not processed")
+    #expect(try queue.sender("a").status(of: failure.id) == .failed(reason: failure.reason))
+    #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("as often as is allowed has failed, is kept, and comes again as a new one")
+  func kept() throws {
+    let sender = try queue.sender("a")
+    let id = try sender.send(7, keepsReceipt: true)
+    let consumer = try queue.consume(maximumDeliveries: 2)
+    try next(consumer).release(after: .zero)
+    try next(consumer).release(after: .zero)
+    #expect(try consumer.next(until: .now) == nil)
+    #expect(try queue.failures().map(\.id) == [id])
+    let new = try #require(try queue.retry(id))
+    #expect(new != id && new.sender == "a")
+    #expect(try queue.failures().isEmpty && queue.retry(id) == nil && !queue.forgetFailure(id))
+    let entry = try next(consumer)
+    #expect(entry.payload == 7 && entry.deliveries == 1 && entry.id == new)
+    try entry.fail("again", isKept: true)
+    #expect(try queue.failures().map(\.reason) == ["again"])
+    #expect(try queue.forgetFailure(new) && queue.failures().isEmpty)
+    guard case .failed = try sender.status(of: id) else {
+      Issue.record("an end changes no more")
+      return
+    }
+    try sender.forget(id)
+    try sender.forget(new)
+    #expect(try scene.leftovers().isEmpty && scene.names("failed").isEmpty)
+  }
+
+  @Test(
+    "too often ends once, kept and told, when its consumer is killed before any step",
+    arguments: TriedSteps.shares, [1, 2])
+  func killed(share: Int, together: Int) throws {
+    var step = share
+    while true {
+      let scene = try QueueScene()
+      let ids = try scene.sendTogether(Array(0..<together), from: "a")
+      let log = scene.directory.path + "/log"
+      let victim = try scene.participant()
+      try victim.tell("die \(step) queue-poison q 3 \(log)")
+      var wasKilled = false
+      do {
+        #expect(try victim.answer() == "done")
+      } catch is Participant.Failure {
+        wasKilled = true
+      }
+      let consumer = try scene.queue.consume(maximumDeliveries: 3)
+      var others: [Int] = []
+      while let entry = try consumer.next(until: .now) {
+        if entry.payload == 0 {
+          #expect(entry.deliveries <= 3)
+          try entry.release(after: .zero)
+        } else {
+          others.append(entry.payload.intValue ?? -1)
+          try entry.acknowledge()
+        }
+      }
+      let comment: Comment = "before call \(step): \(scene.directory.listing)"
+      #expect(try scene.queue.failures().map(\.payload) == [0], comment)
+      guard case .failed = try scene.queue.sender("a").status(of: ids[0]) else {
+        Issue.record(comment)
+        return
+      }
+      let handled = try scene.logged(log)
+      #expect(handled.count(where: { $0 == "0" }) <= 3, comment)
+      let all = Set(handled.compactMap { Int($0) }.filter { $0 > 0 } + others)
+      #expect(all == Set(1..<together), comment)
+      #expect(try scene.leftovers().isEmpty, comment)
+      guard wasKilled else { break }
+      step += 3
+    }
+    #expect(step > 40)
+  }
+
+  @Test("and failed, is sent again once when who does so is killed before any step")
+  func retryKilled() throws {
+    var step = 0
+    while true {
+      let scene = try QueueScene()
+      try scene.queue.sender("a").send(7)
+      let consumer = try scene.queue.consume()
+      try #require(try consumer.next(until: .now)).fail("on purpose", isKept: true)
+      let victim = try scene.participant()
+      try victim.tell("die \(step) queue-retry q")
+      var wasKilled = false
+      do {
+        #expect(try victim.answer() == "done")
+      } catch is Participant.Failure {
+        wasKilled = true
+      }
+      for failure in try scene.queue.failures() {
+        #expect(try scene.queue.retry(failure.id) != nil)
+      }
+      #expect(
+        try scene.drain(consumer) == [.init("a", 7)],
+        "before call \(step): \(scene.directory.listing)")
+      guard wasKilled else { break }
+      step += TriedSteps.stride
+    }
+  }
+}
+
+@Suite("What a queue keeps for its senders", .blocking)
+struct QueueExpiryTests {
+  private static let day: UInt64 = 86_400_000_000_000
+
+  private func queue(_ scene: QueueScene, days: UInt64) -> Queue {
+    Queue(container: scene.queue.container, name: "q") {
+      Queue.nanosecondsSince1970() + days * Self.day
+    }
+  }
+
+  @Test("goes a day after the end: receipts of what was processed, and notes without a receipt")
+  func expiry() throws {
+    let scene = try QueueScene()
+    let sender = try scene.queue.sender("a")
+    let processed = try sender.send(0, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let failed = try sender.send(1, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let noted = try sender.send(2)
+    let other = try scene.queue.sender("b").send(
+      3, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let lasting = try sender.send(4, keepsReceipt: true)
+    let waiting = try sender.send(5, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let consumer = try scene.queue.consume()
+    for _ in 0..<5 {
+      let entry = try #require(try consumer.next(until: .now))
+      if [failed, noted].contains(entry.id) {
+        try entry.fail("no")
+      } else {
+        try entry.acknowledge()
+      }
+    }
+    // Nobody sweeps before.
+    try queue(scene, days: 0).sender("a").send(6)
+    #expect(try scene.names("sent").count == 5 && scene.names("outcomes").count == 2)
+    // The sender comes by.
+    try queue(scene, days: 2).sender("a").send(7)
+    #expect(try sender.receipts().map(\.id) == [failed, lasting, waiting])
+    #expect(try sender.status(of: processed) == .processed)
+    #expect(try sender.status(of: noted) == .processed, "nothing is known of it any more")
+    #expect(try sender.status(of: failed) == .failed(reason: "no"), "kept until it is forgotten")
+    // So does a sweep, whoever has sent.
+    #expect(try scene.queue.sender("b").receipts().map(\.id) == [other])
+    #expect(try queue(scene, days: 2).expire().count == 1)
+    #expect(try scene.queue.sender("b").receipts().isEmpty)
+  }
+
+  @Test("is not needed to list what waits or is taken")
+  func outstanding() throws {
+    let scene = try QueueScene()
+    let sender = try scene.queue.sender("a")
+    let together = try scene.sendTogether([0, 1, 2], from: "a", keeping: [0])
+    let alone = try sender.send(3)
+    try scene.queue.sender("b").send(4)
+    let consumer = try scene.queue.consume()
+    for _ in 0..<2 { try #require(try consumer.next(until: .now)).acknowledge() }
+    let listed = try sender.outstanding()
+    #expect(listed.map(\.id) == [together[0], together[2], alone])
+    #expect(listed.map(\.status) == [.processed, .taken, .stored])
+    #expect(listed.map(\.payload) == [0, 2, 3])
+    #expect(try sender.receipts().map(\.payload) == [0])
+  }
+}
