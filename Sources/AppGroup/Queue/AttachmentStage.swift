@@ -69,7 +69,7 @@ package final class AttachmentStage: Sendable {
   private static func make(
     _ id: String, for batch: TakenBatch, at place: borrowing FileDescriptor
   ) throws -> SharedDescriptor {
-    let own = try batch.queue.place.openOrMake()
+    let own = try batch.queue.openForConsumer()
     let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentPlace.makingPrefix)\(id)"
     do throws(Errno) {
       try batch.queue.place.root.makeDirectoryIfMissing(path, at: own.rawValue)

@@ -82,7 +82,7 @@ final class TakenBatch: Sendable {
 
   private func log(_ line: String) throws {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
-      let place = try queue.place.openOrMake()
+      let place = try queue.openForConsumer()
       do {
         try queue.place.append(line, to: path + QueueDirectory.deliveriesSuffix, at: place)
         state.withLock { $0.log.isWritten = true }
