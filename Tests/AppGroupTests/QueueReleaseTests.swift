@@ -38,7 +38,9 @@ struct QueueReleaseTests {
     #expect(try scene.names("taken").count == 1)
   }
 
-  @Test("comes again when its time has come, and whoever waits is woken", arguments: [false, true])
+  @Test(
+    "comes again when its time has come, and a consumer that waits is woken",
+    arguments: [false, true])
   func due(isRestarted: Bool) throws {
     try queue.sender("a").send(0)
     var consumer = try queue.consume()
@@ -254,7 +256,7 @@ struct QueueExpiryTests {
     #expect(try sender.status(of: processed) == .processed)
     #expect(try sender.status(of: noted) == .processed, "nothing is known of it any more")
     #expect(try sender.status(of: failed) == .failed(reason: "no"), "kept until it is forgotten")
-    // So does a sweep, whoever has sent.
+    // So does a sweep, for all senders.
     #expect(try scene.queue.sender("b").receipts().map(\.id) == [other])
     #expect(try queue(scene, days: 2).expire().count == 1)
     #expect(try scene.queue.sender("b").receipts().isEmpty)

@@ -11,7 +11,7 @@ struct GroupTests {
     """
 
   @Test(
-    "is said not to be there by whoever only looks, and nothing is made",
+    "is said not to be there by commands that only look, and nothing is made",
     arguments: [
       ("read seats", 1), ("clear seats", 1), ("clear --all", 1), ("defaults read", 1),
       ("defaults read key", 1), ("defaults delete key", 1), ("defaults export", 1),
@@ -38,7 +38,7 @@ struct GroupTests {
   }
 
   @Test(
-    "is waited for by whoever listens, who hears what is written first",
+    "is waited for by a listener, which hears what is written first",
     arguments: [
       ("listen seats", "send seats 7", "7"),
       ("notify wait doors", "notify post doors", "doors"),

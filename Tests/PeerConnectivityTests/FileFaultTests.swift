@@ -11,7 +11,7 @@ import Testing
 /// What its sender is told of a file, what its receiver gets, and where the file is agree, whatever failed.
 ///
 /// With EVERY_STEP each call fails once, also in a retry, and each call of an undoing is the last one; else
-/// some, from a place that is another one in each run.
+/// some, from a place that differs in each run.
 @Suite("A file between peers, whichever call fails,", .blocking)
 struct FileFaultTests {
   enum Way: CaseIterable, Sendable {

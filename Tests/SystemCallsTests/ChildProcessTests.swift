@@ -98,7 +98,7 @@ struct ChildProcessTests {
     try eventually("process \(processID) is reaped") { ProcessStatus.of(processID) == nil }
   }
 
-  // A zombie kept its number taken, and whoever waits for any child saw it first, for ever.
+  // A zombie kept its number taken, and a wait for any child saw it first, for ever.
   @Test("that nobody waits for any more is reaped when it ends: late, soon, or before that")
   func letGo() throws {
     let sleeping = try (0..<3).map { _ in
@@ -179,7 +179,7 @@ struct ChildProcessTests {
     for name in ["SigBlk", "SigIgn"] {
       let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
       let mask = UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? .max
-      // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by whoever started the tests.
+      // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by the program that started the tests.
       let judged: UInt64 = name == "SigBlk" ? .max : 1 << 12 | 1 << 24
       #expect(mask & judged == 0, "\(line)")
     }

@@ -29,7 +29,7 @@ final class RunDirectory: Sendable {
     }
   }
 
-  // Whoever works in it has its path among the arguments or the environment.
+  // A process that works in it has its path among the arguments or the environment.
   private static let removing = """
     cat >/dev/null
     for process in /proc/[0-9]*; do

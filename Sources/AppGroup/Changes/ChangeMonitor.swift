@@ -23,12 +23,12 @@ package final class ChangeMonitor: Sendable {
 
   /// How often a polled directory is looked at, and one that is missing is looked for.
   static let pollInterval: Duration = .milliseconds(200)
-  /// How long nothing of a container must have been removed before what was is made again: whoever
-  /// removes a directory may be about to remove the whole container (`rm -r`), which fails when
+  /// How long nothing of a container must have been removed before what was is made again: the
+  /// program that removes a directory may be about to remove the whole container (`rm -r`), which fails when
   /// something is made in it meanwhile.
   static let settleInterval: Duration = .seconds(1)
 
-  /// Taken for bookkeeping only: whoever has it calls no file system and nobody's closure.
+  /// Taken for bookkeeping only: its holder calls no file system and nobody's closure.
   let state: Mutex<WatchTable>
   private let relay = WatchRelay()
 
@@ -49,7 +49,7 @@ package final class ChangeMonitor: Sendable {
   ///   - prepare: makes the directory where it is missing; called on this thread, and again on
   ///     another one when the directory was removed.
   ///   - hear: called on the monitor's thread, so it must be short, and use no file system: raise a
-  ///     latch, enqueue work. Everything is to be looked at when the directory is another one.
+  ///     latch, enqueue work. Everything is to be looked at when the directory was replaced.
   package func watch(
     path: String, parents: [String], _ events: WatchEvents = .content,
     prepare: @escaping @Sendable () throws -> Void,

@@ -81,7 +81,8 @@ enum ContainerFormat {
   private static func unreadable(_ path: String, _ reason: String) -> AppGroupError {
     AppGroupError(
       .damaged, "open the container", path: path, reason: reason,
-      remedy: "if the container is of format \(majorVersion), remove this file: it is written anew")
+      remedy: "if the container is of format \(majorVersion), remove this file: it is written again"
+    )
   }
 
   private static func write(

@@ -2,7 +2,7 @@ package import PropertyLists
 
 /// What the package keeps in one of its own values: what people call it, and what it looks like.
 ///
-/// The module that owns a name says so; whoever shows a container to people asks all modules.
+/// The module that owns a name says so; a program that shows a container to people asks all modules.
 package struct OwnUse: Sendable {
   /// With its article: "the pairing of \"phone\"".
   package let title: String

@@ -159,7 +159,7 @@ extension BatchName {
 }
 
 extension Queue {
-  /// Removes what has expired, whoever sent it.
+  /// Removes what has expired, of all senders.
   ///
   /// - Returns: what was removed.
   func expire() throws -> [String] {

@@ -181,7 +181,7 @@ private final class ConsumerWake: Sendable {
     handler.withLock { $0 }?()
   }
 
-  /// Raises it at a moment, or some days before: whoever looks then asks again.
+  /// Raises it at a moment, or some days before: the look that follows asks again.
   func raise(at moment: ContinuousClock.Instant) {
     let moment = min(moment, .now + .seconds(86_400))
     let isFirst = alarm.withLock { alarm in

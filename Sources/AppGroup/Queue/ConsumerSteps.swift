@@ -105,7 +105,7 @@ struct ConsumerSteps {
 
   private mutating func nextReleased() throws -> QueueEntry? {
     while let released = terms.released.takeDue() {
-      // Ended meanwhile, by whoever had it first.
+      // Ended meanwhile, by the consumer that had it first.
       guard !released.batch.isSettled(released.index) else { continue }
       do {
         guard let entry = try deliver(released.batch, released.index) else { continue }

@@ -79,7 +79,7 @@ final class ReleasedEntries: Sendable {
   /// - Parameter signal: called when something is given back, possibly while the consumer waits.
   init(signal: @escaping @Sendable () -> Void) { self.signal = signal }
 
-  /// For whoever looks for the next entry just now.
+  /// For the thread that looks for the next entry just now.
   func add(_ entry: Entry) { entries.withLock { $0.append(entry) } }
 
   func giveBack(_ entry: Entry) {

@@ -10,7 +10,7 @@ import SystemCalls
 /// **What a crash leaves.** It is kept first, its file is moved next, and then it ends as any other that has
 /// failed. A consumer that finds one kept that has not ended does the rest.
 public struct QueueFailure: Sendable, Hashable {
-  /// What it was known by; an entry that is sent again is another one.
+  /// What it was known by; an entry that is sent again has a new one.
   public let id: QueueEntryID
   /// What was sent.
   public let payload: PropertyListValue

@@ -62,7 +62,7 @@ final class Claim: Sendable {
     try become(name.becoming(kind, coversContents: coversContents))
   }
 
-  /// Says that it is another process's from now on, which has inherited the claim's descriptor: then
+  /// Says that it belongs to another process from now on, which has inherited the claim's descriptor: then
   /// the kernel unlocks the claim when this process and that one have ended.
   ///
   /// - Throws: `overtaken`.

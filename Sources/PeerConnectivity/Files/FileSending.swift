@@ -13,7 +13,7 @@ import SystemCalls
 /// | anything else | it was not whole | begun anew |
 ///
 /// The intention is marked when the content is whole, before the entry is stored; and from then on the
-/// content goes to the peer only. Whoever wants it back takes it away from the peer first, by giving it
+/// content goes to the peer only. A sender that wants it back takes it away from the peer first, by giving it
 /// another name, and then withdraws the mark, before anything else is done with it. So the third row
 /// cannot be mistaken.
 struct FileSending {

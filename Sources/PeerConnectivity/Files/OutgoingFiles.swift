@@ -13,11 +13,11 @@ import Synchronization
 ///
 /// **Not twice.** When the content is whole, and before the entry is stored, the intention is marked
 /// (`QueueEntry.mark`). One that is delivered again, and is marked, was either stored, and is found in the
-/// peer's queue or has left it, or its attachment still waits: then it gets another name, which whoever
-/// began it does not know, and the entry is stored now. See `FileSending`.
+/// peer's queue or has left it, or its attachment still waits: then it gets another name, which the
+/// sender that began it does not know, and the entry is stored now. See `FileSending`.
 ///
 /// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of this name;
-/// whoever copies looks there between pieces.
+/// the sender that copies looks there between pieces.
 final class OutgoingFiles: Sendable {
   let container: SharedContainer
   let name: String
@@ -180,7 +180,7 @@ final class OutgoingFiles: Sendable {
       return process.finish(nil, isStored: false)
     }
     process.finish(stored)
-    // What fails here is found to be stored by whoever gets the intention again.
+    // What fails here is found to be stored when the intention is delivered again.
     try entry.acknowledge()
   }
 

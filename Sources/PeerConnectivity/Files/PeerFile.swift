@@ -180,7 +180,7 @@ public final class PeerFile: Sendable {
     try betweenPeers(action("fail"), sender) { try entry.fail(reason, isKept: isKept) }
   }
 
-  /// Gives it back: it is delivered again when a pause is over, to whoever receives then. Meanwhile others
+  /// Gives it back: it is delivered again when a pause is over, to the receiver of then. Meanwhile others
   /// are delivered.
   ///
   /// Where the receiver was given `maximumDeliveries`, and it was delivered that often, it ends as failed,

@@ -4,8 +4,8 @@ public import PropertyLists
 
 /// A guaranteed message that came, to be acknowledged when it is handled.
 ///
-/// One that is neither acknowledged, failed nor released is delivered again, marked, to whoever receives
-/// next. The first of these counts.
+/// One that is neither acknowledged, failed nor released is delivered again, marked, to the next
+/// receiver. The first of these counts.
 public struct PeerMessage: Sendable {
   private let entry: QueueEntry
   private let receiver: String
@@ -61,7 +61,7 @@ public struct PeerMessage: Sendable {
     }
   }
 
-  /// Gives it back: it is delivered again when a pause is over, to whoever receives then. Meanwhile others
+  /// Gives it back: it is delivered again when a pause is over, to the receiver of then. Meanwhile others
   /// are delivered, also those that its sender has sent after it.
   ///
   /// Where the receiver was given `maximumDeliveries`, and it was delivered that often, it ends as failed,

@@ -49,7 +49,7 @@ extension PeerSession {
     }
   }
 
-  /// What has become of the message of an id, of whoever's, as `PeerTransfer.status()`; nil for what is
+  /// What has become of the message of an id, of any sender, as `PeerTransfer.status()`; nil for what is
   /// no such id. A message of which nothing is known any more counts as processed.
   ///
   /// - Throws: `PeerError`, for what the container refuses.
@@ -60,7 +60,7 @@ extension PeerSession {
     }
   }
 
-  /// Forgets how the message of an id ended, of whoever's, as `PeerTransfer.forget()`: also the note of one
+  /// Forgets how the message of an id ended, of any sender, as `PeerTransfer.forget()`: also the note of one
   /// that was sent without a receipt. No effect on one that has not ended.
   ///
   /// - Returns: whether anything was known of it.

@@ -1,7 +1,7 @@
 package import AppGroup
 import PropertyLists
 
-/// For whoever shows a container to people.
+/// For programs that show a container to people.
 extension PeerNames {
   /// What the package keeps of peers in a value of its own; nil for any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {

@@ -17,7 +17,7 @@ extension PeerSession {
     return now
   }
 
-  /// Calls a handler with the reachability of a peer, now and whenever it is another.
+  /// Calls a handler with the reachability of a peer, now and whenever it changes.
   ///
   /// Who becomes or ends being active under the name is told at once, by an event. That its process is
   /// stopped or goes on has no event of the kernel: it is seen within a second. Whatever

@@ -34,7 +34,7 @@ final class ReachabilityWatch: Cancellable {
     self.container = container
   }
 
-  /// Tells the handler how the peer can be reached, now and whenever that is another.
+  /// Tells the handler how the peer can be reached, now and whenever that changes.
   ///
   /// - Parameter watches: those of the session whose answers are to be told, too.
   static func observe(

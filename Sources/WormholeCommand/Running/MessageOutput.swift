@@ -74,7 +74,7 @@ extension CommandEnvironment {
         + reason)
   }
 
-  /// Everything on standard input. Whoever sits at a terminal is told that it is waited for.
+  /// Everything on standard input. At a terminal a line says that it is waited for.
   func wholeStandardInput() throws -> [UInt8] {
     if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
     do {

@@ -31,7 +31,7 @@ struct PeerMessageOutput {
   /// Puts a message out, and acknowledges it.
   ///
   /// - Returns: how it went: `.badData` when it was refused for good; nil when it was given back.
-  /// - Throws: when it is to be delivered again to whoever receives next.
+  /// - Throws: when it is to be delivered again, to the next receiver.
   func put(_ message: PeerMessage) throws -> ExitStatus? {
     let bytes: [UInt8]
     do {
@@ -65,7 +65,7 @@ struct PeerMessageOutput {
     }
     throw CommandError(
       verb: "handle", object: message.title,
-      reason: "\(failure); it is delivered again to whoever receives next",
+      reason: "\(failure); it is delivered again to the next receiver",
       status: ExitStatus(termination))
   }
 

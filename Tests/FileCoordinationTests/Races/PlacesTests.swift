@@ -191,7 +191,7 @@ struct OtherUsersTests {
   }
 
   @Test(
-    "are kept from whoever may not look at them: a planted site of theirs is refused")
+    "are kept from users that may not look at them: a planted site of theirs is refused")
   func plantedByStranger() throws {
     let scene = try scene()
     try scene.put("old", "a")
