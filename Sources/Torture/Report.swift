@@ -20,7 +20,8 @@ struct Report {
     let (retried, lost) = (records.count(.retried), records.count(.lost))
     return [
       "processes", row("started", counts.started), row("stopped", counts.stopped),
-      row("killed", counts.killed), row("leases taken away", retried + lost),
+      row("killed", counts.killed), row("empty names removed", counts.namesRemoved),
+      row("leases taken away", retried + lost),
       row("  begun again", retried), row("  told leaseLost", lost),
       row("deadlines passed", records.count(.timedOut)),
     ]

@@ -43,7 +43,7 @@ struct TortureRun {
 
   private func work() throws -> Report {
     let container = try SharedContainer(path: directory.container)
-    let chaos = Chaos(options, directory)
+    let chaos = Chaos(container, options, directory)
     try chaos.run()
     let restless = try chaos.settle()
     let final = try FinalChanges(container, options, life: chaos.counts.started + 1)

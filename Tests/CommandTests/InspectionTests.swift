@@ -1,3 +1,6 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
@@ -86,6 +89,29 @@ struct InspectionTests {
     #expect(outcome.output.contains(".container-1.plist"), "\(outcome)")
     #expect(outcome.output.contains(".new-1"), "\(outcome)")
     #expect(outcome.output.hasSuffix("1\n"), "\(outcome)")
+  }
+
+  // NAMES=2000 for as many.
+  @Test("Names that were used once leave nothing after a sweep, which says how many there were")
+  func namesUsedOnce() throws {
+    let session = try Session()
+    let container = try SharedContainer(path: session.container)
+    let count = Program.environment("NAMES").flatMap { Int($0) } ?? 200
+    for number in 0..<count {
+      let value = container.value("job/\(number)")
+      try value.replace(with: .integer(Int64(number)))
+      try value.remove()
+    }
+    var removed = 0
+    // A name whose removal is just being put on the disk stays until the next sweep.
+    try eventually("the names are gone") {
+      let told = try session.shell("wormhole doctor --sweep").output
+      let words = told.split(whereSeparator: \.isWhitespace)
+      if words.first == "removed", words.count > 1 { removed += Int(words[1]) ?? 0 }
+      #expect(told.hasSuffix("nothing wrong\n"), "\(told)")
+      return try session.shell("ls -A \"$C/values\"").output.isEmpty
+    }
+    #expect(removed == count)
   }
 
   @Test(

@@ -86,6 +86,9 @@ struct Participant {
     case "long": try hold(value, number, term: .seconds(600))
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
+    case _ where verb.hasPrefix("sweep-"):
+      let primitive = NameKind.Primitive(rawValue: String(verb.dropFirst(6))) ?? .value
+      return try "\(container.removeEmptyName(key, primitive))"
     case _ where PresenceVerbs.all.contains(verb):
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
     case _ where PresenterVerbs.all.contains(verb):

@@ -43,6 +43,25 @@ struct NamedDirectory: Sendable {
     return nil
   }
 
+  /// Opens the directory and looks at what is in it, from the beginning when a sweep has removed it
+  /// meanwhile: in what is removed nothing is found (ENOENT).
+  ///
+  /// - Returns: nil when there is none.
+  func look<Result>(
+    _ options: OpenOptions = [.pathOnly, .directory],
+    _ body: (borrowing FileDescriptor) throws -> Result
+  ) throws -> Result? {
+    for _ in 0..<interruptionLimit {
+      guard let directory = try open(options) else { return nil }
+      do {
+        return try body(directory)
+      } catch let error as Errno where error == .noSuchFile {
+        guard try directory.status().links == 0 else { throw error }
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
   /// Opens the lease of the value in the directory, in one call: all that a change of a value that
   /// is there needs.
   ///
@@ -67,6 +86,29 @@ struct NamedDirectory: Sendable {
       try make()
     }
     throw Errno.noSuchFile
+  }
+
+  /// Removes the directory if there is nothing in it.
+  ///
+  /// - Returns: whether it is gone.
+  func removeIfEmpty() throws -> Bool {
+    let container = try root.handle().descriptor.rawValue
+    do throws(Errno) {
+      if name.longIdentifier != nil {
+        try removeFile(relativePath + "/" + Self.identifierFile, at: container)
+      }
+      try removeDirectory(relativePath, at: container)
+      return true
+    } catch {
+      switch error {
+      case .noSuchFile: return true
+      case .directoryNotEmpty, .alreadyExists:
+        // Somebody has come meanwhile, and needs what says the identifier.
+        if name.longIdentifier != nil { try make() }
+        return false
+      default: throw error
+      }
+    }
   }
 
   /// Watches the directory, whichever the path names; makes it where it is missing.
@@ -100,8 +142,17 @@ struct NamedDirectory: Sendable {
         try file.synchronize()
         try rename(staged, at: directory, to: relativePath, at: directory, .keep)
       } catch {
-        removeStaged(staged, at: directory)
-        guard error == .alreadyExists else { throw error }
+        let cause = error
+        defer { removeStaged(staged, at: directory) }
+        guard cause == .alreadyExists else { throw cause }
+        do throws(Errno) {
+          // A sweep that was removing it may have got no further than the identifier.
+          try rename(
+            staged + "/" + Self.identifierFile, at: directory,
+            to: relativePath + "/" + Self.identifierFile, at: directory, .keep)
+        } catch {
+          guard error == .alreadyExists || error == .noSuchFile else { throw error }
+        }
       }
     } catch {
       // Somebody has just removed the directory above; or the container is another one now.
@@ -127,11 +178,14 @@ struct NamedDirectory: Sendable {
 
   // SHA-256 has no known collisions; should one ever be made, it is noticed and not shared.
   private func verify(_ directory: borrowing FileDescriptor) throws {
-    let found = try Self.longIdentifier(".", at: directory.rawValue)
-    guard found.map({ Array($0.utf8) }) == Array(identifier.utf8) else {
+    // Being made, or removed: `make` puts it there.
+    guard let found = try Self.longIdentifier(".", at: directory.rawValue) else {
+      throw Errno.noSuchFile
+    }
+    guard Array(found.utf8) == Array(identifier.utf8) else {
       throw AppGroupError(
         .nameCollision, "open the directory of a long identifier", path: path,
-        reason: "its file \"identifier\" is missing or names another one",
+        reason: "its file \"identifier\" names another one",
         remedy: "remove the directory if its content is not needed")
     }
   }

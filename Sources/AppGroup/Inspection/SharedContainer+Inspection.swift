@@ -31,6 +31,8 @@ extension SharedContainer {
   public struct SweepReport: Sendable {
     /// The paths that are gone.
     public internal(set) var removed: [String] = []
+    /// The paths of the names that are gone, because they were empty and nobody used them.
+    public internal(set) var names: [String] = []
     /// What could not be removed, and why.
     public internal(set) var failures: [AppGroupError] = []
   }
@@ -41,6 +43,11 @@ extension SharedContainer {
   ///
   /// What belongs to a value is removed under that value's lease, as any holder would; what was on
   /// its way into the container is removed when it is a minute old.
+  ///
+  /// A name goes when nothing is kept under it, and nobody holds it, waits for it or watches it: of a
+  /// value or a queue that is empty at once; of a notification without a state, and of a presence,
+  /// when nobody has posted or been present for a day, because until then they tell of that. The
+  /// names of peers stay, because they say which there are.
   ///
   /// - Parameter patience: how long to wait for the lease of each value.
   /// - Throws: as `report`.
@@ -83,7 +90,28 @@ extension SharedContainer {
         outcome.failures.append(error)
       }
     }
+    try removeEmptyNames(&outcome)
     return outcome
+  }
+
+  private func removeEmptyNames(_ outcome: inout SweepReport) throws {
+    let sweep = NameSweep(container: self)
+    // Whether somebody consumes a queue is asked first, so consumers come after queues.
+    for kind in [NameKind.value, .ownValue, .notification, .presence, .queue, .consumer] {
+      for identifier in try identifiers(of: kind) {
+        let directory = NamedDirectory(root: root, kind: kind, identifier: identifier)
+        do {
+          guard
+            try reporting(
+              "remove an empty name", path: directory.path,
+              { try sweep.remove(identifier, of: kind) })
+          else { continue }
+          outcome.names.append(directory.path)
+        } catch let error as AppGroupError {
+          outcome.failures.append(error)
+        }
+      }
+    }
   }
 
   private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }

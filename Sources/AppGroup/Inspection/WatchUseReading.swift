@@ -12,14 +12,9 @@ enum WatchUseReading {
     use.refusal = refusal(directory)
     use.maximumWatches = number("/proc/sys/fs/inotify/max_user_watches")
     use.maximumInstances = number("/proc/sys/fs/inotify/max_user_instances")
-    for process in list("/proc", maximumProcesses) {
-      guard process.allSatisfy({ $0.isNumber }), isOwn("/proc/" + process) else { continue }
-      let descriptors = "/proc/" + process + "/fd"
-      for descriptor in list(descriptors, maximumDescriptors) {
-        guard isEventQueue(descriptors + "/" + descriptor) else { continue }
-        use.instances += 1
-        use.watches += watches("/proc/" + process + "/fdinfo/" + descriptor)
-      }
+    forEachQueue { path in
+      use.instances += 1
+      use.watches += lines(path).count
     }
     return use
   }
@@ -65,8 +60,37 @@ enum WatchUseReading {
     }
   }
 
-  private static func watches(_ path: String) -> Int {
-    text(path).split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "inotify ".utf8) }
+  // "inotify wd:3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 …", all in hex.
+  private static func lines(_ path: String) -> [ArraySlice<UInt8>] {
+    text(path).split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: "inotify ".utf8) }
+  }
+
+  /// The inodes that those of this user's processes watch that can be looked at, on whatever file
+  /// system.
+  static func watchedInodes() -> Set<UInt64> {
+    var inodes: Set<UInt64> = []
+    forEachQueue { path in
+      for line in lines(path) {
+        for field in line.split(separator: UInt8(ascii: " ")) where field.starts(with: "ino:".utf8)
+        {
+          UInt64(String(decoding: field.dropFirst(4), as: UTF8.self), radix: 16)
+            .map { _ = inodes.insert($0) }
+        }
+      }
+    }
+    return inodes
+  }
+
+  /// - Parameter body: gets the path of what /proc says of an event queue.
+  private static func forEachQueue(_ body: (String) -> Void) {
+    for process in list("/proc", maximumProcesses) {
+      guard process.allSatisfy({ $0.isNumber }), isOwn("/proc/" + process) else { continue }
+      let descriptors = "/proc/" + process + "/fd"
+      for descriptor in list(descriptors, maximumDescriptors) {
+        guard isEventQueue(descriptors + "/" + descriptor) else { continue }
+        body("/proc/" + process + "/fdinfo/" + descriptor)
+      }
+    }
   }
 
   private static func number(_ path: String) -> Int? {

@@ -125,13 +125,15 @@ extension Lease {
 
   /// Removes the kept version before its value is: nothing that was removed may stand in for what is
   /// published after that. What is published now has to do without, so it is waited for.
-  func dropKept(of value: String) throws(Errno) {
+  ///
+  /// - Parameter value: its file; nil where there is none.
+  func dropKept(of value: String?) throws(Errno) {
     guard let name = KeptVersion.name else { return }
     let held = held.descriptor.rawValue
     do throws(Errno) {
       _ = try fileStatus(Self.above + name, at: held)
       do throws(Errno) {
-        try writeBack(site.layout.fromHeld + value, at: held)
+        if let value { try writeBack(site.layout.fromHeld + value, at: held) }
       } catch {
         // It goes in any case. Only a process that is killed right here would leave it damaged.
       }

@@ -25,12 +25,25 @@ struct Bell: Sendable {
   }
 
   func ring() throws {
-    let place = try directory.openOrMake()
+    for _ in 0..<interruptionLimit {
+      let place = try directory.openOrMake()
+      do throws(Errno) {
+        if try ring(at: place) { return }
+      } catch {
+        // A sweep has removed the directory meanwhile.
+        guard error == .noSuchFile else { throw error }
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
+  /// - Returns: false when a sweep has removed the bell meanwhile, and nobody has rung.
+  private func ring(at place: borrowing FileDescriptor) throws(Errno) -> Bool {
     let bells = try names(in: place)
     let new = Self.prefix + Nonce.next()
     guard let first = bells.first else {
       _ = try directory.root.createFile(new, at: place.rawValue)
-      return
+      return true
     }
     do throws(Errno) {
       try rename(first.text, at: place.rawValue, to: new, at: place.rawValue)
@@ -38,7 +51,7 @@ struct Bell: Sendable {
       guard error == .noSuchFile else { throw error }
       // Another post has rung meanwhile, or removed this one as surplus after ringing. What is left
       // is not ours to remove: only who has rung leaves one there for certain.
-      return
+      return try !names(in: place).isEmpty
     }
     // Two first posts at once have made two; one is enough.
     for surplus in bells.dropFirst() {
@@ -46,11 +59,29 @@ struct Bell: Sendable {
         guard error == .noSuchFile else { throw error }
       }
     }
+    return true
   }
 
+  /// Removes the bell, so that it is as if nobody had ever rung.
+  ///
+  /// - Parameter sound: as it was when it was decided; a name is never used again, so a post since
+  ///   then stays.
+  /// - Returns: false when somebody has rung since.
+  func remove(_ sound: Sound) throws -> Bool {
+    guard let place = try directory.open() else { return true }
+    for name in sound.names {
+      do throws(Errno) { try removeFile(name, at: place.rawValue) } catch {
+        guard error == .noSuchFile else { throw error }
+        return false
+      }
+    }
+    return true
+  }
+
+  static func isName(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
+
   func sound() throws -> Sound {
-    guard let place = try directory.open() else { return .silence }
-    return Sound(names: Set(try names(in: place)))
+    try directory.look { Sound(names: Set(try names(in: $0))) } ?? .silence
   }
 
   private func names(in place: borrowing FileDescriptor) throws(Errno) -> [FileName] {

@@ -38,7 +38,8 @@ public struct Notification: Sendable {
   /// Calls a handler after every post, or once after several in a row.
   ///
   /// - Parameters:
-  ///   - startsWithPast: whether a post of before, however long ago, is told first.
+  ///   - startsWithPast: whether a post of before, however long ago, is told first; not one of
+  ///     over a day ago that a sweep has forgotten.
   ///   - queue: where the handler is called, one call at a time.
   ///   - handler: gets the registration, which it may cancel.
   /// - Returns: the registration; it ends when it is cancelled or forgotten. Nothing that is posted

@@ -67,6 +67,8 @@ public final class NotificationRegistration: Sendable {
 
   /// Whether there has been a post since the last check; true at the first one.
   ///
+  /// A sweep of the container forgets a post after a day: see the limits.
+  ///
   /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or what the file system refuses.
   public func check() throws -> Bool {
     try valid()

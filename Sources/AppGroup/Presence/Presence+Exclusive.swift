@@ -111,6 +111,22 @@ extension Presence {
     return .taken(post)
   }
 
+  /// Removes the file that names whose role it is, unless that one lives.
+  ///
+  /// - Parameter lease: the role's.
+  /// - Returns: false when somebody has the role.
+  func removeRole(_ lease: Lease) throws -> Bool {
+    if let id = try roleID(), try place.living(id) != nil { return false }
+    _ = try lease.remove(role.fileName, durability: .standard)
+    return true
+  }
+
+  /// Forgets who was last.
+  func removeLast() throws {
+    guard let place = try place.directory.open() else { return }
+    try PresencePost.discard(PresenceDirectory.last, at: place.rawValue)
+  }
+
   private func livingHolder(_ id: String?, _ record: PresenceRecord) throws -> PresenceMember? {
     guard let id, id != record.id else { return nil }
     return try place.living(id)

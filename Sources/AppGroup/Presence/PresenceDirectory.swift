@@ -59,7 +59,10 @@ struct PresenceDirectory: Sendable {
   /// - Parameter movesAside: whether what is dead becomes who was last.
   /// - Returns: nil when there is no such directory.
   func look(movesAside: Bool = true) throws -> Look? {
-    guard let place = try directory.open([.readOnly, .directory]) else { return nil }
+    try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
+  }
+
+  private func look(at place: borrowing FileDescriptor, movesAside: Bool) throws -> Look {
     let names = try names(in: place)
     var look = Look()
     guard !names.isEmpty else { return look }
@@ -109,8 +112,7 @@ struct PresenceDirectory: Sendable {
 
   /// Who was last, and when it left; nil when nobody was, or when its record cannot be read.
   func lastRecord() throws -> PresenceRecord? {
-    guard let place = try directory.open() else { return nil }
-    return try Examiner(place, root).read(Self.last, id: nil)?.record
+    try directory.look { try Examiner($0, root).read(Self.last, id: nil)?.record } ?? nil
   }
 
   /// Whether anybody was ever here.
@@ -148,7 +150,11 @@ struct PresenceDirectory: Sendable {
 
   /// Moves the dead aside, and removes what is left of those who died while they entered.
   func sweep() throws {
-    guard try look() != nil, let place = try directory.open([.readOnly, .directory]) else { return }
+    guard try look() != nil else { return }
+    _ = try directory.look([.readOnly, .directory]) { try sweep(at: $0) }
+  }
+
+  private func sweep(at place: borrowing FileDescriptor) throws {
     let examiner = try Examiner(place, root)
     for entry in try place.entries() where entry.isDirectory != true {
       do throws(Errno) {

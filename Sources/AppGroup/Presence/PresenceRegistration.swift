@@ -205,8 +205,7 @@ extension PresenceDirectory {
   }
 
   func living(_ id: String) throws -> PresenceMember? {
-    guard let place = try directory.open() else { return nil }
-    return try living(id, at: place)
+    try directory.look { try living(id, at: $0) } ?? nil
   }
 
   /// Removes a registration, and notes that it was the last.

@@ -27,7 +27,8 @@ struct ConsumerSteps {
     }
   }
 
-  private var takenPath: String { QueueDirectory.taken + "/" + consumer }
+  /// This consumer's directory, seen from the queue's.
+  var takenPath: String { QueueDirectory.taken + "/" + consumer }
 
   /// Makes this the queue's consumer, whoever was it before.
   init(_ queue: Queue, _ terms: DeliveryTerms) throws {

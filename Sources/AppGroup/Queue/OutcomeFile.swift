@@ -59,6 +59,25 @@ extension QueueDirectory {
     at place: borrowing FileDescriptor
   ) throws {
     let bytes = try OutcomeFile.bytes(status)
+    for _ in 0..<interruptionLimit {
+      do throws(Errno) {
+        return try note(bytes, of: id, from: consumer, at: place)
+      } catch {
+        // A sweep may have removed `outcomes/` while nothing was in the queue.
+        let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
+        guard error == .noSuchFile, try !exists(Self.outcomes, at: place),
+          try exists(writer, at: place)
+        else { throw error }
+        try makeParts(at: place)
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
+  private func note(
+    _ bytes: [UInt8], of id: QueueEntryID, from consumer: String?,
+    at place: borrowing FileDescriptor
+  ) throws(Errno) {
     do throws(Errno) {
       guard let consumer else {
         return try store(bytes, as: Self.outcomePath(id), at: place)

@@ -39,8 +39,17 @@ package struct StartPlace: Sendable {
   package static func make(at value: Value) throws -> StartPlace {
     let place = StartPlace(value: value, nonce: Nonce.next())
     try reporting("make a place to start a program at", path: place.path) {
-      let directory = try value.directory.openOrMake()
-      try value.container.root.makeDirectoryIfMissing(place.name, at: directory.rawValue)
+      for _ in 0..<interruptionLimit {
+        let directory = try value.directory.openOrMake()
+        do throws(Errno) {
+          return try value.container.root.makeDirectoryIfMissing(
+            place.name, at: directory.rawValue)
+        } catch {
+          // The name was empty, and a sweep was quicker.
+          guard error == .noSuchFile else { throw error }
+        }
+      }
+      throw Errno.staleHandle
     }
     return place
   }

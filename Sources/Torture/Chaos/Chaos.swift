@@ -1,3 +1,4 @@
+import AppGroup
 import SystemCalls
 
 /// Keeps workers working, and stops, continues and kills them at random.
@@ -6,8 +7,10 @@ final class Chaos {
     var started = 0
     var killed = 0
     var stopped = 0
+    var namesRemoved = 0
   }
 
+  private let container: SharedContainer
   private let directory: RunDirectory
   private let options: TortureOptions
   private let end: UInt64
@@ -18,7 +21,8 @@ final class Chaos {
   /// Workers that ended although nobody killed them.
   private(set) var failures: [String] = []
 
-  init(_ options: TortureOptions, _ directory: RunDirectory) {
+  init(_ container: SharedContainer, _ options: TortureOptions, _ directory: RunDirectory) {
+    self.container = container
     self.options = options
     self.directory = directory
     random = SeededGenerator(seed: options.seed)
@@ -90,6 +94,12 @@ final class Chaos {
   }
 
   private func act(now: ContinuousClock.Instant) throws {
+    // Names that are empty this moment go, also those that somebody watches or is about to use.
+    if options.kinds.contains(.values), random.chance(25) {
+      for key in Workload.values(processes: options.processes) {
+        if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
+      }
+    }
     guard let worker = workers.randomElement(using: &random) else { return }
     let kills = random.chance(10)
     guard !kills else {

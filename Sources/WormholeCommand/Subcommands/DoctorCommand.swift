@@ -13,7 +13,9 @@ struct DoctorCommand: Subcommand {
       and --quarantine nothing is changed.
       """,
     options: [
-      .flag("sweep", help: "First remove what dead processes left behind."),
+      .flag(
+        "sweep",
+        help: "First remove what dead processes left behind, and empty names nobody uses."),
       .value(
         "quarantine", "identifier", .identifier,
         help: "First put this message's file aside, into the container's quarantine."),
@@ -27,6 +29,8 @@ struct DoctorCommand: Subcommand {
   /// What was done before the look.
   private struct Deeds {
     var removed: [String] = []
+    /// Names that nobody uses any more.
+    var names: [String] = []
     var quarantined: [String] = []
     var failures: [AppGroupError] = []
   }
@@ -66,6 +70,7 @@ struct DoctorCommand: Subcommand {
     if arguments.has("sweep") {
       let swept = try container.sweep()
       deeds.removed = swept.removed
+      deeds.names = swept.names
       deeds.failures = swept.failures
     }
     let values = [
@@ -84,6 +89,10 @@ struct DoctorCommand: Subcommand {
 
   private func text(_ deeds: Deeds, _ findings: [Finding], columns: Int) -> String {
     var paragraphs = deeds.removed.map { "removed \($0)\n" }
+    if !deeds.names.isEmpty {
+      let count = deeds.names.count
+      paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
+    }
     paragraphs += deeds.quarantined.map { "put aside: \($0)\n" }
     guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
     let told = findings.enumerated().map { index, finding in
@@ -95,6 +104,7 @@ struct DoctorCommand: Subcommand {
   private func json(_ deeds: Deeds, _ findings: [Finding]) -> PropertyListValue {
     .object([
       "removed": .array(deeds.removed.map { .string($0) }),
+      "names": deeds.names.isEmpty ? nil : .array(deeds.names.map { .string($0) }),
       "quarantined": deeds.quarantined.first.map { .string($0) },
       "findings": .array(findings.map(\.propertyList)),
     ])

@@ -1,0 +1,225 @@
+#if DEBUG
+  import PropertyLists
+  import SystemCalls
+  import TestScopes
+  import TestSupport
+  import Testing
+
+  @testable import AppGroup
+
+  /// One use of a name: what it is of, and what must be so after it.
+  struct NameUse: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let primitive: NameKind.Primitive
+    /// Leaves the name empty, but for what a sweep may remove.
+    let empty: @Sendable (SharedContainer, String) throws -> Void
+    /// Uses it, checks that it was used, and leaves it not empty.
+    let use: @Sendable (SharedContainer, String) throws -> Void
+
+    static let all = [
+      NameUse(
+        testDescription: "a value is replaced", primitive: .value,
+        empty: { container, name in
+          try container.value(name).replace(with: 0)
+          try container.value(name).remove()
+        },
+        use: { container, name in
+          try container.value(name).replace(with: 1)
+          #expect(try container.value(name).read() == 1)
+          try container.value(name).update { $0 = 2 }
+          #expect(try container.value(name).read() == 2)
+        }),
+      NameUse(
+        testDescription: "a notification is posted", primitive: .notification,
+        empty: { container, name in
+          try container.notification(name).post()
+          try age("notifications", container, name)
+        },
+        use: { container, name in
+          let bell = Bell(root: container.root, name: name)
+          let before = try bell.sound()
+          try container.notification(name).post()
+          let after = try bell.sound()
+          #expect(after != before && after != .silence)
+        }),
+      NameUse(
+        testDescription: "somebody enters", primitive: .presence,
+        empty: { container, name in
+          try container.presence(name).enter().leave()
+          try age("presence", container, name)
+        },
+        use: { container, name in
+          let registration = try container.presence(name).enter()
+          #expect(try container.presence(name).members().map(\.id) == [registration.id])
+          registration.leave()
+        }),
+      NameUse(
+        testDescription: "somebody enters exclusively", primitive: .presence,
+        empty: { container, name in
+          try container.presence(name).enterExclusively().leave()
+          try age("presence", container, name)
+        },
+        use: { container, name in
+          let registration = try container.presence(name).enterExclusively()
+          try registration.confirm()
+          #expect(try container.presence(name).roleID() == registration.id)
+          registration.leave()
+        }),
+      NameUse(
+        testDescription: "entries are sent", primitive: .queue,
+        empty: { container, name in
+          _ = try container.queue(name).consume(until: .now + .seconds(30)).next(until: .now)
+        },
+        use: { container, name in
+          let sender = try container.queue(name).sender("a")
+          let ids = try [
+            sender.send(1), sender.send(2, key: "k", keepsReceipt: true), sender.send(3),
+          ]
+          #expect(try sender.cancel(ids[2]))
+          let consumer = try container.queue(name).consume(until: .now + .seconds(30))
+          for number in 1...2 {
+            let entry = try consumer.next(until: .now)
+            #expect(entry?.payload == .integer(Int64(number)))
+            try entry?.acknowledge()
+          }
+          #expect(try consumer.next(until: .now) == nil)
+          consumer.end()
+          #expect(try sender.outcomes().map(\.status) == [.cancelled])
+          for id in ids { try sender.forget(id) }
+        }),
+      NameUse(
+        testDescription: "somebody consumes", primitive: .queue,
+        empty: { container, name in
+          _ = try container.queue(name).consume(until: .now + .seconds(30)).next(until: .now)
+        },
+        use: { container, name in
+          let consumer = try container.queue(name).consume(until: .now + .seconds(30))
+          try container.queue(name).sender("a").send(1)
+          let entry = try consumer.next(until: .now + .seconds(10))
+          #expect(entry?.payload == 1)
+          try entry?.fail("no")
+          consumer.end()
+          let sender = try container.queue(name).sender("a")
+          for outcome in try sender.outcomes() { try sender.forget(outcome.id) }
+        }),
+    ]
+
+    /// As if nothing had happened under the name since the day before yesterday.
+    private static func age(_ part: String, _ container: SharedContainer, _ name: String) throws {
+      let path = "\(container.root.path)/\(part)/\(EncodedName(name).component)"
+      try FileDescriptor.open(path, [.readOnly, .directory])
+        .setModified(seconds: realTime().seconds - 2 * 24 * 60 * 60, nanoseconds: 0)
+    }
+  }
+
+  @Suite("A name that is swept", .blocking)
+  struct NameSweepStepTests {
+    private static let names = ["k", String(repeating: "long/", count: 100)]
+
+    private func sweep(_ container: SharedContainer, _ name: String, _ use: NameUse) throws -> Bool
+    {
+      let isGone = try container.removeEmptyName(name, use.primitive)
+      if use.primitive == .queue { _ = try container.removeEmptyName(name, .consumer) }
+      return isGone
+    }
+
+    @Test("before any step of a use of it loses nothing of that use", arguments: NameUse.all, names)
+    func beforeEachStep(use: NameUse, name: String) throws {
+      let directory = try TemporaryDirectory()
+      let container = try directory.container()
+      let counting = Faults.Plan { _, _ in .proceed }
+      try use.empty(container, name)
+      try Faults.$plan.withValue(counting) { try use.use(container, name) }
+      #expect(counting.calls > 5)
+      for place in stride(from: TriedSteps.first, to: counting.calls, by: TriedSteps.stride) {
+        try use.empty(container, name)
+        let plan = Faults.Plan { _, index in
+          guard index == place else { return .proceed }
+          return Faults.$plan.withValue(nil) {
+            do { _ = try sweep(container, name, use) } catch {
+              Issue.record("before call \(place): \(error)")
+            }
+            return .proceed
+          }
+        }
+        do {
+          try Faults.$plan.withValue(plan) { try use.use(container, name) }
+        } catch {
+          Issue.record("swept before call \(place): \(error)")
+        }
+      }
+    }
+
+    @Test(
+      "by one that is stopped or killed before any of its steps can be used meanwhile and after it",
+      arguments: NameUse.all)
+    func atEveryStep(use: NameUse) throws {
+      let directory = try TemporaryDirectory()
+      let container = try directory.container()
+      let command = "sweep-\(use.primitive.rawValue)"
+      try use.empty(container, "counted")
+      let counting = try Participant(directory.path)
+      let calls = try #require(Int(try counting.ask("calls \(command) counted")))
+      try counting.end()
+      #expect(calls > 15)
+      let length = TriedSteps.stride * (calls > 100 ? 4 : 1)
+      for place in stride(from: TriedSteps.first, to: calls, by: length) {
+        for verb in ["stop", "die"] {
+          // One of its own: what a sweep has to do depends on what was before.
+          let name = "\(verb)-\(place)"
+          try use.empty(container, name)
+          let sweeper = try Participant(directory.path)
+          try sweeper.tell("\(verb) \(place) \(command) \(name)")
+          if verb == "stop" {
+            try sweeper.waitUntilStopped()
+          } else {
+            #expect(try sweeper.wait() == .killed(signal: 9))
+          }
+          do { try use.use(container, name) } catch {
+            Issue.record("\(verb) before call \(place): \(error)")
+          }
+          guard verb == "stop" else { continue }
+          try sweeper.send(.continue)
+          // It has removed the name before, or it finds it in use.
+          let answer = try sweeper.answer()
+          #expect(["true", "false"].contains(answer), "stopped before call \(place): \(answer)")
+          do { try use.use(container, name) } catch {
+            Issue.record("gone on before call \(place): \(error)")
+          }
+          try sweeper.end()
+        }
+      }
+    }
+
+    @Test(
+      "while it is stopped at any step does not lose the value published since", arguments: names)
+    func published(name: String) throws {
+      let directory = try TemporaryDirectory()
+      let container = try directory.container()
+      func empty(_ name: String) throws {
+        try container.value(name).replace(with: 0)
+        try container.value(name).remove()
+      }
+      try empty(name)
+      let counting = try Participant(directory.path)
+      let calls = try #require(Int(try counting.ask("calls sweep-values \(name)")))
+      try counting.end()
+      for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
+        let name = name + "\(place)"
+        let value = container.value(name)
+        try empty(name)
+        let sweeper = try Participant(directory.path)
+        try sweeper.tell("stop \(place) sweep-values \(name)")
+        try sweeper.waitUntilStopped()
+        try value.replace(with: 1)
+        if place.isMultiple(of: 2) { try value.remove() }
+        try value.update { $0 = 2 }
+        try sweeper.send(.continue)
+        _ = try sweeper.answer()
+        #expect(try value.read() == 2, "stopped before call \(place)")
+        #expect(try container.valueIdentifiers().contains(name), "before call \(place)")
+        try sweeper.end()
+      }
+    }
+  }
+#endif

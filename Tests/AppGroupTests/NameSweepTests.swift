@@ -1,0 +1,171 @@
+import Dispatch
+import PropertyLists
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("Names that nothing is kept under", .blocking)
+struct NameSweepTests {
+  private let directory: TemporaryDirectory
+  private let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+  }
+
+  private func names(_ part: String = "values") throws -> [String] {
+    let place = try FileDescriptor.open(directory.path + "/" + part, [.readOnly, .directory])
+    return try place.entries().map(\.name.text)
+  }
+
+  private func shell(_ command: String) throws {
+    let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
+    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+  }
+
+  // NAMES=2000 for as many of each kind.
+  private static let count = Program.environment("NAMES").flatMap { Int($0) } ?? 50
+
+  @Test("leave nothing after a sweep, whatever they were used for, and can be used again")
+  func nothingLeft() throws {
+    let long = String(repeating: "long/", count: 100)
+    let identifiers = (0..<Self.count).map { "job/\($0)" } + [long, ""]
+    for identifier in identifiers {
+      let value = container.value(identifier)
+      try value.replace(with: 1)
+      try value.update { $0 = nil }
+      let own = container.own.value(identifier)
+      try own.replace(with: 1)
+      try own.remove()
+      try container.notification(identifier).post()
+      try container.presence(identifier).enter().leave()
+      try container.presence(identifier).enterExclusively().leave()
+      let queue = container.queue(identifier)
+      let sender = try queue.sender("a")
+      let id = try sender.send(1, key: "k", keepsReceipt: true)
+      let consumer = try queue.consume()
+      try consumer.next(until: .now)?.fail("no")
+      consumer.end()
+      try sender.forget(id)
+    }
+    // Watched once, and never written.
+    try container.value("never").observe(on: DispatchQueue(label: "never")) { _ in }.cancel()
+    var gone: Set<String> = []
+    // What was removed lately is being put on the disk: then somebody else has the lease just now.
+    func sweep(until isDone: () throws -> Bool) throws {
+      try eventually("the names are gone: \(directory.listing)") {
+        let swept = try container.sweep()
+        #expect(swept.failures.isEmpty && swept.removed == [])
+        gone.formUnion(swept.names)
+        return try isDone()
+      }
+    }
+    let atOnce = ["values", "own/values", "queues", "consumers"]
+    try sweep { try atOnce.allSatisfy { try names($0).isEmpty } }
+    #expect(gone.count == identifiers.count * 4 + 1)
+    // What they were used for lately, these still tell.
+    #expect(try names("notifications").count == identifiers.count)
+    #expect(try names("presence").count == identifiers.count)
+    try shell("touch -d '25 hours ago' notifications/* presence/*")
+    try sweep {
+      try names("notifications").isEmpty && names("presence").isEmpty
+    }
+    #expect(gone.count == identifiers.count * 6 + 1)
+    for identifier in [long, ""] {
+      try container.value(identifier).replace(with: 2)
+      #expect(try container.value(identifier).read() == 2)
+      let registration = try container.notification(identifier).register()
+      _ = try registration.check()
+      try container.notification(identifier).post()
+      #expect(try registration.check())
+      #expect(try container.presence(identifier).status() == .neverSeen)
+    }
+  }
+
+  @Test("stay while something is kept, or while somebody uses them, of each kind")
+  func stayOfEachKind() throws {
+    try container.notification("state").setState(7)
+    let registration = try container.presence("here").enter()
+    let queue = container.queue("waiting")
+    let id = try queue.sender("a").send(1)
+    let cancelled = try container.queue("noted").sender("a")
+    try cancelled.cancel(cancelled.send(1))
+    let sent = try container.queue("sent").sender("a")
+    try sent.send(1, keepsReceipt: true)
+    _ = try container.queue("sent").consume().next(until: .now)?.acknowledge()
+    let consumer = try container.queue("consumed").consume()
+    let attached = try container.queue("attached").sender("a").stage("x")
+    _ = try container.queue("watched").sender("a").send(2)
+    let ends = DispatchQueue(label: "ends")
+    let observation = try container.queue("watched").sender("a").observeEnds(
+      of: [container.queue("watched").sender("a").send(3)], on: ends
+    ) { _ in }
+    let heard = Heard<Int>()
+    let listening = try container.notification("heard").observe(on: ends) { _ in heard.add(1) }
+    try shell("touch -d '25 hours ago' notifications/* presence/*")
+    #expect(try container.sweep().names == [])
+    #expect(try container.notification("state").state() == 7)
+    try registration.confirm()
+    #expect(try queue.sender("a").status(of: id) == .stored)
+    #expect(try cancelled.outcomes().count == 1)
+    #expect(try sent.receipts().count == 1)
+    try container.queue("consumed").sender("a").send(5)
+    #expect(try consumer.next(until: .now + .seconds(10))?.payload == 5)
+    #expect(attached.id == "x")
+    try container.notification("heard").post()
+    try eventually("the observer hears of it") { !heard.all.isEmpty }
+    observation.cancel()
+    listening.cancel()
+    consumer.end()
+    registration.leave()
+  }
+
+  @Test(
+    "stay while they have a value, or while somebody holds them, waits for them or watches them")
+  func stay() throws {
+    try container.value("there").replace(with: 1)
+    let heard = Heard<PropertyListValue?>()
+    let watched = container.value("watched")
+    let observation = try watched.observe(on: DispatchQueue(label: "watched")) { snapshot in
+      do { heard.add(try snapshot.propertyList()) } catch { Issue.record(error) }
+    }
+    let holder = try Participant(directory.path)
+    let waiter = try Participant(directory.path)
+    #expect(try holder.ask("hold held 1") == "holding")
+    try waiter.tell("add held 10")
+    try eventually("it waits") {
+      Litter.entries(of: "held", in: directory).contains { $0.hasPrefix("waiting-") }
+    }
+    #expect(try container.sweep().names == [])
+    #expect(try Set(names()) == ["there", "watched", "held"])
+    #expect(try holder.ask("go") == "done")
+    #expect(try waiter.answer() == "done")
+    #expect(try container.value("held").read() == 11)
+    try watched.replace(with: 5)
+    try eventually("the observer hears of it") { heard.all.last == .some(5) }
+    observation.cancel()
+    for participant in [holder, waiter] { try participant.end() }
+  }
+
+  @Test("that are watched and removed all the same are heard of when they are used again")
+  func watchedAllTheSame() throws {
+    let value = container.value("k")
+    let heard = Heard<PropertyListValue?>()
+    let observation = try value.observe(on: DispatchQueue(label: "watched")) { snapshot in
+      do { heard.add(try snapshot.propertyList()) } catch { Issue.record(error) }
+    }
+    for number in 1...5 {
+      #expect(try container.removeEmptyName("k", .value))
+      try value.replace(with: .integer(Int64(number)))
+      try eventually("the observer hears of it") {
+        heard.all.last == .some(.integer(Int64(number)))
+      }
+      try value.remove()
+    }
+    observation.cancel()
+  }
+}
