@@ -63,11 +63,10 @@ extension QueueDirectory {
       do throws(Errno) {
         return try note(bytes, of: id, from: consumer, at: place)
       } catch {
-        // A sweep may have removed `outcomes/` while nothing was in the queue.
+        // A sweep may have removed parts of the queue while nothing was in it.
         let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
-        guard error == .noSuchFile, try !exists(Self.outcomes, at: place),
-          try exists(writer, at: place)
-        else { throw error }
+        let isWhole = try exists(Self.outcomes, at: place) && exists(Self.staged, at: place)
+        guard error == .noSuchFile, !isWhole, try exists(writer, at: place) else { throw error }
         try makeParts(at: place)
       }
     }
