@@ -175,14 +175,12 @@ final class IncomingRequests: Sendable {
   // Without a hop to another thread, if the queue is idle; what came after it still comes after it.
   private func enter(_ queue: DispatchQueue, _ work: @Sendable () -> Void) {
     queue.sync {
-      let behind = state.withLock { state in
-        defer {
-          state.isEntering = false
-          state.behind = []
-        }
-        return state.behind
+      state.withLock { state in
+        // Excludes: a request that comes now and is enqueued before those that came before it.
+        for (queue, work) in state.behind { queue.async(execute: work) }
+        state.behind = []
+        state.isEntering = false
       }
-      for (queue, work) in behind { queue.async(execute: work) }
       work()
     }
   }
