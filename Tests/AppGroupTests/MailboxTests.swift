@@ -149,6 +149,43 @@ import Testing
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
+  /// A stranger at the mailbox's place, alive: making it again goes on as long as that one has its lock.
+  ///
+  /// - Returns: whether the monitor was making the mailbox again when its user left it.
+  private func isLeftWhileMade(_ round: Int, in directory: TemporaryDirectory) throws -> Bool {
+    var mailbox: Mailbox? = try Mailbox(in: directory.container()) { _ in }
+    weak let former = mailbox
+    let address = try #require(mailbox?.address)
+    let stranger = directory.path + "/stranger-\(round)"
+    try makeDirectory(stranger)
+    let lock = try FileDescriptor.open(stranger + "/owner", [.readWrite, .create])
+    #expect(try lock.tryLock(.exclusive))
+    let mailboxes = directory.path + "/mailboxes"
+    try rename(
+      stranger, at: Directory.current, to: mailboxes + "/" + address, at: Directory.current,
+      .exchange)
+    let names = {
+      try FileDescriptor.open(mailboxes, [.readOnly, .directory]).entries().map(\.name.text)
+    }
+    try eventually("the monitor makes it") { try names().contains { $0.hasPrefix(".new-") } }
+    mailbox = nil
+    let isMade = former != nil
+    try lock.unlock()
+    try eventually("it is gone") { try former == nil && names().isEmpty }
+    return isMade
+  }
+
+  // Its end ends its watch, which needs the monitor's lock: it is not held while a mailbox is made.
+  @Test("The last reference to a mailbox may go while the monitor makes it again")
+  func leftWhileMade() throws {
+    let directory = try TemporaryDirectory()
+    var round = 0
+    try eventually("the monitor has the last reference") {
+      round += 1
+      return try isLeftWhileMade(round, in: directory)
+    }
+  }
+
   @Test(
     "Names that are no entries are none",
     arguments: [
