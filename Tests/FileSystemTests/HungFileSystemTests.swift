@@ -16,7 +16,7 @@ struct HungFileSystemTests {
   let healthy: SharedContainer
 
   init() throws {
-    mirror = try Mirror()
+    mirror = try Mirror(isCached: false)
     directory = try TemporaryDirectory()
     healthy = try SharedContainer(path: directory.path)
   }

@@ -12,10 +12,14 @@ import Testing
 struct Mirror {
   private let mounts: MountNamespace
 
-  init() throws {
+  /// - Parameter isCached: whether the kernel answers for a second what it has asked before, also while
+  ///   the file system hangs.
+  init(isCached: Bool = true) throws {
     mounts = try MountNamespace()
+    let options = isCached ? "" : "-o attr_timeout=0 -o entry_timeout=0"
     try mounts.run(
-      "mkdir -m 700 real seen && { bindfs -f real seen >served 2>&1 & echo $! >server; }")
+      "mkdir -m 700 real seen && { bindfs -f \(options) real seen >served 2>&1 & echo $! >server; }"
+    )
     try eventually("it is mounted") {
       try mounts.run("mountpoint -q seen; echo $?").hasPrefix("0")
     }
