@@ -2,6 +2,7 @@ import Foundation
 import QRCodes
 import SystemCalls
 import TestScopes
+import TestSupport
 import Testing
 
 @testable import CinemaTime
@@ -16,10 +17,10 @@ struct QRCodeTests {
     arguments: Movie.all)
   func decoded(movie: Movie) throws {
     let symbol = try #require(QRSymbol(movie.ticket, level: .quartile))
-    let file = FileManager.default.temporaryDirectory
-      .appendingPathComponent("cinematime-\(UUID().uuidString).png")
+    let directory = try TemporaryDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    let file = URL(fileURLWithPath: directory.path + "/code.png")
     try Data(PNG.bytes(of: symbol, scale: 4)).write(to: file)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: file) } }
     let process = try LineProcess(
       try #require(Self.reader), ["--nodbus", "--quiet", "--raw", file.path],
       environment: Program.environment)

@@ -1,5 +1,5 @@
 import Foundation
-import Testing
+import TestSupport
 
 /// Other people's programs as independent witnesses.
 enum Python {
@@ -24,12 +24,10 @@ enum ForeignProgram {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: path)
     process.arguments = arguments
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("command-tests-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { removeDirectory(directory) }
+    let directory = try TemporaryDirectory()
+    defer { withExtendedLifetime(directory) {} }
     // A file and not a pipe: both sides may be larger than a pipe holds.
-    let inputFile = directory.appendingPathComponent("input")
+    let inputFile = URL(fileURLWithPath: directory.path + "/input")
     try Data(input.utf8).write(to: inputFile)
     process.standardInput = try FileHandle(forReadingFrom: inputFile)
     let output = Pipe()
@@ -45,13 +43,5 @@ enum ForeignProgram {
     let directories = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
     return directories.split(separator: ":").map { "\($0)/\(name)" }
       .first { FileManager.default.isExecutableFile(atPath: $0) }
-  }
-
-  private static func removeDirectory(_ directory: URL) {
-    do {
-      try FileManager.default.removeItem(at: directory)
-    } catch {
-      Issue.record("cannot remove \(directory.path): \(error)")
-    }
   }
 }

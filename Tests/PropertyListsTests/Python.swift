@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 /// Python's `plistlib`, which shares no code with us, as the other side of a comparison.
@@ -33,16 +34,9 @@ enum Python {
 
   /// One process answers a whole batch, a line for each request; `E …` where Python raised.
   static func answers(to requests: [Request]) throws -> [String] {
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("plists-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer {
-      do {
-        try FileManager.default.removeItem(at: directory)
-      } catch {
-        Issue.record("cannot remove \(directory.path): \(error)")
-      }
-    }
+    let place = try TemporaryDirectory()
+    defer { withExtendedLifetime(place) {} }
+    let directory = URL(fileURLWithPath: place.path)
     let script = directory.appendingPathComponent("answer.py")
     let input = directory.appendingPathComponent("requests")
     let output = directory.appendingPathComponent("answers")
