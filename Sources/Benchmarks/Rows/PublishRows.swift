@@ -40,8 +40,8 @@ enum PublishRows {
   /// The first publication after a quiet second waits until its content is written; so does each by a
   /// process that has not published the value lately, which is how it is had here without the pauses.
   static func measureLone(_ bench: Bench) throws -> [Row] {
-    _ = try bench.container("lone")
-    let raw = try RawValue(bench.path + "/lone", "raw")
+    let place = try bench.directory("lone")
+    let raw = try RawValue(place, "raw")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
     let count = bench.scaled(30)
@@ -49,7 +49,7 @@ enum PublishRows {
       rounds: bench.rounds,
       [
         {
-          let values = try (0..<count).map { _ in try bench.container("lone").value("value") }
+          let values = try (0..<count).map { _ in try SharedContainer(path: place).value("value") }
           var next = values.makeIterator()
           return try nanosecondsPerRun(count) { try next.next()?.replace(with: ours) }
         },
