@@ -92,8 +92,8 @@ enum Findings {
     let reason =
       overdue == .stopped ? "its holder is stopped" : "its holder takes longer than it said"
     let free =
-      "Nothing need be done: whoever wants to change it takes the lease away, and the "
-      + "holder then begins again."
+      "No action is needed: the next writer takes the lease over, and the holder then begins "
+      + "again."
     let process = lease.holder.processID
     return Finding(
       kind: .overdueLease,

@@ -1,0 +1,91 @@
+import Dispatch
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import AppGroup
+
+@Suite("A wake latch", .blocking)
+struct WakeLatchTests {
+  @Test("remembers one raise until somebody waits, and wakes who waits already")
+  func remembers() async throws {
+    let latch = WakeLatch()
+    latch.raise()
+    latch.raise()
+    latch.block(until: .now + .seconds(60))
+    let far = ContinuousClock.now + .seconds(600)
+    let waiting = Task { await latch.suspend(until: far) }
+    await Task.yield()
+    latch.raise()
+    await waiting.value
+    #expect(ContinuousClock.now < far)
+    latch.block(until: .now)
+  }
+
+  @Test("forgets a raise when it has woken somebody, and wakes at the deadline")
+  func forgets() async throws {
+    let latch = WakeLatch()
+    for _ in 0..<2 {
+      latch.raise()
+      latch.block(until: .now + .seconds(600))
+      let deadline = ContinuousClock.now + .milliseconds(20)
+      latch.block(until: deadline)
+      #expect(ContinuousClock.now >= deadline - .milliseconds(5), "nobody raised it again")
+    }
+    let late = Heard<Duration>()
+    let waiting = Task {
+      latch.raise()
+      await latch.suspend(until: nil)
+      let deadline = ContinuousClock.now + .milliseconds(50)
+      await latch.suspend(until: deadline)
+      late.add(deadline.duration(to: .now))
+    }
+    try await eventuallyAsync("its deadline wakes it") { !late.all.isEmpty }
+    #expect(late.all[0] >= .milliseconds(-5))
+    await waiting.value
+  }
+
+  @Test("wakes all threads that are blocked")
+  func several() throws {
+    let latch = WakeLatch()
+    let began = DispatchSemaphore(value: 0)
+    let woken = Heard<Int>()
+    for number in 0..<4 {
+      try startThread(name: "waiter") {
+        began.signal()
+        latch.block(until: .now + .seconds(600))
+        woken.add(number)
+      }
+    }
+    for _ in 0..<4 { began.wait() }
+    try eventually("all are woken") {
+      latch.raise()
+      return woken.all.count == 4
+    }
+  }
+
+  @Test("wakes a cancelled task")
+  func cancellation() async throws {
+    let latch = WakeLatch()
+    let far = ContinuousClock.now + .seconds(600)
+    let waiting = Task { await latch.suspend(until: far) }
+    waiting.cancel()
+    await waiting.value
+    #expect(ContinuousClock.now < far)
+  }
+
+  @Test("wakes a blocked thread from another one, however they meet")
+  func threads() throws {
+    for _ in 0..<200 {
+      let latch = WakeLatch()
+      let done = DispatchSemaphore(value: 0)
+      try startThread(name: "raiser") {
+        latch.raise()
+        done.signal()
+      }
+      latch.block(until: .now + .seconds(600))
+      done.wait()
+    }
+  }
+}
