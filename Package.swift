@@ -28,84 +28,154 @@ let package = Package(
   targets: [
     // The layers, bottom-up. A layer imports only what lies below it; Tests/ArchitectureTests reads every import line.
 
-    // What Glibc's module lacks: renameat2, openat2, statx constants … (headers only).
-    .systemLibrary(name: "CSystemCalls"),
+    // Functions that Glibc's module lacks: renameat2, openat2, … (headers only).
+    .systemLibrary(name: "CSystemCalls", path: "Sources/Core/CSystemCalls"),
     // Calls the kernel, owns descriptors, turns -1 into an error; the only importer of Glibc.
-    .target(name: "SystemCalls", dependencies: ["CSystemCalls"], swiftSettings: settings),
-    // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
-    .target(name: "PropertyLists", swiftSettings: settings),
-    // The container and its primitives: values, notifications; leases and the change monitor beneath them.
     .target(
-      name: "AppGroup", dependencies: ["SystemCalls", "PropertyLists"], swiftSettings: settings),
-    // Coordinated access to any file or directory, inside a container or not.
-    .target(
-      name: "FileCoordination", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      name: "SystemCalls", dependencies: ["CSystemCalls"], path: "Sources/Core/SystemCalls",
       swiftSettings: settings),
+    // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
+    .target(name: "PropertyLists", path: "Sources/Core/PropertyLists", swiftSettings: settings),
+    // Wakes waiters when something may have changed: inotify, one thread; waiting as a thread or a task.
+    .target(
+      name: "Monitoring", dependencies: ["SystemCalls"], path: "Sources/Core/Monitoring",
+      swiftSettings: settings),
+    // The container's directory, its leases, and its content: values and notifications.
+    .target(
+      name: "Containers", dependencies: ["Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Containers", swiftSettings: settings),
+    // Which processes are present.
+    .target(
+      name: "Presences",
+      dependencies: ["Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Presences", swiftSettings: settings),
+    // Entries that wait in a directory: their names, their order, the room for them.
+    .target(
+      name: "Entries", dependencies: ["Containers", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Entries", swiftSettings: settings),
+    // Calls between live processes, through mailboxes.
+    .target(
+      name: "Calls",
+      dependencies: ["Entries", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Calls", swiftSettings: settings),
+    // Queues that outlive their processes, with receipts and attachments.
+    .target(
+      name: "Queues",
+      dependencies: [
+        "Entries", "Presences", "Containers", "Monitoring", "PropertyLists", "SystemCalls",
+      ],
+      path: "Sources/Core/Queues", swiftSettings: settings),
+    // The content of a container, and its faults.
+    .target(
+      name: "Inspection",
+      dependencies: [
+        "Queues", "Calls", "Entries", "Presences", "Containers", "Monitoring", "PropertyLists",
+        "SystemCalls",
+      ],
+      path: "Sources/Core/Inspection", swiftSettings: settings),
+    // The core in one import.
+    .target(
+      name: "AppGroup",
+      dependencies: [
+        "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers", "Monitoring",
+      ],
+      path: "Sources/Facades/AppGroup", swiftSettings: settings),
+    // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
+    .target(
+      name: "FileTrees", dependencies: ["SystemCalls"], path: "Sources/Facades/FileTrees",
+      swiftSettings: settings),
+    // Which process has an item: claims beside it, private copies, publishing.
+    .target(
+      name: "FileClaims", dependencies: ["FileTrees", "AppGroup", "SystemCalls"],
+      path: "Sources/Facades/FileClaims", swiftSettings: settings),
+    // Coordinated access to any file or directory, inside a container or not; presenters.
+    .target(
+      name: "FileCoordination",
+      dependencies: ["FileClaims", "AppGroup", "PropertyLists", "SystemCalls"],
+      path: "Sources/Facades/FileCoordination", swiftSettings: settings),
     // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
     .target(
-      name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
+      name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"],
+      path: "Sources/Facades/Wormhole", swiftSettings: settings),
     // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
     .target(
-      name: "GroupDefaults", dependencies: ["AppGroup", "PropertyLists"], swiftSettings: settings),
-    // Named peers: requests, guaranteed messages, contexts, files, wake-up.
+      name: "GroupDefaults", dependencies: ["AppGroup", "PropertyLists"],
+      path: "Sources/Facades/GroupDefaults", swiftSettings: settings),
+    // Names and errors of peers, and how a peer is started.
     .target(
-      name: "PeerConnectivity", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
-      swiftSettings: settings),
+      name: "PeerLaunching", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
+      path: "Sources/Facades/PeerLaunching", swiftSettings: settings),
+    // Named peers: requests, guaranteed messages, contexts, files.
+    .target(
+      name: "PeerConnectivity",
+      dependencies: ["PeerLaunching", "AppGroup", "PropertyLists", "SystemCalls"],
+      path: "Sources/Facades/PeerConnectivity", swiftSettings: settings),
+    // Which watches a phone has; by itself, because `wormhole` starts faster without Foundation.
+    .target(
+      name: "WatchPairing", dependencies: ["PeerLaunching", "AppGroup", "PropertyLists"],
+      path: "Sources/Facades/WatchPairing", swiftSettings: settings),
     // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
     .target(
-      name: "WatchConnectivity", dependencies: ["PeerConnectivity", "AppGroup", "PropertyLists"],
-      swiftSettings: settings),
+      name: "WatchConnectivity",
+      dependencies: ["WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists"],
+      path: "Sources/Facades/WatchConnectivity", swiftSettings: settings),
     // Communicator 4.1 (source-compatible), over WCSession.
     .target(
       name: "Communicator", dependencies: ["WatchConnectivity", "PropertyLists"],
-      swiftSettings: settings),
+      path: "Sources/Facades/Communicator", swiftSettings: settings),
 
     // The programs.
 
-    // What programs show at a terminal: sentences, colours, the stage of a demonstration, a screen.
-    .target(name: "Terminals", dependencies: ["SystemCalls"], swiftSettings: settings),
-    // QR codes and the PNG files of them, by their standards.
-    .target(name: "QRCodes", swiftSettings: settings),
+    // The output of demonstrations at a terminal, and child programs that are driven line by line.
+    .target(
+      name: "Terminals", dependencies: ["SystemCalls"], path: "Sources/Programs/Terminals",
+      swiftSettings: settings),
     // `cinematime`: a phone and a watch keep tickets in step.
     .executableTarget(
       name: "CinemaTime",
       dependencies: [
-        "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "Terminals", "QRCodes",
+        "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
+        "SystemCalls", "Terminals",
       ],
-      resources: [.embedInCode("../../Fixtures/movies.json")], swiftSettings: settings),
+      path: "Sources/Programs/CinemaTime",
+      resources: [.embedInCode("../../../Fixtures/movies.json")], swiftSettings: settings),
     // `wormhole`: the same for anyone with a shell.
     .executableTarget(
       name: "WormholeCommand",
       dependencies: [
-        "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls", "Terminals",
+        "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
+        "AppGroup", "PropertyLists", "SystemCalls", "Terminals",
       ],
-      swiftSettings: settings),
+      path: "Sources/Programs/WormholeCommand", swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
-    .target(name: "Histories", swiftSettings: settings),
+    .target(name: "Histories", path: "Sources/Workshop/Histories", swiftSettings: settings),
     // Tries to break the promises with real processes, stopped and killed at random.
     .executableTarget(
       name: "Torture",
       dependencies: [
         "Histories", "Wormhole", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
       ],
+      path: "Sources/Workshop/Torture", swiftSettings: settings),
+    // Calls that only the measured rivals need: sockets, shared libraries, calls that block.
+    .target(
+      name: "RivalCalls", dependencies: ["SystemCalls"], path: "Sources/Workshop/RivalCalls",
       swiftSettings: settings),
     // Measures every promise of speed beside a floor taken in the same run.
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
+        "RivalCalls",
         "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
         "PropertyLists", "SystemCalls",
       ],
-      swiftSettings: settings),
+      path: "Sources/Workshop/Benchmarks", swiftSettings: settings),
 
     // The tests, one target for each layer.
 
     .target(
       name: "TestSupport", dependencies: ["FileCoordination", "AppGroup", "SystemCalls"],
       path: "Tests/TestSupport", swiftSettings: settings),
-    // On which threads, and in which process, a test runs.
+    // The threads, and the process, in which a test runs.
     .target(
       name: "TestScopes", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestScopes",
       swiftSettings: settings),
@@ -127,7 +197,9 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
+        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers",
+        "Monitoring",
+        "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -140,8 +212,8 @@ let package = Package(
     .testTarget(
       name: "FileCoordinationTests",
       dependencies: [
-        "FileCoordination", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
-        "participant",
+        "FileCoordination", "FileClaims", "FileTrees", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -161,15 +233,15 @@ let package = Package(
     .testTarget(
       name: "PeerConnectivityTests",
       dependencies: [
-        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
-        "participant",
+        "PeerConnectivity", "PeerLaunching", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "WatchConnectivityTests",
       dependencies: [
-        "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "TestScopes", "TestSupport", "participant",
+        "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
+        "SystemCalls", "Terminals", "TestScopes", "TestSupport", "participant",
       ],
       exclude: ["Tutorial", "MainActorApp"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.
@@ -188,8 +260,8 @@ let package = Package(
     .testTarget(
       name: "CommunicatorTests",
       dependencies: [
-        "Communicator", "WatchConnectivity", "PeerConnectivity", "AppGroup", "PropertyLists",
-        "SystemCalls", "TestScopes", "TestSupport", "participant",
+        "Communicator", "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -200,11 +272,9 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
-      name: "QRCodesTests", dependencies: ["TestScopes", "QRCodes"], swiftSettings: settings),
-    .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
-        "CinemaTime", "QRCodes", "WatchConnectivity", "PeerConnectivity", "AppGroup",
+        "CinemaTime", "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup",
         "PropertyLists", "SystemCalls", "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),

@@ -1,8 +1,9 @@
+import AppGroup
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Monitoring
 
 @Suite("Calls that may block", .blocking)
 struct BlockingTests {

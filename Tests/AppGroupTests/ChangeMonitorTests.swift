@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import Synchronization
 import SystemCalls
@@ -5,16 +6,15 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Inspection
+@testable import Monitoring
 
 @Suite("The change monitor", .blocking)
 struct ChangeMonitorTests {
   let directory: TemporaryDirectory
   let monitor = ChangeMonitor()
 
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
+  init() throws { directory = try TemporaryDirectory() }
 
   private func make(_ name: String) throws -> String {
     try makeDirectory(directory.path + "/" + name)
@@ -50,7 +50,7 @@ struct ChangeMonitorTests {
     }
     let before = monitor.statistics.wakeUps
     for index in 0..<500 { try touch(other, "file-\(index)") }
-    // The monitor would have woken before it hears of this one, whose event comes after those.
+    // An earlier wake-up would have come before this signal, whose event follows those.
     try touch(directory.path + "/watched-8")
     try eventually("the watched one is signalled") { signals.all.contains(8) }
     #expect(monitor.statistics.wakeUps - before <= 3, "one for each of the events of a touch")
@@ -60,7 +60,7 @@ struct ChangeMonitorTests {
     #expect(monitor.statistics.watches == 0)
   }
 
-  @Test("signals everybody when the kernel's queue has overflowed")
+  @Test("signals all observers when the kernel's queue has overflowed")
   func overflow() throws {
     let noisy = [try make("a"), try make("b")]
     let quiet = try make("quiet")
@@ -71,7 +71,7 @@ struct ChangeMonitorTests {
     for path in noisy {
       watches.append(
         monitor.watch(path: path, parents: [], prepare: {}) { _ in
-          // The monitor's thread is held here, so that nobody takes events out of the queue.
+          // The monitor's thread is held here, so that the events stay in the queue.
           if !blocked.exchange(true, ordering: .sequentiallyConsistent) { gate.wait() }
         })
     }
@@ -79,12 +79,12 @@ struct ChangeMonitorTests {
       monitor.watch(path: quiet, parents: [], prepare: {}, hear: { _ in signals.add(1) }))
     try touch(noisy[0])
     try eventually("the thread is held") { blocked.load(ordering: .sequentiallyConsistent) }
-    // Alternating, for the kernel merges equal events in a row; more than max_queued_events.
+    // Alternating, because the kernel merges equal events in a row; more than max_queued_events.
     for _ in 0..<9_000 {
       for path in noisy { try touch(path) }
     }
     try touch(quiet)
-    // Lost as well: another directory takes its place.
+    // Also lost: another directory takes its place.
     try move("quiet", to: "elsewhere")
     _ = try make("quiet")
     gate.signal()
@@ -113,7 +113,7 @@ struct ChangeMonitorTests {
     #expect(monitor.statistics.watches == 0)
   }
 
-  @Test("tells who waits for a lock that its holder has closed it or was killed")
+  @Test("wakes a waiter for a lock when its holder closes it or is killed")
   func lockIsClosed() throws {
     let path = try make("lock")
     let latch = WakeLatch()
@@ -129,17 +129,17 @@ struct ChangeMonitorTests {
     let watch = monitor.watchOpen(own, [.closedWithoutWriting]) { _ in latch.raise() }
     try holder.send(.kill)
     _ = try holder.wait(until: .now + .seconds(10))
-    // Bounded by its deadline; that the wake-up came is seen by what it finds.
+    // Bounded by its deadline; the result shows that the wake-up came.
     latch.block(until: .now + .seconds(20))
     try eventually("the lock is free") { try own.tryLock(.exclusive) }
     withExtendedLifetime(watch) {}
   }
 
-  /// Touches a directory and waits until that was told.
+  /// Touches a directory and waits until that is signalled.
   private func isHeard(_ path: String, _ name: String, _ signals: Heard<Int>) throws {
     let before = signals.all.count
     try touch(path, name)
-    try eventually("\(name) is told") { signals.all.count > before }
+    try eventually("\(name) is reported") { signals.all.count > before }
   }
 
   @Test("watches a directory for itself and as the parent of another, independently")
@@ -168,7 +168,7 @@ struct ChangeMonitorTests {
     #expect(try !KernelWatches.contain(parent))
   }
 
-  @Test("finds what it watches in whatever takes its parent's place, each time")
+  @Test("finds the watched directory in each replacement of its parent")
   func parentReplaced() throws {
     let parent = try make("a")
     let child = try make("a/b")
@@ -181,7 +181,7 @@ struct ChangeMonitorTests {
       let before = signals.all.count
       try move("a", to: "old-\(number)")
       try move("new-\(number)", to: "a")
-      try eventually("the replacement is told, without any other event") {
+      try eventually("the replacement is reported, without any other event") {
         signals.all.count > before
       }
       try eventually("the new ones are watched") {
@@ -195,13 +195,13 @@ struct ChangeMonitorTests {
     #expect(try !KernelWatches.contain(parent))
   }
 
-  /// Adds a watch of a monitor that has no thread, whose turns the test takes.
+  /// Adds a watch to a monitor without a thread; the test runs its turns.
   private func insert(_ path: String, into monitor: ChangeMonitor, _ signals: Heard<Int>) {
     let place = WatchEntry.Place(path: path, parents: [], prepare: {})
     _ = monitor.insert(WatchEntry(place, .content) { _ in signals.add(1) }, at: place)
   }
 
-  @Test("compares what it watches with its path once a minute, even if nothing is told")
+  @Test("compares a watched directory with its path once a minute, even without an event")
   func minute() throws {
     let path = try make("a")
     let signals = Heard<Int>()
@@ -215,7 +215,7 @@ struct ChangeMonitorTests {
     #expect(try !KernelWatches.contain(path))
     monitor.tell(ready: [false, false], now: now + .seconds(61))
     try eventually("the new one is watched") { try KernelWatches.contain(path) }
-    try eventually("that is told") {
+    try eventually("that is reported") {
       monitor.tell(ready: [false, false], now: now + .seconds(62))
       return signals.all.count == 1
     }
@@ -232,7 +232,7 @@ struct ChangeMonitorTests {
     #endif
   }
 
-  @Test("starts its thread for the next observer when there was none to be had for the first")
+  @Test("starts its thread with the next observer if none was available for the first")
   func noThread() throws {
     #if DEBUG
       let path = try make("a")
@@ -246,12 +246,12 @@ struct ChangeMonitorTests {
       let second = monitor.watch(
         path: path, parents: [], prepare: {}, hear: { _ in signals.add(2) })
       try touch(path)
-      try eventually("both are told") { Set(signals.all) == [1, 2] }
+      try eventually("both are reported") { Set(signals.all) == [1, 2] }
       withExtendedLifetime((first, second)) {}
     #endif
   }
 
-  @Test("polls what it cannot watch, beside what it can, again and again until it can")
+  @Test("polls a directory that it cannot watch, beside its watches, until it can")
   func pollsAndRecovers() throws {
     #if DEBUG
       let healthy = monitor.watch(path: try make("a"), parents: [], prepare: {}, hear: { _ in })
@@ -272,7 +272,7 @@ struct ChangeMonitorTests {
     #endif
   }
 
-  @Test("looks again and again for what it cannot make, until it can")
+  @Test("tries again and again to create a directory, until it can")
   func failsRepeatedly() throws {
     let path = directory.path + "/a"
     let (signals, tries) = (Heard<Int>(), Heard<Int>())
@@ -291,8 +291,8 @@ struct ChangeMonitorTests {
     watch.cancel()
   }
 
-  // The watch of the one is ended by the other, whose last it is, between the kernel's giving its
-  // number to the one and the number's being noted.
+  // The other observer ends the shared watch between the moment in which the kernel assigns its
+  // number to the first and the moment in which the number is noted.
   @Test("loses no watch while others of the same directory come and go")
   func comingAndGoing() throws {
     let path = try make("a")
@@ -343,9 +343,9 @@ struct ChangeMonitorTests {
     }
   }
 
-  // The monitor used to call `prepare` and to let go of it with its lock held: it took the lock
-  // twice when that ended a watch ("Recursive call to lock Mutex").
-  @Test("may be left by who owns the watch while its directory is made again")
+  // The monitor used to call `prepare` and to release it with its lock held. When that ended a
+  // watch, it took the lock twice ("Recursive call to lock Mutex").
+  @Test("may be released by the owner of a watch while its directory is created again")
   func ownerEnds() throws {
     let path = try make("a")
     let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -364,7 +364,7 @@ struct ChangeMonitorTests {
   }
 
   #if DEBUG
-    @Test("gets its thread later when none is to be had at first")
+    @Test("gets its thread later if none is available at first")
     func threadFailure() throws {
       let signals = Heard<Int>()
       let path = directory.path
@@ -378,7 +378,7 @@ struct ChangeMonitorTests {
     }
   #endif
 
-  @Test("hears of the replacement of a directory above that it had to make")
+  @Test("notices the replacement of a parent directory that it had to create")
   func parents() throws {
     let signals = Heard<Int>()
     let above = directory.path + "/made"

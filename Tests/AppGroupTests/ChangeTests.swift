@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -5,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
 @Suite("A change", .blocking)
 struct ChangeTests {
@@ -28,7 +29,7 @@ struct ChangeTests {
     try container.value("k").update(term: .seconds(Int64.min)) { $0 = 1 }
   }
 
-  @Test("says its version only when it can publish")
+  @Test("reports its version only when it can publish")
   func preparedStamps() throws {
     let scene = try LeaseScene()
     let lease = try scene.acquire(.exclusive)
@@ -42,7 +43,7 @@ struct ChangeTests {
     lease.end()
   }
 
-  @Test("is not repeated for what its body throws, not even for the lost lease of another")
+  @Test("is not repeated for an error of its body, not even for another change's lost lease")
   func nestedLoss() throws {
     let runs = Atomic(0)
     #expect(throws: AppGroupError.self) {
@@ -56,7 +57,7 @@ struct ChangeTests {
     #expect(runs.load(ordering: .relaxed) == 1)
   }
 
-  @Test("is made though its directory is removed while its content is prepared")
+  @Test("succeeds although its directory is removed while its content is prepared")
   func removedWhilePreparing() throws {
     let path = directory.path + "/values/k"
     let made = Heard<Int>()

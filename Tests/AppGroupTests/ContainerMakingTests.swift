@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -5,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
 @Suite("A directory of a container, while it is made", .blocking)
 struct ContainerMakingTests {
@@ -17,7 +18,7 @@ struct ContainerMakingTests {
     container = try directory.container()
   }
 
-  @Test("tells why a long identifier has no directory, and leaves nothing of it")
+  @Test("reports why a long identifier has no directory, and leaves nothing behind")
   func longIdentifier() throws {
     let long = String(repeating: "x", count: 300)
     let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSpace) : .proceed }
@@ -29,7 +30,7 @@ struct ContainerMakingTests {
     #expect(left.count == 0)
   }
 
-  @Test("tells why its version could not be put on the disk")
+  @Test("reports why its version could not be flushed to the disk")
   func format() throws {
     let other = try TemporaryDirectory()
     let count = Atomic(0)
@@ -43,7 +44,7 @@ struct ContainerMakingTests {
     #expect(error?.errorNumber == Errno.inputOutput.rawValue)
   }
 
-  @Test("is open to all of its group though its maker ended at any step")
+  @Test("is open to its whole group although its creator ended at any step")
   func groupModes() throws {
     let shared = try TemporaryDirectory()
     try FileDescriptor.open(shared.path, .readOnly).setPermissions(0o2770)

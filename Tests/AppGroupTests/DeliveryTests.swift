@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,13 +7,14 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Monitoring
 
 @Suite("A delivery", .blocking)
 struct DeliveryTests {
   private let queue = DispatchQueue(label: "test")
 
-  /// Delivers how often it has looked, each time.
+  /// Creates a delivery of the number of its looks.
   private func counting(
     on queue: DispatchQueue, _ call: @escaping @Sendable (Int) -> Void
   ) -> Delivery<Int> {
@@ -50,7 +52,7 @@ struct DeliveryTests {
     box.withLock { $0 = nil }
   }
 
-  @Test("makes no call after it was cancelled, be it before its turn or during its look")
+  @Test("makes no call after it was cancelled, before its turn or during its look")
   func cancelled() throws {
     let heard = Heard<Int>()
     let first = counting(on: queue) { heard.add($0) }
@@ -69,7 +71,7 @@ struct DeliveryTests {
     box.withLock { $0 = second }
     second.open(signalled: true)
     hasLooked.wait()
-    // A third one on the same queue is called after whatever the others would have been.
+    // A third one on the same queue is called after any call of the others.
     let third = counting(on: queue) { _ in heard.add(3) }
     third.open(signalled: true)
     try eventually("the third is called") { heard.all.contains(3) }
@@ -92,7 +94,8 @@ struct DeliveryTests {
       if number == 1 {
         second.wait()
         box.withLock { $0 }?.signal()
-        // The next call would come at once if it could; it never does, so this is always the bound.
+        // A second call would come at once; because it never comes, this always waits for the
+        // bound.
         _ = second.wait(timeout: .now() + .milliseconds(300))
       }
       inside.subtract(1, ordering: .sequentiallyConsistent)
@@ -106,7 +109,7 @@ struct DeliveryTests {
     box.withLock { $0 = nil }
   }
 
-  @Test("looks again from a state that it is given while it looks")
+  @Test("looks again from a state that is set while it looks")
   func redeliver() throws {
     let looks = Atomic(0)
     let calls = Heard<Int>()
@@ -132,7 +135,7 @@ struct ObservationEndTests {
   let directory = Result { try TemporaryDirectory() }
   let queue = DispatchQueue(label: "test")
 
-  @Test("holds the kernel's watch as long as it lasts, and not longer, however it ends")
+  @Test("holds the kernel's watch exactly as long as it lasts, however it ends")
   func watch() throws {
     let directory = try directory.get()
     let container = try directory.container()
@@ -156,7 +159,7 @@ struct ObservationEndTests {
   }
 
   @Test(
-    "that was cancelled or forgotten makes no call that waits for its turn",
+    "makes no waiting call after it was cancelled or released",
     arguments: [true, false])
   func pendingCall(isCancelled: Bool) throws {
     let directory = try directory.get()
@@ -177,29 +180,29 @@ struct ObservationEndTests {
     withExtendedLifetime(observation) {}
   }
 
-  @Test("tells a failure once, as a failure, and the value that mends it")
+  @Test("delivers a failure once, as a failure, and then the value that repairs it")
   func failure() throws {
     let directory = try directory.get()
     let value = try directory.container().value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try removeFile(value.path)
-    try eventually("the removal is heard") { heard.all.count == 1 }
+    try eventually("the removal is delivered") { heard.all.count == 1 }
     try makeDirectory(value.path)
-    try eventually("the failure is heard") { heard.all.count == 2 }
+    try eventually("the failure is delivered") { heard.all.count == 2 }
     #expect(throws: AppGroupError.self) { try heard.all[1].bytes() }
     for number in 0..<20 {
       try FileDescriptor.open(directory.path + "/values/k/\(number)", [.writeOnly, .create]).close()
       queue.sync {}
     }
     try value.replace(with: 1)
-    try eventually("the new value is heard") { heard.all.last?.version != nil }
+    try eventually("the new value is delivered") { heard.all.last?.version != nil }
     #expect(heard.all.count == 3, "\(heard.all)")
     withExtendedLifetime(observation) {}
   }
 
-  @Test("as a sequence tells nothing twice")
+  @Test("as a sequence delivers nothing twice")
   func sequence() async throws {
     let value = try directory.get().container().value("k")
     try await value.replace(with: 0)

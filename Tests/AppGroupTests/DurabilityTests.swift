@@ -14,7 +14,7 @@
       let place = try TemporaryDirectory()
       let container = try place.container()
       try container.value("seats").replace(with: 1)
-      // Just made: whether another name was made in the same tick of the clock cannot be told.
+      // Just created: another name could have been created in the same tick of the clock.
       #expect(
         try fsyncs { try container.value("seats").replace(with: 2, durability: .durable) } == 5)
       #expect(
@@ -24,7 +24,7 @@
         try fsyncs { try container.value("seats").replace(with: 4, durability: .durable) } == 5)
       #expect(
         try fsyncs { try container.value("seats").replace(with: 5, durability: .durable) } == 3)
-      // A name that another process makes is seen, too, and by all handles of the container.
+      // A name that another process creates is noticed, too, through any handle of the container.
       try place.container().value("new").replace(with: 1)
       #expect(try fsyncs { try container.value("new").replace(with: 2, durability: .durable) } == 5)
       #expect(try place.container().value("new").read() == 2)

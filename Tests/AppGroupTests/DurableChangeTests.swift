@@ -7,8 +7,8 @@
   import TestSupport
   import Testing
 
-  /// The order is that of DESIGN §6: write, fsync(file), publish, fsync(directory), and both
-  /// directories for a move between two; fsync(2) says why.
+  /// The order is write, fsync(file), publish, fsync(directory), and both directories for a move
+  /// between two. Until its directory is on the disk, a rename is lost with the power (fsync(2)).
   @Suite("A durable change", .blocking)
   struct DurableChangeTests {
     let scene: LeaseScene
@@ -16,7 +16,7 @@
 
     init() throws { scene = try LeaseScene() }
 
-    /// Which of these calls a piece of work makes, in order.
+    /// Returns those of the given calls that a closure makes, in order.
     private func calls(_ kinds: [SystemCall], _ work: () throws -> Void) throws -> [SystemCall] {
       let made = Heard<SystemCall>()
       let recording = Faults.Plan { call, _ in
@@ -37,6 +37,11 @@
         try calls(Self.order) { try value.replace(with: 1, durability: .durable) } == published)
       #expect(
         try calls(Self.order) { try value.update(durability: .durable) { $0 = 2 } } == published)
+      try value.replace(with: 3)
+      #expect(
+        try calls([.renameat, .renameat2]) { try value.replace(with: 4, durability: .durable) }
+          == [.renameat, .renameat, .renameat2], "what was kept goes before the new content comes")
+      try value.replace(with: 5)
       #expect(
         try calls([.renameat, .fsync]) { try value.remove(durability: .durable) }
           == [.renameat, .renameat, .fsync, .fsync], "what was kept goes before the value")
@@ -49,7 +54,7 @@
       #expect(try calls([.fsync]) { try value.remove() } == [])
     }
 
-    @Test("and a large one are written before the lease is taken, so others wait no longer")
+    @Test("and a large one are written before the lease is taken, so others do not wait for it")
     func preparedFirst() throws {
       let scene = scene
       let holders = Heard<[String]>()
@@ -94,7 +99,7 @@
     // publishes 1
     //                                    takes the lease away, adds 10
     // fsyncs the directories
-    @Test("is made once, also when its lease is taken away between publishing and the disk")
+    @Test("is made once, even if its lease is taken over between publishing and the fsync")
     func madeOnce() throws {
       let value = value
       let hasPublished = Atomic(false)
@@ -125,7 +130,7 @@
       #expect(try value.read() == 11)
     }
 
-    @Test("is prepared again when its lease was taken away, however late its writer was stopped")
+    @Test("is prepared again after its lease was taken over, however late its writer was stopped")
     func preparedAgain() throws {
       let counting = try Participant(scene.directory.path)
       let calls = try #require(Int(try counting.ask("calls durable k 5")))

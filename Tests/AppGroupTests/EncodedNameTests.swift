@@ -1,13 +1,14 @@
+import AppGroup
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
 @Suite("An identifier's directory name", .blocking)
 struct EncodedNameTests {
   @Test(
-    "is one safe path component, and as readable as can be",
+    "is one safe path component, and as readable as possible",
     arguments: [
       ("tickets", "tickets"), ("group.com.example", "group.com.example"), ("", "%"),
       (".", "%2E"), ("..", "%2E."), ("../../x", "%2E.%2F..%2Fx"), ("a/b", "a%2Fb"),
@@ -19,7 +20,7 @@ struct EncodedNameTests {
     #expect(EncodedName.decode(Array(component.utf8)) == .identifier(identifier))
   }
 
-  @Test("differs when the bytes differ, also where Swift strings are equal")
+  @Test("differs if the bytes differ, even if Swift strings are equal")
   func isInjective() {
     let composed = "\u{e9}"
     let decomposed = "e\u{301}"
@@ -27,7 +28,7 @@ struct EncodedNameTests {
     #expect(EncodedName(composed).component != EncodedName(decomposed).component)
   }
 
-  @Test("gives back every identifier, byte for byte, and none is shared")
+  @Test("restores every identifier, byte for byte, and none is shared")
   func roundTrips() throws {
     let seed = TestSeed.next("ENCODED_NAME_SEED")
     var random = seed.generator
@@ -61,7 +62,7 @@ struct EncodedNameTests {
     return String(scalars)
   }
 
-  @Test("of more than 255 bytes keeps its beginning and is told apart by its digest")
+  @Test("of more than 255 bytes keeps its beginning and differs by its digest")
   func longNames() {
     let long = String(repeating: "x", count: 255)
     let longer = long + "y"
@@ -74,14 +75,14 @@ struct EncodedNameTests {
   }
 
   @Test(
-    "that is not canonical is nobody's",
+    "that is not canonical belongs to no identifier",
     arguments: ["%2e", "%61", "a%", "%4", ".hidden", "a b", "%FF", "%.", "%.xyz", "é"])
   func foreignNames(name: String) {
     #expect(EncodedName.decode(Array(name.utf8)) == .foreign)
   }
 
   @Test(
-    "uses SHA-256 as FIPS 180-4 and NIST's example values have it",
+    "uses SHA-256 according to FIPS 180-4 and NIST's example values",
     arguments: [
       ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
       ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

@@ -1,12 +1,13 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
-@Suite("A value in a directory that others have written to", .blocking)
+@Suite("A value in a directory with foreign entries", .blocking)
 struct HostileDirectoryTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -28,7 +29,7 @@ struct HostileDirectoryTests {
     #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
   }
 
-  @Test("is changed though directories of any name were planted in its lease")
+  @Test("is changed although directories with any name were planted in its lease")
   func oddNames() throws {
     let value = container.value("k")
     try value.replace(with: 1)
@@ -46,14 +47,14 @@ struct HostileDirectoryTests {
     }
   }
 
-  @Test("is shared though a directory was planted among the waiting writers")
+  @Test("is shared although a directory was planted among the waiting writers")
   func gateDirectory() throws {
     let scene = try LeaseScene()
     try makeDirectory(scene.lease + "/waiting-1")
     #expect(throws: Never.self) { try scene.acquire(.shared).end() }
   }
 
-  @Test("lists its identifiers whatever was planted among the long ones")
+  @Test("lists its identifiers, whatever was planted among the long ones")
   func listing() throws {
     try container.value("k").replace(with: 1)
     let zeros = String(repeating: "0", count: 63)
@@ -65,7 +66,7 @@ struct HostileDirectoryTests {
     #expect(listed() == ["k"])
   }
 
-  @Test("is changed durably whatever the times of its directories")
+  @Test("is changed durably, whatever the times of its directories")
   func times() throws {
     let memory = try TemporaryDirectory(under: "/dev/shm")
     let container = try memory.container()
@@ -75,7 +76,7 @@ struct HostileDirectoryTests {
     try container.value("k").replace(with: 2, durability: .durable)
   }
 
-  @Test("is inspected whatever the times of its entries")
+  @Test("is inspected, whatever the times of its entries")
   func oldTimes() throws {
     let memory = try TemporaryDirectory(under: "/dev/shm")
     let container = try memory.container()

@@ -1,8 +1,8 @@
 import SystemCalls
 
-/// What this process watches, as the kernel tells (proc(5), fdinfo).
+/// The watches of this process, from the kernel (proc(5), fdinfo).
 enum KernelWatches {
-  /// Whether there is a watch for a directory.
+  /// Returns whether there is a watch for a directory.
   static func contain(_ path: String) throws -> Bool {
     let inode = "ino:" + String(try fileStatus(path).inode, radix: 16) + " "
     for entry in try FileDescriptor.open("/proc/self/fdinfo", [.readOnly, .directory]).entries() {

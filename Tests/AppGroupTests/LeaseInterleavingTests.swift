@@ -8,16 +8,16 @@
 
   @testable import AppGroup
 
-  /// Two processes that take a lease away at once, played in one: before a system call of the first,
-  /// the second does something. Rules 4 to 6 of DESIGN §4.
-  @Suite("A lease that is taken away, step by step", .blocking)
+  /// Two processes that take over a lease at once, played in one: before a system call of the
+  /// first, the second acts. Rules 4 to 6 of RulesOfTheLease.md.
+  @Suite("A lease that is taken over, step by step", .blocking)
   struct LeaseInterleavingTests {
     let scene: LeaseScene
     var value: Value { scene.value }
 
     init() throws { scene = try LeaseScene() }
 
-    /// Does something before certain calls, as another process would.
+    /// Creates a plan that acts before certain calls, as another process would.
     private func plan(
       _ meddle: @escaping @Sendable (SystemCall, Int) throws -> Void
     ) -> Faults.Plan {
@@ -33,7 +33,7 @@
       }
     }
 
-    /// Whether the lease that is there now is held by somebody else than the late holder.
+    /// Returns whether another process than the late holder holds the current lease.
     private static func isHeld(_ scene: LeaseScene, butBy late: String) throws -> Bool {
       do throws(Errno) {
         let held = try FileDescriptor.open(scene.lease + "/held", [.readOnly, .directory])
@@ -46,7 +46,7 @@
       }
     }
 
-    @Test("is so by two at once, whichever step the second comes between")
+    @Test("is so by two at once, before whichever step the second acts")
     func twoBreakers() throws {
       let (scene, value) = (scene, value)
       var place = 0
@@ -59,7 +59,7 @@
         let current = place
         let steps = Atomic(0)
         let plan = plan { call, _ in
-          // Those that look at the lease's directories or change them; the others are many.
+          // The calls that examine or change the lease's directories; the others are many.
           let kinds: [SystemCall] = [
             .openat, .openat2, .getdents64, .renameat, .renameat2, .unlinkat, .mkdirat,
           ]
@@ -77,7 +77,7 @@
         #expect(try value.read() == last, "at call \(place)")
         #expect(throws: AppGroupError.self) { try late.confirm() }
         late.end()
-        // Sweeps what one of them met while the other had announced it.
+        // Sweeps the entries that one of them met while the other had announced them.
         try value.replace(with: 0, durability: .durable)
         #expect(scene.litter == ["held"], "at call \(place): \(scene.directory.listing)")
         place += 1
@@ -132,13 +132,13 @@
       }
     }
 
-    @Test("may be renamed by one who is stopped there, just before another one would")
+    @Test("may be renamed by a process that is stopped there, just before another one would")
     func quickerBreaker() throws {
       let late = try scene.acquire(.exclusive, term: .milliseconds(1))
       let scene = scene
       let hasMoved = Atomic(false)
       let plan = plan { call, _ in
-        // The first rename puts up the gate, the second takes the lease away.
+        // The first rename puts up the gate, the second takes the lease over.
         guard call == .renameat, try scene.names().contains(where: { $0.hasPrefix("waiting-") }),
           !hasMoved.exchange(true, ordering: .relaxed)
         else { return }
@@ -153,13 +153,13 @@
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
     }
 
-    @Test("is so on a full disk as well: the note who did it is a courtesy")
+    @Test("is so on a full disk as well, because the note about the taker is optional")
     func fullDisk() throws {
       let late = try scene.acquire(.exclusive, term: .milliseconds(1))
       let scene = scene
       let wasFull = Atomic(false)
       let full = Faults.Plan { call, _ in
-        // The note is written while the lease that was taken away is still there.
+        // The note is written while the lease that was taken over still exists.
         guard call == .write, Self.isBeingRemoved(scene),
           !wasFull.exchange(true, ordering: .relaxed)
         else { return .proceed }
@@ -174,7 +174,7 @@
       #expect(scene.litter == ["held"], "\(scene.directory.listing)")
     }
 
-    @Test("where the file system knows no exchange, plain renames publish (rule 6)")
+    @Test("without an exchange in the file system, plain renames publish (rule 6)")
     func plainRename() throws {
       let directory = try TemporaryDirectory()
       let old = Faults.Plan { call, _ in

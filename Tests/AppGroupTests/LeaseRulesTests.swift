@@ -1,12 +1,13 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
-/// The rules 1, 2, 5 and 6 of DESIGN §4, each where only it stands between a schedule and a loss.
+/// Rules 1, 2, 4 and 5 of RulesOfTheLease.md. In each test one rule alone prevents a loss.
 @Suite("A lease", .blocking)
 struct LeaseRulesTests {
   let scene: LeaseScene
@@ -19,11 +20,11 @@ struct LeaseRulesTests {
   //                                       is taken away: its directory is renamed, not removed yet
   //                                       ends: the old directory's lock is free
   // must not take that one
-  @Test("that was renamed away is nobody's, even if its lock is free (rule 1)")
+  @Test("that was renamed away has no holder, even if its lock is free (rule 1)")
   func renamedAway() throws {
     let holder = try scene.acquire(.exclusive, term: .seconds(600))
     let waiting = try scene.request(.shared)
-    guard case .wait = try waiting.attempt() else {
+    guard try LeaseScene.isWaiting(waiting) else {
       Issue.record("the lease is held")
       return
     }
@@ -70,7 +71,7 @@ struct LeaseRulesTests {
     }
   }
 
-  @Test("that was taken away lets its late holder neither replace nor remove (rules 2 and 4)")
+  @Test("that was taken over lets its late holder neither replace nor remove (rules 2 and 4)")
   func lateHolder() throws {
     let value = value
     let overtaking: [(PropertyListValue?, @Sendable () throws -> Void)] = [
@@ -97,12 +98,12 @@ struct LeaseRulesTests {
     #expect(scene.litter == ["held"], "\(scene.directory.listing)")
   }
 
-  @Test("that others wait for is swept of what its killed holder left")
+  @Test("that has waiters is swept of its killed holder's entries")
   func killedBeforeWaiters() throws {
     let holder = try Participant(scene.directory.path)
     #expect(try holder.ask("long k 1") == "holding")
     let waiting = try scene.request(.exclusive)
-    guard case .wait = try waiting.attempt() else {
+    guard try LeaseScene.isWaiting(waiting) else {
       Issue.record("the lease is held")
       return
     }
@@ -157,7 +158,7 @@ struct LeaseRulesTests {
     #expect(try fileStatus(scene.directory.path + "/values/k/" + prepared.path).size == 3)
   }
 
-  @Test("publishes even if a program that knows no lease made or removed the file meanwhile")
+  @Test("publishes even if a program without the lease created or removed the file meanwhile")
   func foreignHands() throws {
     let value = value
     try value.update { content in
@@ -174,7 +175,7 @@ struct LeaseRulesTests {
     #expect(scene.litter == ["held"], "\(scene.directory.listing)")
   }
 
-  @Test("removes what is a value, and puts aside a directory that somebody planted in its place")
+  @Test("removes a value, and puts aside a directory that was planted in its place")
   func removesPlanted() throws {
     try value.remove()
     try makeDirectory(value.path)
@@ -184,7 +185,7 @@ struct LeaseRulesTests {
     #expect(scene.directory.listing.contains("/precious"), "\(scene.directory.listing)")
   }
 
-  @Test("puts aside no value that was published meanwhile, and nothing outside the container")
+  @Test("never puts aside a value that was published meanwhile, or a file outside the container")
   func quarantine() throws {
     let site = try scene.site()
     let error = #expect(throws: Errno.self) {
@@ -206,7 +207,7 @@ struct LeaseRulesTests {
     #expect(try FileDescriptor.open(elsewhere.path, .readOnly).entries().isEmpty)
   }
 
-  @Test("names who took it only if that one's note is about this holder")
+  @Test("names its taker only if the taker's note is about this holder")
   func otherNote() throws {
     let first = try scene.acquire(.shared, term: .milliseconds(1))
     try scene.acquire(.exclusive).end()

@@ -1,11 +1,13 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
 import TestSupport
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
 
-/// A value "k" that is 0, and its lease, for tests that take the lease's steps one by one.
+/// A value "k" that is 0, and its lease, for tests that execute the lease's steps one by one.
 struct LeaseScene {
   let directory: TemporaryDirectory
   let value: Value
@@ -20,29 +22,38 @@ struct LeaseScene {
 
   func site() throws -> LeaseSite {
     LeaseSite(
-      directory: try value.directory.openOrMake(), home: value.container.root, path: value.path)
+      directory: SharedDescriptor(try value.directory.openOrMake()), home: value.container.root,
+      path: value.path)
   }
 
   func request(
-    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = LeaseTerm.standard
+    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = Value.standardTerm
   ) throws -> LeaseRequest {
     LeaseRequest(site: try site(), mode: mode, term: term, deadline: .now + limit)
   }
 
-  func acquire(_ mode: LockMode, term: Duration = LeaseTerm.standard) throws -> HeldLease {
+  func acquire(_ mode: LockMode, term: Duration = Value.standardTerm) throws -> HeldLease {
     try Self.finish(try request(mode, term: term))
   }
 
   static func finish(_ request: LeaseRequest) throws -> HeldLease {
+    HeldLease(try request.run())
+  }
+
+  /// Takes steps until there is nothing to do but wait.
+  ///
+  /// - Returns: false when the lease is there instead.
+  static func isWaiting(_ request: LeaseRequest) throws -> Bool {
     while true {
-      switch try request.attempt() {
-      case .acquired(let lease): return HeldLease(lease)
-      case .wait(let deadline): request.latch.block(until: deadline)
+      switch try request.step() {
+      case .done: return false
+      case .wait: return true
+      case .spin(let pause): pauseThread(pause)
       }
     }
   }
 
-  /// The names in a directory of the lease.
+  /// Returns the names in a directory of the lease.
   func names(in subdirectory: String = "") throws -> [String] {
     try FileDescriptor.open(lease + "/" + subdirectory, [.readOnly, .directory]).entries()
       .map(\.name.text).sorted()

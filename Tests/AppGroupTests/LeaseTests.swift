@@ -23,7 +23,7 @@ struct LeaseTests {
   // add 1, stopped inside
   //                            add 10: takes the lease away, done
   // continues: repeats on 10
-  @Test("of a suspended process is taken away, and neither change is lost")
+  @Test("of a suspended process is taken over, and neither change is lost")
   func suspended() throws {
     let a = try participant()
     #expect(try a.ask("hold k 1") == "holding")
@@ -42,7 +42,7 @@ struct LeaseTests {
   // add 1 once, stopped
   //                            set 5
   // continues: error, names B
-  @Test("that was taken away is an error naming the taker, where the change is not to be repeated")
+  @Test("that was taken over is an error with the taker, if the change must not be repeated")
   func lostOnce() throws {
     let a = try participant()
     let b = try participant()
@@ -57,7 +57,7 @@ struct LeaseTests {
     #expect(try value.read() == 5)
   }
 
-  @Test("of a killed process is free at once, and what it left is swept")
+  @Test("of a killed process is free at once, and its entries are swept")
   func killed() throws {
     let a = try participant()
     #expect(try a.ask("hold k 1") == "holding")
@@ -68,7 +68,7 @@ struct LeaseTests {
     #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
   }
 
-  @Test("that is busy past the deadline is an error naming the holder; readers never wait")
+  @Test("that is busy past the deadline is an error with the holder; readers never wait")
   func timesOut() throws {
     let a = try participant()
     #expect(try a.ask("long k 1") == "holding")
@@ -89,7 +89,7 @@ struct LeaseTests {
     #expect(try value.read() == 9)
   }
 
-  @Test("is taken away from a running process, too, when its term is over")
+  @Test("is taken over from a running process, too, when its term has passed")
   func termPasses() throws {
     let a = try participant()
     #expect(try a.ask("hold k 1") == "holding")
@@ -123,7 +123,7 @@ struct LeaseTests {
     #expect(try await value.read() == 17)
   }
 
-  @Test("ends for a cancelled task that waits, and nothing is changed")
+  @Test("is no longer awaited by a cancelled task, and nothing is changed")
   func cancelledTask() async throws {
     let a = try participant()
     #expect(try a.ask("long k 1") == "holding")
@@ -135,11 +135,11 @@ struct LeaseTests {
     #expect(try await value.read() == 1)
   }
 
-  @Test("whose holder locked it and stopped before it said who it is, is taken away as well")
+  @Test("whose holder locked it and stopped before its declaration is taken over as well")
   func undeclared() throws {
     let a = try participant()
     let calls = try #require(Int(try a.ask("calls add k 0")))
-    // The call before the declaration is made is one of these; stop before each.
+    // The declaration is preceded by one of these calls; stop before each.
     for place in 0..<calls {
       let stopped = try participant()
       try stopped.tell("stop \(place) add k 1")
@@ -189,7 +189,7 @@ struct LeaseTests {
   //                    taking the lease away
   //                                                       add 100
   // continues, add 1
-  @Test("is taken away by anybody when the one who began to is killed at any step")
+  @Test("is taken over by any process if the one that began to is killed at any step")
   func breakerKilledAtEveryStep() throws {
     var place = 8
     var survived = false
@@ -212,17 +212,17 @@ struct LeaseTests {
       #expect(try a.ask("go") == "done")
       let sum = try #require(try value.read()?.int64Value)
       #expect(sum == 101 || sum == 111, "killed before call \(place): \(sum)")
-      // Sweeps what a process left that died while it waited.
+      // Sweeps the entries of a process that died while it waited.
       try value.replace(with: 0, durability: .durable)
       #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
-      // The waiting part of the breaker repeats calls; every third place reaches each kind.
+      // The waiting part of the takeover repeats calls; every third place reaches each kind.
       place += 3
     }
     #expect(place > 30)
   }
 
   @Test(
-    "goes on whatever somebody plants in its directory; what is not ours is put aside, not deleted",
+    "works whatever is planted in its directory; foreign entries are put aside, not deleted",
     arguments: [
       "mkdir held/d && echo precious > held/d/file", "mkfifo held/fifo prepared-f waiting-f",
       "ln -s /etc/passwd held/link; ln -s /etc/passwd prepared-l; ln -s /etc/passwd waiting-l",
@@ -248,7 +248,7 @@ struct LeaseTests {
     }
   }
 
-  @Test("held by a program that does not know us is respected, and taken away when it is stopped")
+  @Test("held by a foreign program is respected, and taken over when the program is stopped")
   func foreignLock() throws {
     let pipe = try makePipe()
     let script = """

@@ -7,8 +7,8 @@
   import TestSupport
   import Testing
 
-  /// Found by the torture program: whoever waited and looked up the holder in the very moment in
-  /// which another waiter took the lease away got "no such file or directory" for an answer.
+  /// Found by the torture program: a waiter that looked up the holder in the very moment in which
+  /// another waiter took the lease over got "no such file or directory".
   ///
   /// ```
   /// holder            this process                 another waiter
@@ -17,9 +17,9 @@
   ///                                                renames held/ away, removes it
   ///                   getdents64: ENOENT
   /// ```
-  @Suite("A lease that is taken away while a waiter looks at it", .blocking)
+  @Suite("A lease that is taken over while a waiter looks at it", .blocking)
   struct LeaseVanishingTests {
-    /// The first look into the lease's directory finds it removed.
+    /// Creates a plan in which the first look into the lease's directory finds it removed.
     private func removedAtFirstLook() -> Faults.Plan {
       let hasLooked = Atomic(false)
       return Faults.Plan { call, _ in
@@ -50,7 +50,7 @@
       }
     }
 
-    @Test("is no other error when the deadline has passed")
+    @Test("is a timeout if the deadline has passed")
     func timesOut() throws {
       try heldByStoppedProcess { value in
         let error = #expect(throws: AppGroupError.self) {

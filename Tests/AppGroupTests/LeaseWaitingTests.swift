@@ -1,12 +1,13 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
-@Suite("Who waits for a lease", .blocking)
+@Suite("A waiter for a lease", .blocking)
 struct LeaseWaitingTests {
   let scene: LeaseScene
   let far = ContinuousClock.now + .seconds(30)
@@ -14,7 +15,7 @@ struct LeaseWaitingTests {
   init() throws { scene = try LeaseScene() }
 
   private func expectWaiting(_ request: LeaseRequest) throws {
-    guard case .wait = try request.attempt() else {
+    guard try LeaseScene.isWaiting(request) else {
       Issue.record("the lease is held")
       return
     }
@@ -26,18 +27,18 @@ struct LeaseWaitingTests {
   //                   waits for the new one
   //                                           ends
   //                   is woken
-  @Test("is woken when it is free, also that of the next holder after it was taken away")
+  @Test("is woken when the lease is free, even the next holder's after a takeover")
   func isWoken() throws {
     let holder = try scene.acquire(.exclusive, term: .seconds(600))
     let waiting = try scene.request(.exclusive)
     try expectWaiting(waiting)
     try scene.move("held", to: "broken-b")
     waiting.latch.block(until: far)
-    #expect(ContinuousClock.now < far, "its being taken away wakes as well")
+    #expect(ContinuousClock.now < far, "a takeover wakes as well")
     holder.end()
     let next = try scene.acquire(.exclusive, term: .seconds(600))
     try expectWaiting(waiting)
-    // Whatever the old one still told.
+    // Drains the remaining events of the old lease.
     waiting.latch.block(until: .now)
     try expectWaiting(waiting)
     next.end()
@@ -47,7 +48,7 @@ struct LeaseWaitingTests {
     #expect(scene.litter == ["held"], "\(scene.directory.listing)")
   }
 
-  @Test("puts its gate up again when somebody took it away")
+  @Test("puts its gate up again after its removal")
   func gateAgain() throws {
     let reader = try scene.acquire(.shared)
     let waiting = try scene.request(.exclusive)
@@ -63,7 +64,7 @@ struct LeaseWaitingTests {
   }
 
   @Test(
-    "as a reader is kept out by no gate that is none", arguments: ["ln -s /etc/passwd", "mkfifo"])
+    "as a reader is not kept out by an invalid gate", arguments: ["ln -s /etc/passwd", "mkfifo"])
   func plantedGate(command: String) throws {
     let plant = try ChildProcess("sh", ["-c", "\(command) '\(scene.lease)/waiting-a'"])
     #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))

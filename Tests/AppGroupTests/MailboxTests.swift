@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,10 +7,13 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Calls
+@testable import Containers
+@testable import Inspection
+@testable import Monitoring
 
 @Suite(.blocking) struct MailboxTests {
-  /// What was delivered, in its order.
+  /// The delivered entries, in order.
   private final class Delivered: Sendable {
     private let values = Mutex<[PropertyListValue]>([])
     func add(_ value: PropertyListValue) { values.withLock { $0.append(value) } }
@@ -23,7 +27,7 @@ import Testing
     return (directory, container, try Mailbox(in: container) { delivered.add($0.value) }, delivered)
   }
 
-  @Test("Each sender's order is kept, each entry delivered once, also by looks at everything")
+  @Test("Each sender's order is kept, and each entry is delivered once, even by complete looks")
   func order() throws {
     let (directory, container, mailbox, delivered) = try scene()
     let (senders, each) = (4, 150)
@@ -58,11 +62,11 @@ import Testing
     }
   }
 
-  @Test("What lies there before the watch, and what events do not tell of, is found by a look")
+  @Test("A look finds entries from before the watch, and entries without an event")
   func look() throws {
     let (directory, container, mailbox, delivered) = try scene()
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
-    // Moved in by a link, which is no event that the mailbox asks for.
+    // Linked in, which is no event that the mailbox asks for.
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.all == [1] }
     let path = directory.path + "/mailboxes/" + mailbox.address
@@ -71,12 +75,12 @@ import Testing
     try file.writeAll(bytes)
     try link(
       directory.path + "/other", at: Directory.current,
-      to: path + "/0000000000000001-aa-\(bytes.count).plist", at: Directory.current)
+      to: path + "/0000000000000001-aa-1-\(bytes.count).plist", at: Directory.current)
     mailbox.hear(.everything)
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
-  @Test("Nobody posts into a mailbox that is closed, or that never was")
+  @Test("A post into a closed or nonexistent mailbox fails")
   func gone() throws {
     let (directory, container, mailbox, _) = try scene()
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
@@ -90,7 +94,7 @@ import Testing
     #expect(MailboxOutlet(in: container, to: "") == nil)
   }
 
-  @Test("Too much waiting: the sender is refused, and served again afterwards")
+  @Test("With too many waiting entries the sender is refused, and accepted again afterwards")
   func full() throws {
     let (directory, container, mailbox, delivered) = try scene()
     let other = try Participant(directory.path)
@@ -99,8 +103,8 @@ import Testing
     try other.waitUntilStopped()
     let names = try FileDescriptor.open(directory.path + "/mailboxes", [.readOnly, .directory])
       .entries().map(\.name.text).filter { $0 != mailbox.address }
-    let limits = MailboxOutlet.Limits(entries: 32, bytes: 1 << 20)
-    let outlet = try #require(MailboxOutlet(in: container, to: names[0], limits: limits))
+    let outlet = try #require(
+      MailboxOutlet(in: container, to: names[0], entries: 32, bytes: 1 << 20))
     for _ in 0..<32 { #expect(try outlet.post(1) == .posted) }
     #expect(try outlet.post(1) == .full)
     let large = PropertyListValue.string(String(repeating: "x", count: 2 << 20))
@@ -110,33 +114,33 @@ import Testing
     withExtendedLifetime(delivered) {}
   }
 
-  @Test("The end of an owner is told once, also of one that is killed")
+  @Test("The end of an owner is reported once, even if it is killed")
   func end() throws {
     let (directory, container, mailbox, _) = try scene()
     let ended = Mutex(0)
-    let observation = try MailboxObservation(in: container, of: mailbox.address) {
+    let observation = try Mailbox.observeEnd(of: mailbox.address, in: container) {
       ended.withLock { $0 += 1 }
     }
     #expect(observation != nil)
-    // Others who look tell nobody.
+    // Other looks cause no event.
     #expect(try MailboxDirectory.dead(in: container.root).isEmpty)
     #expect(ended.withLock { $0 } == 0)
     mailbox.close()
-    try eventually("its end is told") { ended.withLock { $0 } == 1 }
+    try eventually("its end is reported") { ended.withLock { $0 } == 1 }
     let other = try Participant(directory.path)
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
-    let second = try MailboxObservation(in: container, of: address) { ended.withLock { $0 += 1 } }
+    let second = try Mailbox.observeEnd(of: address, in: container) { ended.withLock { $0 += 1 } }
     #expect(second != nil)
     try other.end()
-    try eventually("its end is told") { ended.withLock { $0 } == 2 }
-    #expect(try MailboxObservation(in: container, of: address) {} == nil)
+    try eventually("its end is reported") { ended.withLock { $0 } == 2 }
+    #expect(try Mailbox.observeEnd(of: address, in: container) {} == nil)
     #expect(try MailboxDirectory.dead(in: container.root) == ["mailboxes/" + address])
     try container.sweepMailboxes()
     #expect(try MailboxDirectory.dead(in: container.root).isEmpty)
     withExtendedLifetime((observation, second)) {}
   }
 
-  @Test("A mailbox whose directory was removed is made again, under its address")
+  @Test("A mailbox whose directory was removed is created again, under its address")
   func removed() throws {
     let (directory, container, mailbox, delivered) = try scene()
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
@@ -149,9 +153,10 @@ import Testing
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
-  /// A stranger at the mailbox's place, alive: making it again goes on as long as that one has its lock.
+  /// Plants a foreign, live mailbox in the mailbox's place: creating it again fails as long as the
+  /// foreign one holds its lock.
   ///
-  /// - Returns: whether the monitor was making the mailbox again when its user left it.
+  /// - Returns: Whether the monitor was creating the mailbox again when its owner released it.
   private func isLeftWhileMade(_ round: Int, in directory: TemporaryDirectory) throws -> Bool {
     var mailbox: Mailbox? = try Mailbox(in: directory.container()) { _ in }
     weak let former = mailbox
@@ -175,8 +180,9 @@ import Testing
     return isMade
   }
 
-  // Its end ends its watch, which needs the monitor's lock: it is not held while a mailbox is made.
-  @Test("The last reference to a mailbox may go while the monitor makes it again")
+  // Its end ends its watch, which needs the monitor's lock, so the lock must not be held while a
+  // mailbox is created.
+  @Test("The last reference to a mailbox may be released while the monitor creates it again")
   func leftWhileMade() throws {
     let directory = try TemporaryDirectory()
     var round = 0
@@ -187,16 +193,18 @@ import Testing
   }
 
   @Test(
-    "Names that are no entries are none",
+    "Foreign names are not entries",
     arguments: [
-      "owner", "staged-1", "1-a-1.plist", "0000000000000001-a-1", "0000000000000001-a-01.plist",
-      "0000000000000001--1.plist", "0000000000000001-a-b-1.plist", "000000000000000g-a-1.plist",
-      "0000000000000001-a--1.plist", "0000000000000001-a-99999999999.plist",
-      "000000000000000A-a-1.plist",
+      "owner", "staged-1", "1-a-1-1.plist", "0000000000000001-a-1-1",
+      "0000000000000001-a-1.plist",
+      "0000000000000001-a-1-01.plist", "0000000000000001--1-1.plist",
+      "0000000000000001-a-0-1.plist",
+      "000000000000000g-a-1-1.plist", "0000000000000001-a-1--1.plist",
+      "0000000000000001-a-1-99999999999.plist", "000000000000000A-a-1-1.plist",
     ])
   func names(_ name: String) {
-    #expect(MailboxEntryName(FileName(name)) == nil)
-    let entry = MailboxEntryName(stamp: 1, sender: "a", bytes: 1)
-    #expect(MailboxEntryName(FileName(entry.text)) == entry)
+    #expect(EntryFile(name) == nil)
+    let entry = EntryFile(order: 1, sender: "a", count: 1, bytes: 1)
+    #expect(EntryFile(entry.text) == entry)
   }
 }

@@ -7,13 +7,13 @@
 
   @testable import AppGroup
 
-  /// One use of a name: what it is of, and what must be so after it.
+  /// One use of a name: its primitive, and the state after the use.
   struct NameUse: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let primitive: NameKind.Primitive
-    /// Leaves the name empty, but for what a sweep may remove.
+    /// Leaves the name empty, except for entries that a sweep may remove.
     let empty: @Sendable (SharedContainer, String) throws -> Void
-    /// Uses it, checks that it was used, and leaves it not empty.
+    /// Uses the name, checks that it was used, and leaves it not empty.
     let use: @Sendable (SharedContainer, String) throws -> Void
 
     static let all = [
@@ -43,7 +43,7 @@
           #expect(after != before && after != .silence)
         }),
       NameUse(
-        testDescription: "somebody enters", primitive: .presence,
+        testDescription: "a process enters", primitive: .presence,
         empty: { container, name in
           try container.presence(name).enter().leave()
           try age("presence", container, name)
@@ -54,7 +54,7 @@
           registration.leave()
         }),
       NameUse(
-        testDescription: "somebody enters exclusively", primitive: .presence,
+        testDescription: "a process enters exclusively", primitive: .presence,
         empty: { container, name in
           try container.presence(name).enterExclusively().leave()
           try age("presence", container, name)
@@ -88,7 +88,7 @@
           for id in ids { try sender.forget(id) }
         }),
       NameUse(
-        testDescription: "somebody consumes", primitive: .queue,
+        testDescription: "a process consumes", primitive: .queue,
         empty: { container, name in
           _ = try container.queue(name).consume(until: .now + .seconds(30)).next(until: .now)
         },
@@ -104,7 +104,7 @@
         }),
     ]
 
-    /// As if nothing had happened under the name since the day before yesterday.
+    /// Ages a part, as if nothing had happened under the name since the day before yesterday.
     private static func age(_ part: String, _ container: SharedContainer, _ name: String) throws {
       let path = "\(container.root.path)/\(part)/\(EncodedName(name).component)"
       try FileDescriptor.open(path, [.readOnly, .directory])
@@ -123,7 +123,7 @@
       return isGone
     }
 
-    @Test("before any step of a use of it loses nothing of that use", arguments: NameUse.all, names)
+    @Test("before any step of a use loses nothing of that use", arguments: NameUse.all, names)
     func beforeEachStep(use: NameUse, name: String) throws {
       let directory = try TemporaryDirectory()
       let container = try directory.container()
@@ -151,7 +151,7 @@
     }
 
     @Test(
-      "by one that is stopped or killed before any of its steps can be used meanwhile and after it",
+      "by a process that is stopped or killed at any step can be used meanwhile and afterwards",
       arguments: NameUse.all)
     func atEveryStep(use: NameUse) throws {
       let directory = try TemporaryDirectory()
@@ -165,7 +165,7 @@
       let length = TriedSteps.stride * (calls > 100 ? 4 : 1)
       for place in stride(from: TriedSteps.first, to: calls, by: length) {
         for verb in ["stop", "die"] {
-          // One of its own: what a sweep has to do depends on what was before.
+          // A name of its own, because the work of a sweep depends on the earlier steps.
           let name = "\(verb)-\(place)"
           try use.empty(container, name)
           let sweeper = try Participant(directory.path)

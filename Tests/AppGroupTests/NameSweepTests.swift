@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import SystemCalls
@@ -5,9 +6,11 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
+@testable import Queues
 
-@Suite("Names that nothing is kept under", .blocking)
+@Suite("Unused names", .blocking)
 struct NameSweepTests {
   private let directory: TemporaryDirectory
   private let container: SharedContainer
@@ -22,15 +25,27 @@ struct NameSweepTests {
     return try place.entries().map(\.name.text)
   }
 
+  @Test("of notifications keep a post that came after the look")
+  func postSinceLook() throws {
+    let notification = container.notification("n")
+    try notification.post()
+    let bell = Bell(root: container.root, name: "n")
+    let look = try bell.sound()
+    try notification.post()
+    let later = try bell.sound()
+    #expect(try !bell.remove(look) && bell.sound() == later && later != look)
+    #expect(try bell.remove(later) && bell.sound() == .silence)
+  }
+
   private func shell(_ command: String) throws {
     let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
     #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
   }
 
-  // NAMES=2000 for as many of each kind.
+  // NAMES=2000 sets the number of each kind.
   private static let count = Program.environment("NAMES").flatMap { Int($0) } ?? 50
 
-  @Test("leave nothing after a sweep, whatever they were used for, and can be used again")
+  @Test("leave nothing after a sweep, whatever their use was, and can be used again")
   func nothingLeft() throws {
     let long = String(repeating: "long/", count: 100)
     let identifiers = (0..<Self.count).map { "job/\($0)" } + [long, ""]
@@ -55,7 +70,7 @@ struct NameSweepTests {
     // Watched once, and never written.
     try container.value("never").observe(on: DispatchQueue(label: "never")) { _ in }.cancel()
     var gone: Set<String> = []
-    // What was removed lately is being put on the disk: then somebody else has the lease just now.
+    // Lately removed entries are being flushed to the disk, and the flush holds the lease just now.
     func sweep(until isDone: () throws -> Bool) throws {
       try eventually("the names are gone: \(directory.listing)") {
         let swept = try container.sweep()
@@ -67,7 +82,7 @@ struct NameSweepTests {
     let atOnce = ["values", "own/values", "queues", "consumers"]
     try sweep { try atOnce.allSatisfy { try names($0).isEmpty } }
     #expect(gone.count == identifiers.count * 4 + 1)
-    // What they were used for lately, these still tell.
+    // These still record their last use.
     #expect(try names("notifications").count == identifiers.count)
     #expect(try names("presence").count == identifiers.count)
     try shell("touch -d '25 hours ago' notifications/* presence/*")
@@ -86,7 +101,7 @@ struct NameSweepTests {
     }
   }
 
-  @Test("stay while something is kept, or while somebody uses them, of each kind")
+  @Test("stay while something is kept, or while a process uses them, of each kind")
   func stayOfEachKind() throws {
     try container.notification("state").setState(7)
     let registration = try container.presence("here").enter()
@@ -101,9 +116,10 @@ struct NameSweepTests {
     let attached = try container.queue("attached").sender("a").stage("x")
     _ = try container.queue("watched").sender("a").send(2)
     let ends = DispatchQueue(label: "ends")
-    let observation = try container.queue("watched").sender("a").observeEnds(
-      of: [container.queue("watched").sender("a").send(3)], on: ends
-    ) { _ in }
+    let watching = try container.queue("watched").sender("a")
+    let awaited = try watching.send(3)
+    let waiter = Task { try await watching.end(of: awaited) }
+    try eventually("it waits") { watching.ends.watches > 0 }
     let heard = Heard<Int>()
     let listening = try container.notification("heard").observe(on: ends) { _ in heard.add(1) }
     try shell("touch -d '25 hours ago' notifications/* presence/*")
@@ -117,15 +133,15 @@ struct NameSweepTests {
     #expect(try consumer.next(until: .now + .seconds(10))?.payload == 5)
     #expect(attached.id == "x")
     try container.notification("heard").post()
-    try eventually("the observer hears of it") { !heard.all.isEmpty }
-    observation.cancel()
+    try eventually("the observer is called") { !heard.all.isEmpty }
+    waiter.cancel()
     listening.cancel()
     consumer.end()
     registration.leave()
   }
 
   @Test(
-    "stay while they have a value, or while somebody holds them, waits for them or watches them")
+    "stay while they have a value, or while a process holds, awaits or watches them")
   func stay() throws {
     try container.value("there").replace(with: 1)
     let heard = Heard<PropertyListValue?>()
@@ -146,12 +162,12 @@ struct NameSweepTests {
     #expect(try waiter.answer() == "done")
     #expect(try container.value("held").read() == 11)
     try watched.replace(with: 5)
-    try eventually("the observer hears of it") { heard.all.last == .some(5) }
+    try eventually("the observer is called") { heard.all.last == .some(5) }
     observation.cancel()
     for participant in [holder, waiter] { try participant.end() }
   }
 
-  @Test("that are watched and removed all the same are heard of when they are used again")
+  @Test("that are watched but removed all the same are observed again at their next use")
   func watchedAllTheSame() throws {
     let value = container.value("k")
     let heard = Heard<PropertyListValue?>()
@@ -159,9 +175,10 @@ struct NameSweepTests {
       do { heard.add(try snapshot.propertyList()) } catch { Issue.record(error) }
     }
     for number in 1...5 {
-      #expect(try container.removeEmptyName("k", .value))
+      // The flush of what was published lately, or a child that is just starting, may hold the lock.
+      try eventually("the name is removed") { try container.removeEmptyName("k", .value) }
       try value.replace(with: .integer(Int64(number)))
-      try eventually("the observer hears of it") {
+      try eventually("the observer is called") {
         heard.all.last == .some(.integer(Int64(number)))
       }
       try value.remove()

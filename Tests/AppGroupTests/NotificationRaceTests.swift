@@ -1,10 +1,12 @@
+import AppGroup
 import Dispatch
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
 
 @Suite("A notification among others of its name", .blocking)
 struct NotificationRaceTests {
@@ -21,7 +23,7 @@ struct NotificationRaceTests {
     #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
   }
 
-  @Test("is heard though another post removes as surplus the very bell that it would ring")
+  @Test("is delivered although another post removes as surplus the very bell that it would ring")
   func bells() throws {
     let notification = container.notification("n")
     let registration = try notification.register()
@@ -45,7 +47,7 @@ struct NotificationRaceTests {
     #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
   }
 
-  @Test("knows its names by their bytes")
+  @Test("compares its names by their bytes")
   func center() throws {
     final class Owner {}
     let owner = Owner()
@@ -56,6 +58,6 @@ struct NotificationRaceTests {
     try center.addObserver(owner, name: "e\u{301}", queue: queue) { _ in heard.add("two") }
     center.removeObserver(owner, name: "e\u{301}")
     try center.postNotification(name: "\u{e9}")
-    try eventually("the other one hears", within: .seconds(3)) { heard.all == ["one"] }
+    try eventually("the other one is called", within: .seconds(3)) { heard.all == ["one"] }
   }
 }

@@ -6,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// The rules are those of notify(3) and of its own tests; each test names the rule it holds to.
+/// The rules are those of notify(3) and of its own tests; each test names its rule.
 @Suite("A notification", .blocking)
 struct NotificationTests {
   let directory: TemporaryDirectory
@@ -18,18 +18,18 @@ struct NotificationTests {
     container = try directory.container()
   }
 
-  @Test("may be posted though nobody listens, and reaches all processes, the poster's too")
+  @Test("may be posted without a listener, and reaches all processes, including the poster's")
   func post() throws {
     try container.notification("n").post()
     let heard = Heard<Int>()
     let first = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     let second = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
     try container.notification("n").post()
-    try eventually("both registrations hear it") { Set(heard.all) == [1, 2] }
+    try eventually("both registrations are called") { Set(heard.all) == [1, 2] }
     let count = heard.all.count
     let other = try Participant(directory.path)
     #expect(try other.ask("post n") == "done")
-    try eventually("another process's post is heard") { heard.all.count == count + 2 }
+    try eventually("another process's post is delivered") { heard.all.count == count + 2 }
     withExtendedLifetime((first, second)) {}
   }
 
@@ -55,16 +55,16 @@ struct NotificationTests {
     try suspended.suspend()
     for number in 1...3 {
       try container.notification("n").post()
-      try eventually("the other one hears") { heard.all.filter { $0 == 2 }.count >= number }
+      try eventually("the other one is called") { heard.all.filter { $0 == 2 }.count >= number }
     }
     try suspended.resume()
     try container.notification("n").post()
-    try eventually("the other one hears") { heard.all.filter { $0 == 2 }.count >= 4 }
+    try eventually("the other one is called") { heard.all.filter { $0 == 2 }.count >= 4 }
     #expect(!heard.all.contains(1))
     try suspended.resume()
-    try eventually("the posts meanwhile are heard as one") { heard.all.contains(1) }
+    try eventually("the posts meanwhile arrive as one") { heard.all.contains(1) }
     try container.notification("n").post()
-    try eventually("the next is heard again") { heard.all.filter { $0 == 1 }.count == 2 }
+    try eventually("the next is delivered again") { heard.all.filter { $0 == 1 }.count == 2 }
     try suspended.resume()
     withExtendedLifetime(other) {}
   }
@@ -83,10 +83,10 @@ struct NotificationTests {
     #expect(try registration.state() == 77)
     #expect(heard.all.isEmpty)
     try container.notification("n").post()
-    try eventually("only the post is heard") { heard.all == [1] }
+    try eventually("only the post is delivered") { heard.all == [1] }
   }
 
-  @Test("is over when it is cancelled, also in its own handler")
+  @Test("is over when it is cancelled, even in its own handler")
   func cancel() throws {
     let heard = Heard<Int>()
     let registration = try container.notification("n").observe(on: queue) { registration in
@@ -96,7 +96,7 @@ struct NotificationTests {
     let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
     for number in 1...2 {
       try container.notification("n").post()
-      try eventually("the witness hears") { heard.all.filter { $0 == 2 }.count == number }
+      try eventually("the witness is called") { heard.all.filter { $0 == 2 }.count == number }
     }
     #expect(heard.all.filter { $0 == 1 }.count == 1)
     #expect(!registration.isValid)
@@ -105,7 +105,7 @@ struct NotificationTests {
     withExtendedLifetime(witness) {}
   }
 
-  @Test("in a burst is heard at least once after its last post")
+  @Test("in a burst is delivered at least once after its last post")
   func coalesces() throws {
     let posted = Heard<Int>()
     let heardAt = Heard<Int>()
@@ -132,7 +132,7 @@ struct NotificationTests {
         let name = isFirstPost ? "first-\(place)" : "again"
         let victim = try Participant(directory.path)
         try victim.tell("die \(place) post \(name)")
-        // One call fewer is made where the directory above is there already.
+        // One call fewer is made if the directory above exists already.
         try victim.tell("die 0 post \(name)")
         #expect(try victim.wait() == .killed(signal: 9))
         let registration = try container.notification(name).register()
@@ -146,7 +146,7 @@ struct NotificationTests {
     }
   }
 
-  @Test("of one container is not heard in another, nor under another name")
+  @Test("of one container is not delivered in another, or under another name")
   func namespaces() throws {
     let elsewhere = try TemporaryDirectory()
     let heard = Heard<Int>()
@@ -154,11 +154,11 @@ struct NotificationTests {
     let other = try container.notification("N").observe(on: queue) { _ in heard.add(2) }
     let right = try container.notification("n").observe(on: queue) { _ in heard.add(3) }
     try container.notification("n").post()
-    try eventually("it is heard") { heard.all == [3] }
+    try eventually("it is delivered") { heard.all == [3] }
     withExtendedLifetime((same, other, right)) {}
   }
 
-  @Test("has a plain face: observers are added, called, and removed")
+  @Test("has a Darwin-like center: observers are added, called, and removed")
   func center() throws {
     final class Owner {}
     let center = DarwinNotificationCenter(container: container)
@@ -168,19 +168,19 @@ struct NotificationTests {
     try center.addObserver(owners.0, name: "b", queue: queue) { heard.add("0\($0)") }
     try center.addObserver(owners.1, name: "a", queue: queue) { heard.add("1\($0)") }
     try center.postNotification(name: "a")
-    try eventually("both observers of a hear") { Set(heard.all) == ["0a", "1a"] }
+    try eventually("both observers of a are called") { Set(heard.all) == ["0a", "1a"] }
     center.removeObserver(owners.0, name: "a")
     try center.postNotification(name: "a")
     try center.postNotification(name: "b")
-    try eventually("those who are left hear") { heard.all.sorted() == ["0a", "0b", "1a", "1a"] }
+    try eventually("the others are called") { heard.all.sorted() == ["0a", "0b", "1a", "1a"] }
     center.removeEveryObserver(owners.0)
     try center.postNotification(name: "b")
     try center.postNotification(name: "a")
-    try eventually("the other one hears") { heard.all.filter { $0 == "1a" }.count == 3 }
+    try eventually("the other one is called") { heard.all.filter { $0 == "1a" }.count == 3 }
     #expect(heard.all.filter { $0 == "0b" }.count == 1)
   }
 
-  @Test("resumed more often than suspended, or with nothing posted, is as if it never was")
+  @Test("resumed more often than suspended, or without a post, is unaffected")
   func unevenSuspension() throws {
     let heard = Heard<Int>()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
@@ -193,13 +193,13 @@ struct NotificationTests {
       let witness = Heard<Int>()
       let other = try container.notification("n").observe(on: queue) { _ in witness.add(1) }
       try container.notification("n").post()
-      try eventually("others hear") { !witness.all.isEmpty }
+      try eventually("the others are called") { !witness.all.isEmpty }
       try registration.resume()
       queue.sync {}
       #expect(heard.all.count == round - 1, "one suspension is left")
       try registration.resume()
       try eventually("the posts meanwhile are one") { heard.all.count == round }
-      // Neither is there anything to tell after this.
+      // After this there is nothing to deliver either.
       try registration.suspend()
       try registration.resume()
       queue.sync {}
@@ -208,14 +208,14 @@ struct NotificationTests {
     }
   }
 
-  @Test("is suspended 255 times deep at most, as notify_suspend(3) has it")
+  @Test("is suspended 255 times deep at most, as in notify_suspend(3)")
   func deepSuspension() throws {
     let heard = Heard<Int>()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     for _ in 0..<300 { try registration.suspend() }
     try container.notification("n").post()
     for _ in 0..<255 { try registration.resume() }
-    try eventually("it is heard") { heard.all == [1] }
+    try eventually("it is delivered") { heard.all == [1] }
   }
 
   @Test("that is cancelled while a call waits for its queue is not called any more")
@@ -226,18 +226,18 @@ struct NotificationTests {
     let witness = try container.notification("n").observe(on: queue) { _ in heard.add(2) }
     held.suspend()
     try container.notification("n").post()
-    try eventually("the other hears") { heard.all == [2] }
+    try eventually("the other one is called") { heard.all == [2] }
     registration.cancel()
     held.resume()
     try container.notification("n").post()
-    try eventually("the other hears") { heard.all.count == 2 }
+    try eventually("the other one is called") { heard.all.count == 2 }
     held.sync {}
     #expect(heard.all == [2, 2])
     #expect(registration.detection == nil)
     withExtendedLifetime(witness) {}
   }
 
-  @Test("whose state is no number is an error, never a state")
+  @Test("whose state is not a number is an error, never a state")
   func damagedState() throws {
     let notification = container.notification("n")
     try notification.setState(1)
@@ -250,7 +250,7 @@ struct NotificationTests {
     #expect(try notification.state() == 2)
   }
 
-  @Test("posted by two at once rings, whichever step the other comes between")
+  @Test("posted by two at once rings, before whichever step the other one posts")
   func twoPosters() throws {
     #if DEBUG
       for isFirst in [true, false] {
@@ -261,7 +261,7 @@ struct NotificationTests {
           let path = directory.path + "/notifications/" + notification.name
           if !isFirst {
             try notification.post()
-            // What two first posters at once leave.
+            // The files that two first posters at once leave.
             try FileDescriptor.open(path + "/bell-second", [.writeOnly, .create]).close()
           }
           let reached = Heard<Int>()
@@ -294,7 +294,7 @@ struct NotificationTests {
     #endif
   }
 
-  @Test("is a false alarm rather than silence where nobody can tell whether it was posted")
+  @Test("is a false alarm rather than silence if it is unknown whether it was posted")
   func unreadable() throws {
     let heard = Heard<Int>()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
@@ -313,7 +313,7 @@ struct NotificationTests {
     let task = Task { for await _ in posts { heard.add(1) } }
     for count in 1...2 {
       try notification.post()
-      try await eventuallyAsync("it is heard") { heard.all.count == count }
+      try await eventuallyAsync("it is delivered") { heard.all.count == count }
     }
     #expect(try KernelWatches.contain(directory.path + "/notifications/n"))
     task.cancel()

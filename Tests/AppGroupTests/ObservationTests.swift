@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,9 +7,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Monitoring
 
-/// What a handler has been told.
+/// The calls of a handler.
 final class Heard<Element: Sendable>: Sendable {
   private let elements = Mutex<[Element]>([])
   func add(_ element: Element) { elements.withLock { $0.append(element) } }
@@ -26,50 +28,50 @@ struct ObservationTests {
     container = try directory.container()
   }
 
-  private func numbers(_ heard: Heard<Snapshot>) throws -> [Int64?] {
+  private func numbers(_ heard: Heard<ValueSnapshot>) throws -> [Int64?] {
     try heard.all.map { try $0.propertyList()?.int64Value }
   }
 
-  @Test("hears the last value after any burst of another process, and none after a newer one")
+  @Test("gets the last value after any burst of another process, and none after a newer one")
   func burst() throws {
     let value = container.value("k")
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     #expect(observation.detection == .events)
     let other = try Participant(directory.path)
     for number in 1...200 { #expect(try other.ask("set k \(number)") == "done") }
-    try eventually("the last value is heard") { try numbers(heard).last == 200 }
+    try eventually("the last value is delivered") { try numbers(heard).last == 200 }
     let sequence = try numbers(heard).compactMap { $0 }
     #expect(sequence == sequence.sorted() && Set(sequence).count == sequence.count)
     observation.cancel()
   }
 
-  @Test("hears of every single change, its own process's too, and of removal")
+  @Test("gets every single change, including its own process's, and the removal")
   func single() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(startsWithCurrent: true, on: queue) { heard.add($0) }
     try eventually("the current value comes first") { try numbers(heard) == [0] }
     try value.replace(with: 1)
-    try eventually("a change is heard") { try numbers(heard) == [0, 1] }
+    try eventually("a change is delivered") { try numbers(heard) == [0, 1] }
     try value.update { $0 = 2 }
-    try eventually("an update is heard") { try numbers(heard) == [0, 1, 2] }
+    try eventually("an update is delivered") { try numbers(heard) == [0, 1, 2] }
     try value.remove()
-    try eventually("a removal is heard") { try numbers(heard) == [0, 1, 2, nil] }
+    try eventually("a removal is delivered") { try numbers(heard) == [0, 1, 2, nil] }
     withExtendedLifetime(observation) {}
   }
 
-  @Test("hears a program that does not know us: a shell's redirection")
+  @Test("gets the change of a foreign program: a shell's redirection")
   func foreignWriter() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     let xml = #"<plist version=\"1.0\"><integer>7</integer></plist>"#
     let shell = try ChildProcess("sh", ["-c", "echo \"\(xml)\" > '\(value.path)'"])
     #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
-    try eventually("the shell's value is heard") {
+    try eventually("the shell's value is delivered") {
       heard.all.contains { snapshot in
         // Half a file is an error of that moment; the whole one must come.
         (try? snapshot.propertyList()) == 7
@@ -78,17 +80,17 @@ struct ObservationTests {
     withExtendedLifetime(observation) {}
   }
 
-  @Test("hears an error for damaged bytes, once, and the value that mends them")
+  @Test("gets an error for damaged bytes, once, and the value that repairs them")
   func damage() throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     try value.replace(withBytes: Array("garbage".utf8))
-    try eventually("the damage is heard") { heard.all.count == 1 }
+    try eventually("the damage is delivered") { heard.all.count == 1 }
     #expect(throws: AppGroupError.self) { try heard.all[0].propertyList() }
     try value.replace(with: 1)
-    try eventually("the new value is heard") { heard.all.count == 2 }
+    try eventually("the new value is delivered") { heard.all.count == 2 }
     #expect(try heard.all[1].propertyList() == 1)
     withExtendedLifetime(observation) {}
   }
@@ -96,7 +98,7 @@ struct ObservationTests {
   @Test("may cancel itself in its handler, and is never called again after that")
   func cancelsItself() throws {
     let value = container.value("k")
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let box = Mutex<Observation?>(nil)
     let observation = try value.observe(on: queue) { snapshot in
       heard.add(snapshot)
@@ -105,7 +107,7 @@ struct ObservationTests {
     box.withLock { $0 = observation }
     try value.replace(with: 1)
     try eventually("it is called") { heard.all.count == 1 }
-    let watchers = Heard<Snapshot>()
+    let watchers = Heard<ValueSnapshot>()
     let second = try value.observe(on: queue) { watchers.add($0) }
     try value.replace(with: 2)
     try eventually("another one is called") { watchers.all.count == 1 }
@@ -113,10 +115,10 @@ struct ObservationTests {
     withExtendedLifetime(second) {}
   }
 
-  @Test("is called one call at a time and in order, whatever queue it names")
+  @Test("is called one call at a time and in order, on any queue")
   func concurrentQueue() throws {
     let value = container.value("k")
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let inside = Atomic(0)
     let overlaps = Atomic(0)
     let observation = try value.observe(on: .global()) { snapshot in
@@ -127,7 +129,7 @@ struct ObservationTests {
       inside.subtract(1, ordering: .sequentiallyConsistent)
     }
     for number in 1...300 { try value.replace(with: PropertyListValue(number)) }
-    try eventually("the last value is heard") { try numbers(heard).last == 300 }
+    try eventually("the last value is delivered") { try numbers(heard).last == 300 }
     #expect(overlaps.load(ordering: .relaxed) == 0)
     let sequence = try numbers(heard).compactMap { $0 }
     #expect(sequence == sequence.sorted())
@@ -135,7 +137,7 @@ struct ObservationTests {
   }
 
   @Test(
-    "goes on when its directory is removed, replaced, or the whole container is",
+    "continues when its directory or the whole container is removed or replaced",
     arguments: [
       "rm -r values/k", "mv values/k values/elsewhere", "rm -r values",
       "mv values gone; mkdir -p -m 700 values",
@@ -143,53 +145,53 @@ struct ObservationTests {
   func replaced(command: String) throws {
     let value = container.value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     let shell = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && \(command)"])
     #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
-    try eventually("the removal is heard") { heard.all.contains(where: \.isAbsent) }
+    try eventually("the removal is delivered") { heard.all.contains(where: \.isAbsent) }
     let other = try Participant(directory.path)
     #expect(try other.ask("set k 8") == "done")
-    try eventually("the new value is heard") { try numbers(heard).last == 8 }
+    try eventually("the new value is delivered") { try numbers(heard).last == 8 }
     withExtendedLifetime(observation) {}
   }
 
-  @Test("goes on when the container is moved away and another takes its place")
+  @Test("continues when the container is moved away and another takes its place")
   func containerReplaced() throws {
     let inside = directory.path + "/c"
     try makeDirectory(inside)
     let value = try SharedContainer(path: inside).value("k")
     try value.replace(with: 0)
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try value.observe(on: queue) { heard.add($0) }
     let shell = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)' && mv c old && mkdir -m 700 c"])
     #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
     let other = try Participant(inside)
     #expect(try other.ask("set k 9") == "done")
-    try eventually("the new container's value is heard") { try numbers(heard).last == 9 }
+    try eventually("the new container's value is delivered") { try numbers(heard).last == 9 }
     withExtendedLifetime(observation) {}
   }
 
-  @Test("hears what is in a container that takes the place of its own, without any other event")
+  @Test("gets the content of a container that takes the place of its own, without another event")
   func containerExchanged() throws {
     let inside = directory.path + "/c"
     for (path, number) in [(inside, 0), (directory.path + "/other", 9)] {
       try makeDirectory(path)
       try SharedContainer(path: path).value("k").replace(with: PropertyListValue(number))
     }
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let observation = try SharedContainer(path: inside).value("k").observe(on: queue) {
       heard.add($0)
     }
     let shell = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)' && mv c old && mv other c"])
     #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
-    try eventually("the other container's value is heard") { try numbers(heard).last == 9 }
+    try eventually("the other container's value is delivered") { try numbers(heard).last == 9 }
     withExtendedLifetime(observation) {}
   }
 
-  @Test("as a sequence gives the same, and ends with its task")
+  @Test("as a sequence gets the same values, and ends with its task")
   func sequence() async throws {
     let value = container.value("k")
     try await value.replace(with: 0)
@@ -202,7 +204,7 @@ struct ObservationTests {
       }
       return "ended"
     }
-    try await eventuallyAsync("three are heard") { heard.all == [0, 1, 2] }
+    try await eventuallyAsync("three are delivered") { heard.all == [0, 1, 2] }
     task.cancel()
     #expect(try await task.value == "ended")
   }
@@ -224,11 +226,11 @@ struct ObservationTests {
     }
     own.withLock { $0 = delivery }
     delivery.open(signalled: true)
-    try eventually("all are heard") { heard.all == [1, 2, 3] }
+    try eventually("all are delivered") { heard.all == [1, 2, 3] }
     own.withLock { $0 = nil }
   }
 
-  @Test("as a sequence that is dropped, iterated or not, keeps nothing alive")
+  @Test("as a released sequence, iterated or not, keeps nothing alive")
   func droppedSequence() async throws {
     weak var abandoned: ContainerRoot?
     do {
@@ -244,7 +246,7 @@ struct ObservationTests {
   }
 
   @Test(
-    "polls and says so where there is no inotify instance, or no watch left",
+    "polls and reports it if there is no inotify instance, or no watch left",
     arguments: [
       SystemCall.inotifyInit, .inotifyAddWatch,
     ])
@@ -271,8 +273,8 @@ struct ObservationTests {
 
 /// As `eventually`, for tests that must not block their thread.
 ///
-/// The limit is longer: other tests block the threads of the pool, so a task may wait for its turn as
-/// long as they all take.
+/// The limit is longer because other tests block the threads of the pool, so a task may wait for
+/// its turn until they end.
 func eventuallyAsync(
   _ what: String, within limit: Duration = .seconds(180), _ condition: @Sendable () -> Bool
 ) async throws {

@@ -1,12 +1,13 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
-/// When a lease may be taken away, by a clock that the tests set.
+/// The moment from which a lease may be taken over, by a clock that the tests set.
 @Suite("A holder of a lease is overdue", .blocking)
 struct ObservedTests {
   let directory: TemporaryDirectory
@@ -18,7 +19,8 @@ struct ObservedTests {
     let value = try directory.container().value("k")
     try value.replace(with: 0)
     let site = LeaseSite(
-      directory: try value.directory.openOrMake(), home: value.container.root, path: value.path)
+      directory: SharedDescriptor(try value.directory.openOrMake()), home: value.container.root,
+      path: value.path)
     held = try site.openHeld()
   }
 
@@ -32,8 +34,8 @@ struct ObservedTests {
 
   /// Declares a holder as this protocol's entry names do.
   ///
-  /// - Parameter since: in milliseconds since the machine was started, 0 for as long ago as can be:
-  ///   how old a machine is that runs tests is not known.
+  /// - Parameter since: In milliseconds since the machine was started; 0 means as long ago as
+  ///   possible, because the age of the testing machine is unknown.
   private func declare(
     _ identity: ProcessIdentity, since: UInt64, term milliseconds: UInt64
   ) throws -> String {
@@ -53,7 +55,7 @@ struct ObservedTests {
       processID: own.processID, startTicks: own.startTicks, namespace: own.namespace &+ 1)
   }
 
-  @Test("when it is stopped and was seen for the grace, not a moment earlier")
+  @Test("when it is stopped and was observed for the grace, not a moment earlier")
   func stopped() throws {
     let holder = try Participant(directory.path)
     #expect(try holder.ask("long k 1") == "holding")
@@ -68,7 +70,7 @@ struct ObservedTests {
     #expect(try overdue(&observed, after: .milliseconds(50))?.declaration?.mode == .exclusive)
   }
 
-  @Test("when its term has passed by its own clock, however late somebody looks")
+  @Test("when its term has passed by its own clock, however late the look is")
   func ownClock() throws {
     let before = now
     let name = try declare(.current, since: 0, term: min(before, 5_000))
@@ -79,7 +81,7 @@ struct ObservedTests {
     #expect(age >= .milliseconds(before))
   }
 
-  @Test("of another namespace, or another machine, when it was seen for as long as its term")
+  @Test("of another namespace, or another machine, when it was observed for as long as its term")
   func foreignClock() throws {
     _ = try declare(elsewhere, since: 0, term: 1_000)
     var observed = Observed()
@@ -89,7 +91,7 @@ struct ObservedTests {
     #expect(try observed.holder(held)?.state == .unknown)
   }
 
-  @Test("never when it is dead: the kernel has freed its lock, and another one may have it")
+  @Test("never when it is dead: the kernel has released its lock, and another process may have it")
   func dead() throws {
     _ = try declare(
       ProcessIdentity(
@@ -106,10 +108,10 @@ struct ObservedTests {
     try eventually("it is dead") { ProcessStatus.of(holder.processID)?.isDead != false }
     var observed = Observed()
     #expect(try overdue(&observed, after: .zero) == nil)
-    #expect(try observed.holder(held) == nil, "a dead process is not in anyone's way")
+    #expect(try observed.holder(held) == nil, "a dead process blocks nothing")
   }
 
-  @Test("when nobody declared the lock for the default term, or a stopped process has it")
+  @Test("when the lock had no declaration for the default term, or a stopped process has it")
   func undeclared() throws {
     let output = try makePipe()
     let script =
@@ -133,7 +135,7 @@ struct ObservedTests {
     _ = try holder.wait(until: .now + .seconds(10))
   }
 
-  @Test("only for what was seen without a pause: another holder in between begins again")
+  @Test("only for an uninterrupted observation: another holder in between begins again")
   func beginsAnew() throws {
     var observed = Observed()
     #expect(try overdue(&observed, after: .zero) == nil)
@@ -144,28 +146,28 @@ struct ObservedTests {
     #expect(try overdue(&observed, after: .seconds(5)) != nil)
   }
 
-  @Test("as a writer at its gate only when it is stopped, or cannot be seen for the default term")
-  func gate() throws {
+  @Test("as a waiting writer only when it is stopped, or invisible for the default term")
+  func waiter() throws {
     let reader = try Participant(directory.path)
     #expect(try reader.ask("long k 1") == "holding")
     let locked = try held.status()
     var observed = Observed()
-    #expect(try !observed.gateIsOverdue(locked, now: start))
-    #expect(try !observed.gateIsOverdue(locked, now: start + .seconds(600)), "it is seen to run")
+    #expect(try !observed.waiterIsOverdue(locked, now: start))
+    #expect(try !observed.waiterIsOverdue(locked, now: start + .seconds(600)), "it is seen to run")
     try reader.send(.stop)
     try reader.waitUntilStopped()
     observed = Observed()
-    #expect(try !observed.gateIsOverdue(locked, now: start + .milliseconds(0)))
-    #expect(try !observed.gateIsOverdue(locked, now: start + .milliseconds(49)))
-    #expect(try observed.gateIsOverdue(locked, now: start + .milliseconds(50)))
+    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(0)))
+    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(49)))
+    #expect(try observed.waiterIsOverdue(locked, now: start + .milliseconds(50)))
     let unlocked = try fileStatus(directory.path)
     observed = Observed()
-    #expect(try !observed.gateIsOverdue(unlocked, now: start))
-    #expect(try !observed.gateIsOverdue(unlocked, now: start + .milliseconds(1_999)))
-    #expect(try observed.gateIsOverdue(unlocked, now: start + .seconds(2)))
+    #expect(try !observed.waiterIsOverdue(unlocked, now: start))
+    #expect(try !observed.waiterIsOverdue(unlocked, now: start + .milliseconds(1_999)))
+    #expect(try observed.waiterIsOverdue(unlocked, now: start + .seconds(2)))
   }
 
-  @Test("is overdue after the term where there is no table of locks")
+  @Test("is overdue after the term without a table of locks")
   func noLockTable() throws {
     let scene = try LeaseScene()
     let site = try scene.site()

@@ -75,7 +75,8 @@ struct OnDiskState: Sendable, CustomTestStringConvertible {
 @Suite("Every state on disk that a crash may leave", .blocking)
 struct OnDiskStateTests {
   @Test(
-    "is read as what was published last, and mended by the next change", arguments: OnDiskState.all)
+    "is read as the last published value, and repaired by the next change",
+    arguments: OnDiskState.all)
   func isMended(state: OnDiskState) throws {
     let directory = try TemporaryDirectory()
     try state.build(in: directory)

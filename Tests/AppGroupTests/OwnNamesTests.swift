@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import SystemCalls
@@ -5,7 +6,8 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
 
 @Suite("Names of the package", .blocking)
 struct OwnNamesTests {
@@ -17,7 +19,7 @@ struct OwnNamesTests {
     container = try directory.container()
   }
 
-  /// Texts that once were names of the package, and a few that look like its paths.
+  /// Texts that once were names of the package, and a few that resemble its paths.
   private static let texts = [
     "defaults", "@defaults", "peer/x", "peer/x/messages", "@peer/pairing/x", "queue/jobs",
     "own/values/defaults", "../own/values/defaults", "file-presenters", "jobs",
@@ -25,16 +27,16 @@ struct OwnNamesTests {
 
   @Test("and those of users are never the same thing, whatever their text", arguments: texts)
   func apart(text: String) throws {
-    // Given something of the package under a name,
+    // Given a value of the package under each name,
     try container.own.value(text).replace(with: "own")
     _ = try container.own.queue(text).sender("s").send("own")
     let own = try container.own.presence(text).enter()
-    // when users take it for all they have,
+    // when users remove and replace everything under their names,
     try container.value(text).replace(with: "user")
     _ = try container.queue(text).sender("s").send("user")
     let user = try container.presence(text).enterExclusively()
     try container.notification(text).post()
-    // then each has its own.
+    // then each still has its own.
     #expect(try container.own.value(text).read() == "own")
     #expect(try container.value(text).read() == "user")
     for (queue, payload) in [(container.own.queue(text), "own"), (container.queue(text), "user")] {
@@ -54,7 +56,7 @@ struct OwnNamesTests {
     #expect(try container.own.value(text).read() == "own")
   }
 
-  @Test("are reported apart from those of users, and nothing of both is foreign")
+  @Test("are reported apart from those of users, and none of them is foreign")
   func reported() throws {
     try container.own.value("defaults").replace(with: [:])
     try container.value("defaults").replace(with: 1)
@@ -70,7 +72,7 @@ struct OwnNamesTests {
     consumer.end()
   }
 
-  @Test("of values of another shape are reported as damaged, those of users are not looked into")
+  @Test("of values of another shape are reported as damaged; users' values are not examined")
   func shape() throws {
     try container.own.value("defaults").replace(with: 1)
     try container.value("defaults").replace(with: 1)
@@ -88,7 +90,7 @@ struct OwnNamesTests {
     }
   }
 
-  @Test("that a stranger has planted are foreign; a directory on its way is nobody's for a minute")
+  @Test("that were planted are foreign; an unfinished directory is left alone for a minute")
   func planted() throws {
     try container.own.value("defaults").replace(with: [:])
     for name in ["own/x", "own/.new-1", "own/watches", "own/inbox"] {
@@ -99,7 +101,7 @@ struct OwnNamesTests {
     #expect(report.leftovers.isEmpty)
   }
 
-  @Test("of a queue: a second consumer learns who consumes it")
+  @Test("of a queue: a second consumer gets the name of the first")
   func consumed() throws {
     let consumer = try container.queue("jobs").consume()
     let error = try #require(throws: AppGroupError.self) {
@@ -111,9 +113,9 @@ struct OwnNamesTests {
     consumer.end()
   }
 
-  @Test("survive the replacement of any directory above them, for those who observe")
+  @Test("survive the replacement of any parent directory for observers")
   func observed() throws {
-    let heard = Heard<Snapshot>()
+    let heard = Heard<ValueSnapshot>()
     let value = container.own.value("k")
     let observation = try value.observe(on: DispatchQueue(label: "own")) { heard.add($0) }
     for part in ["own/values/k", "own/values", "own"] {

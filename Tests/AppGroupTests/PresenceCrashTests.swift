@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import FoundationEssentials
 import PropertyLists
@@ -6,9 +7,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Presences
 
-@Suite("Presence, whatever ends a process or takes its directory,", .blocking)
+@Suite("Presence, whatever ends a process or replaces its directory,", .blocking)
 struct PresenceCrashTests {
   let directory: TemporaryDirectory
   let presence: Presence
@@ -33,7 +35,7 @@ struct PresenceCrashTests {
   }
 
   @Test(
-    "has nobody who was killed before any of its steps, and nothing of it after the next",
+    "has no process that was killed before any of its steps, and nothing of it after the next",
     arguments: ["enter p", "alone p"], [false, true])
   func killedAtEveryStep(command: String, isFirst: Bool) throws {
     var step = TriedSteps.first
@@ -61,7 +63,7 @@ struct PresenceCrashTests {
     #expect(step > 15)
   }
 
-  @Test("has nobody who was killed while leaving")
+  @Test("has no process that was killed while leaving")
   func killedLeaving() throws {
     let counting = try participant()
     _ = try counting.ask("enter p")
@@ -104,7 +106,7 @@ struct PresenceCrashTests {
     #expect(try presence.members().map(\.processID) == [a.processID])
   }
 
-  @Test("shows nobody in a copy of a container, be it of files or of links to them")
+  @Test("shows no process in a copy of a container, whether of files or of links")
   func copied() throws {
     let a = try participant()
     _ = try a.ask("enter p")
@@ -124,16 +126,16 @@ struct PresenceCrashTests {
     #expect(try presence.members().map(\.processID) == [a.processID])
   }
 
-  /// Whoever is here may make its file again before the directory that it was in is removed, which then
-  /// fails for not being empty.
+  /// A present process may create its file again before its directory is removed, which then fails
+  /// because it is not empty.
   private static func removing(_ place: String) -> String { "until rm -rf \(place); do :; done" }
 
-  @Test("lasts though its file, its directory or the whole container is removed or replaced")
+  @Test("lasts although its file, its directory or the whole container is removed or replaced")
   func replaced() throws {
     let a = try participant()
     let id = try a.ask("enter p")
     func isBack() throws {
-      try eventually("it is here again: \(directory.listing)") {
+      try eventually("it is present again: \(directory.listing)") {
         try presence.members().map(\.id) == [id]
       }
     }
@@ -158,12 +160,12 @@ struct PresenceCrashTests {
     #expect(try presence.members() == [])
   }
 
-  @Test("of the only one outlives its directory, too")
+  @Test("of an exclusive process outlives its directory, too")
   func exclusiveReplaced() throws {
     let a = try participant()
     let id = try a.ask("alone p")
     try shell(Self.removing("presence"))
-    try eventually("it is here again: \(directory.listing)") {
+    try eventually("it is present again: \(directory.listing)") {
       try presence.members().map(\.id) == [id]
     }
     #expect(try a.ask("confirm p") == "done")
@@ -171,7 +173,7 @@ struct PresenceCrashTests {
   }
 
   // A taker of the role that dies before it moves the old registration aside.
-  @Test("of the only one ends when the role names another who lives")
+  @Test("of an exclusive process ends when the role names another live one")
   func roleOfAnother() throws {
     let first = try presence.enterExclusively()
     let second = try presence.enter()
@@ -183,7 +185,7 @@ struct PresenceCrashTests {
     #expect(try presence.members().map(\.id) == [second.id], "\(directory.listing)")
   }
 
-  @Test("reads who was last from a record that somebody else wrote, as the format says")
+  @Test("reads the last process from a foreign record that follows the format")
   func frozen() throws {
     try shell("mkdir -p -m 700 presence/p")
     let text = """
@@ -209,20 +211,20 @@ struct PresenceCrashTests {
     #expect(try #require(ended) == #require(last?.since).addingTimeInterval(1))
   }
 
-  @Test("tells observers of those in the directory that replaced the one they watched")
+  @Test("reports the processes in a directory that replaced the watched one")
   func observersOfReplaced() async throws {
     let seen = Heard<[String]>()
     let observation = try presence.observe(on: .global()) { seen.add($0.map(\.id)) }
     try shell("rm -r presence")
     let a = try participant()
     let id = try a.ask("enter p")
-    try eventually("it is told") { seen.all.last == [id] }
+    try eventually("it is reported") { seen.all.last == [id] }
     try a.end()
     try eventually("its death, too") { seen.all.last == [] }
     observation.cancel()
   }
 
-  @Test("of a process in another namespace of process numbers is seen, and its end, too")
+  @Test("of a process in another namespace of process numbers is noticed, and so is its end")
   func namespace() throws {
     let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
     let program = try BuiltProgram.path("participant")

@@ -4,7 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Being the only one", .blocking)
+@Suite("Exclusive presence", .blocking)
 struct PresenceExclusiveTests {
   let directory: TemporaryDirectory
   let presence: Presence
@@ -16,7 +16,7 @@ struct PresenceExclusiveTests {
 
   private func participant() throws -> Participant { try Participant(directory.path) }
 
-  @Test("keeps others out, and tells them who is")
+  @Test("keeps others out, and names the holder to them")
   func keepsOut() throws {
     let a = try participant()
     let b = try participant()
@@ -34,7 +34,7 @@ struct PresenceExclusiveTests {
   }
 
   @Test(
-    "passes to who waits when it leaves, and when it is killed", arguments: ["leave p", "kill"])
+    "passes to a waiter when the holder leaves or is killed", arguments: ["leave p", "kill"])
   func passes(command: String) throws {
     let a = try participant()
     let b = try participant()
@@ -46,7 +46,7 @@ struct PresenceExclusiveTests {
     #expect(try b.ask("confirm p") == "done")
   }
 
-  @Test("passes to a task that waits, and a cancelled one waits no more")
+  @Test("passes to a waiting task; a cancelled task stops waiting")
   func tasks() async throws {
     let a = try participant()
     _ = try a.ask("alone p")
@@ -67,7 +67,7 @@ struct PresenceExclusiveTests {
   // alone, stopped
   //                            alone: takes the role
   // continues: overtaken
-  @Test("is taken over from a suspended process, which learns by whom when it goes on")
+  @Test("is taken over from a suspended process, which learns the new holder when it continues")
   func overtaken() throws {
     let a = try participant()
     let old = try a.ask("alone p")
@@ -88,13 +88,13 @@ struct PresenceExclusiveTests {
     try registration.confirm()
   }
 
-  @Test("is one process's at a time, however many want it at once")
+  @Test("has one holder at a time, however many processes want it at once")
   func contended() throws {
     let contenders = try (0..<8).map { _ in try participant() }
     for contender in contenders { try contender.tell("alone p 60") }
     var remaining = Set(contenders.indices)
     while !remaining.isEmpty {
-      try eventually("somebody has it: \(directory.listing)") {
+      try eventually("a process has it: \(directory.listing)") {
         try presence.members().contains { $0.state == .running }
       }
       let members = try presence.members()

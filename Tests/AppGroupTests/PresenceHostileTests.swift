@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import SystemCalls
@@ -5,9 +6,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Presences
 
-@Suite("Presence in a directory that others have written to", .blocking)
+@Suite("Presence in a directory with foreign entries", .blocking)
 struct PresenceHostileTests {
   let directory: TemporaryDirectory
   let presence: Presence
@@ -24,7 +26,7 @@ struct PresenceHostileTests {
     #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
   }
 
-  /// A file that this process locks, as a live registration's is.
+  /// Creates a file that this process locks, like a live registration's.
   private func plant(_ id: String, _ bytes: [UInt8]) throws -> SharedDescriptor {
     let file = try FileDescriptor.open(
       place + "/member-\(id).plist", [.writeOnly, .create, .exclusive])
@@ -34,7 +36,7 @@ struct PresenceHostileTests {
   }
 
   @Test(
-    "believes nothing of it, and goes on",
+    "trusts none of them, and continues",
     arguments: [
       "mkfifo presence/p/member-1.plist presence/p/entering-1.plist presence/p/last.plist",
       "mkdir presence/p/member-1.plist presence/p/entering-1.plist presence/p/last.plist",
@@ -64,7 +66,7 @@ struct PresenceHostileTests {
     try presence.enterExclusively().leave()
   }
 
-  @Test("believes no locked file that is not a whole record of that very file")
+  @Test("trusts no locked file that is not a whole record of that very file")
   func locked() throws {
     let own = try presence.enter()
     var record = PresenceRecord(isExclusive: false, content: nil)
@@ -79,7 +81,7 @@ struct PresenceHostileTests {
     withExtendedLifetime(keep) {}
   }
 
-  @Test("believes no file of a process whose number is another's now, or is a dead one's")
+  @Test("trusts no file of a process whose number was reused or belongs to a dead process")
   func reused() throws {
     let own = try presence.enter()
     let record = PresenceRecord(isExclusive: false, content: nil)
@@ -91,7 +93,7 @@ struct PresenceHostileTests {
       change(&value)
       return try plant(record.id, try value.binaryBytes())
     }
-    // The detector detects: unchanged, it is believed.
+    // The detector detects: an unchanged file is trusted.
     let believed = try claim { _ in }
     #expect(try presence.members().count == 2)
     let keep = [
@@ -111,21 +113,21 @@ struct PresenceHostileTests {
   //                            looks: still locked
   // frees the lock, and tells nobody
   //                            looks again
-  @Test("is seen to end though the lock is freed only after the look that its close called for")
+  @Test("is noticed to end although the lock is released only after the look that its close caused")
   func lateUnlock() throws {
     let own = try presence.enter()
     var record = PresenceRecord(isExclusive: false, content: nil)
     record.directory = try fileStatus(place).inode
     let path = place + "/member-\(record.id).plist"
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(try record.bytes())
-    // Open for reading, so that its own close is not told.
+    // Open for reading, so that its own close is no event.
     let holder = try FileDescriptor.open(path, .readOnly)
     #expect(try holder.tryLock(.exclusive))
     let seen = Heard<[String]>()
     let observation = try presence.observe(startsWithCurrent: true, on: .global()) {
       seen.add($0.map(\.id))
     }
-    try eventually("both are here") { seen.all.last == [own.id, record.id] }
+    try eventually("both are present") { seen.all.last == [own.id, record.id] }
     own.leave()
     try eventually("one is left") { seen.all.last == [record.id] }
     try holder.close()
@@ -133,7 +135,7 @@ struct PresenceHostileTests {
     observation.cancel()
   }
 
-  @Test("refuses a directory with more files than anybody looks at")
+  @Test("refuses a directory with more files than the limit")
   func crowded() throws {
     try presence.enter().leave()
     try shell("cd presence/p && seq 1 10001 | xargs touch")
@@ -141,7 +143,7 @@ struct PresenceHostileTests {
     #expect(error?.code == .tooLarge)
   }
 
-  @Test("refuses content that nobody would accept")
+  @Test("refuses content that no reader would accept")
   func content() throws {
     for content: PropertyListValue in [
       .string(String(repeating: "x", count: Presence.maximumBytes)),
@@ -156,7 +158,7 @@ struct PresenceHostileTests {
     large.leave()
   }
 
-  @Test("says that it is full, and leaves nothing, when the disk is")
+  @Test("reports a full disk, and leaves nothing behind")
   func full() throws {
     #if DEBUG
       let plan = Faults.Plan { call, _ in call == .write ? .fail(.noSpace) : .proceed }

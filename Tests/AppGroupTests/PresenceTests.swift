@@ -21,7 +21,7 @@ struct PresenceTests {
 
   private var place: String { directory.path + "/presence/p" }
 
-  @Test("shows who enters, with what it said, and not who left")
+  @Test("shows entered processes with their content, and none that left")
   func entersAndLeaves() throws {
     #expect(try presence.status() == .neverSeen)
     #expect(try presence.members() == [])
@@ -46,7 +46,7 @@ struct PresenceTests {
     #expect(try presence.container.presenceNames() == ["p"])
   }
 
-  @Test("of a killed process ends with it, and says who it was")
+  @Test("of a killed process ends with it, and names it")
   func killed() throws {
     let a = try participant()
     let id = try a.ask("enter p")
@@ -59,10 +59,10 @@ struct PresenceTests {
     #expect(last?.id == id)
     #expect(last?.processID == a.processID)
     #expect(last?.state == .gone)
-    #expect(ended == nil, "nobody saw when")
+    #expect(ended == nil, "the time is unknown")
   }
 
-  @Test("shows a stopped process as suspended, and as running when it goes on")
+  @Test("shows a stopped process as suspended, and as running when it is continued")
   func suspended() throws {
     let a = try participant()
     _ = try a.ask("enter p")
@@ -76,7 +76,7 @@ struct PresenceTests {
     #expect(try a.ask("members p") == "\(a.processID):running")
   }
 
-  @Test("tells observers of entering, leaving and death, and of nothing that is over")
+  @Test("reports entering, leaving and death to observers, and nothing that is over")
   func observed() async throws {
     let seen = Mutex<[[Int32]]>([])
     let observation = try presence.observe(startsWithCurrent: true, on: .global()) { members in
@@ -84,17 +84,17 @@ struct PresenceTests {
     }
     defer { observation.cancel() }
     func last() -> [Int32]? { seen.withLock { $0.last } }
-    try eventually("nobody is told first") { last() == [] }
+    try eventually("an empty list comes first") { last() == [] }
     let a = try participant()
     let b = try participant()
     _ = try a.ask("enter p")
-    try eventually("the first is told") { last() == [a.processID] }
+    try eventually("the first is reported") { last() == [a.processID] }
     _ = try b.ask("enter p")
-    try eventually("the second is told") { last() == [a.processID, b.processID] }
+    try eventually("the second is reported") { last() == [a.processID, b.processID] }
     try a.end()
-    try eventually("its death is told") { last() == [b.processID] }
+    try eventually("its death is reported") { last() == [b.processID] }
     _ = try b.ask("leave p")
-    try eventually("its leaving is told") { last() == [] }
+    try eventually("its leaving is reported") { last() == [] }
     #expect(
       seen.withLock { $0 } == [
         [], [a.processID], [a.processID, b.processID], [b.processID], [],
@@ -115,13 +115,13 @@ struct PresenceTests {
     #expect(Set(members.map(\.id)) == Set(ids))
     #expect(Set(members.map(\.processID)) == Set(others.map(\.processID)))
     #expect(members.allSatisfy { $0.state == .running })
-    try eventually("all are told") { seen.withLock { Set($0) } == Set(ids) }
+    try eventually("all are reported") { seen.withLock { Set($0) } == Set(ids) }
     for other in others.dropLast() { try other.send(.kill) }
-    try eventually("who is left is told") { seen.withLock { $0 } == [ids[99]] }
+    try eventually("the remaining process is reported") { seen.withLock { $0 } == [ids[99]] }
     #expect(try presence.members().map(\.id) == [ids[99]])
   }
 
-  @Test("that is looked at tells nobody: only owners open their files for writing")
+  @Test("is examined without an event: only owners open their files for writing")
   func looksAreSilent() throws {
     let a = try participant()
     _ = try a.ask("enter p")
@@ -137,7 +137,7 @@ struct PresenceTests {
     #expect(events == 1, "the detector detects")
   }
 
-  @Test("is a sequence of who is here")
+  @Test("is a sequence of the present processes")
   func sequence() async throws {
     var changes = try presence.changes().makeAsyncIterator()
     #expect(await changes.next() == [])

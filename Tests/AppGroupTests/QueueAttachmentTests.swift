@@ -1,10 +1,12 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Queues
 
 @Suite("The attachment of a queue's entry", .blocking)
 struct QueueAttachmentTests {
@@ -35,7 +37,7 @@ struct QueueAttachmentTests {
     try scene.names("attachments") + scene.leftovers()
   }
 
-  @Test("is there as long as the entry is, and goes with its end, however it ends")
+  @Test("exists as long as the entry, and is removed at its end, however it ends")
   func ends() throws {
     let scene = try QueueScene()
     for id in ["acknowledged", "failed"] { try send(id, scene) }
@@ -53,7 +55,7 @@ struct QueueAttachmentTests {
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("is the consumer's when its content was renamed away, also after that one's death")
+  @Test("belongs to the consumer that renamed its content away, even after its death")
   func claimed() throws {
     let scene = try QueueScene()
     try send("x", scene)
@@ -94,7 +96,7 @@ struct QueueAttachmentTests {
   }
 
   @Test(
-    "of a sender that died while it copied is swept; one that is being copied, or whole, is not",
+    "of a sender that died while copying is swept; a complete or growing one is not",
     arguments: [false, true])
   func swept(bySweeping: Bool) throws {
     let scene = try QueueScene()
@@ -113,7 +115,7 @@ struct QueueAttachmentTests {
     let alive = try sender.stage("alive")
     let leftovers = ["\(scene.place)/attachments/dead"]
     // A child that another test is just starting shares the lock until it becomes its program.
-    try eventually("the attachment of the sender that died is nobody's") {
+    try eventually("the attachment of the dead sender is unlocked") {
       try scene.queue.container.report().leftovers.map(\.path) == leftovers
     }
     if bySweeping {
@@ -129,7 +131,7 @@ struct QueueAttachmentTests {
     #expect(try scene.queue.renameAttachment("alive", to: "again") == nil)
   }
 
-  @Test("that was given up by another cannot become whole any more")
+  @Test("that another process gave up cannot be completed any more")
   func overtaken() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
@@ -146,11 +148,11 @@ struct QueueAttachmentTests {
       #expect(error?.code == .leaseLost)
     }
     let path = scene.directory.path + "/source"
-    #expect(try fileStatus(path).size == 3, "what could not be handed over is where it was")
+    #expect(try fileStatus(path).size == 3, "a file that was not handed over stays in its place")
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("that no entry names any more is swept from what a dead consumer had taken")
+  @Test("that no entry names any more is swept from a dead consumer's directory")
   func orphan() throws {
     let scene = try QueueScene()
     try send("x", scene)
@@ -168,7 +170,7 @@ struct QueueAttachmentTests {
     #expect(!scene.directory.listing.contains("orphan"))
   }
 
-  @Test("that is none: a link, a directory, a name that leads elsewhere")
+  @Test("is refused as a link, a directory, or a name that leads elsewhere")
   func hostile() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
@@ -213,7 +215,8 @@ struct QueueAttachmentTests {
 struct XXH64Tests {
   private static let prime: UInt64 = 2_654_435_761
 
-  // The buffer and the results of the reference implementation's own check (xxHash, cli/xsum_sanity_check.c).
+  // The buffer and the results of the reference implementation's own check (xxHash,
+  // cli/xsum_sanity_check.c).
   private static let buffer: [UInt8] = {
     var generator = prime
     return (0..<222).map { _ in
@@ -223,7 +226,7 @@ struct XXH64Tests {
   }()
 
   @Test(
-    "gives the published results",
+    "returns the published results",
     arguments: [
       (0, 0, 0xEF46_DB37_51D8_E999), (0, prime, 0xAC75_FDA2_929B_17EF),
       (1, 0, 0xE934_A84A_DB05_2768), (1, prime, 0x5014_6076_43A9_B4C3),

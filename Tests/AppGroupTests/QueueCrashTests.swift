@@ -1,17 +1,18 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
 @Suite("A queue, whatever happens to its processes,", .blocking)
 struct QueueCrashTests {
-  /// The steps of becoming a consumer, most of which are those of a presence, have tests of their own.
+  /// The steps of becoming a consumer, most of which are those of a presence, have their own tests.
   private static let shares = TriedSteps.shares
 
-  /// Whether it was killed; false when it has fewer steps.
+  /// Returns whether it was killed; false if it has fewer steps.
   private func killed(_ victim: Participant, _ command: String) throws -> Bool {
     try victim.tell(command)
     do {
@@ -75,7 +76,7 @@ struct QueueCrashTests {
   }
 
   @Test(
-    "has one consumer only, whichever step another was stopped before and goes on with later",
+    "has only one consumer, before whichever step another was stopped and later continued",
     arguments: shares)
   func consumerStopped(share: Int) throws {
     let first = try QueueScene()
@@ -101,7 +102,7 @@ struct QueueCrashTests {
       let consumer = try scene.queue.consume()
       let again = try scene.drain(consumer)
       checkDeliveries(handled + again, of: ["a": [0, 1, 2]], "stopped before call \(step)")
-      // What it does now does no harm.
+      // Its further actions do no harm.
       try scene.sendTogether([3, 4], from: "a")
       try late.send(.continue)
       let result = try late.answer()
@@ -135,7 +136,7 @@ struct QueueCrashTests {
     #expect(try late.ask("queue-fail q").hasPrefix("error leaseLost"))
     #expect(
       try late.ask("queue-next q").hasPrefix("error leaseLost"),
-      "what it has in its memory since it took the file is not delivered any more")
+      "entries in its memory are not delivered any more")
     #expect(try scene.queue.sender("a").status(of: first.id) == .taken)
     try first.acknowledge()
     #expect(try scene.queue.sender("a").status(of: first.id) == .processed)
@@ -143,7 +144,7 @@ struct QueueCrashTests {
   }
 
   @Test(
-    "delivers or cancels, never both, whichever step who cancels was stopped before",
+    "delivers or cancels, never both, before whichever step the canceller was stopped",
     arguments: [[7], [7, 8]])
   func cancelStopped(numbers: [Int]) throws {
     var results: Set<String> = []
@@ -173,7 +174,7 @@ struct QueueCrashTests {
     #expect(results == ["true", "false"])
   }
 
-  @Test("brings nothing back when two cancel in one file, and one of them was stopped")
+  @Test("restores nothing when two cancel in one file, and one of them was stopped")
   func twoCancel() throws {
     var step = TriedSteps.first
     while true {
@@ -197,7 +198,7 @@ struct QueueCrashTests {
 }
 
 extension QueueScene {
-  /// Whether a process has answered; then it is not going to stop any more.
+  /// Returns whether a process has answered; then it will not stop any more.
   func isDone(_ process: Participant, _ answer: inout String?) -> Bool {
     do {
       answer = try process.answer(within: .zero)

@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,7 +7,9 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Monitoring
+@testable import Queues
 
 @Suite("The end of an entry", .blocking)
 struct QueueEndTests {
@@ -15,24 +18,32 @@ struct QueueEndTests {
 
   init() throws { scene = try QueueScene() }
 
-  /// Ends that were told.
+  /// Tasks that wait for outcomes, and the reported outcomes.
   private final class Told: Sendable {
-    let ends = Mutex<[QueueEndObservation.Ends.Element]>([])
-    let failures = Mutex<[AppGroupError]>([])
+    let ends = Mutex<[(id: QueueEntryID, status: QueueEntryStatus)]>([])
+    let failures = Mutex<[String]>([])
+    let tasks = Mutex<[Task<Void, Never>]>([])
 
-    func note(_ result: Result<QueueEndObservation.Ends, AppGroupError>) {
-      switch result {
-      case .success(let more): ends.withLock { $0 += more }
-      case .failure(let error): failures.withLock { $0.append(error) }
+    func wait(for id: QueueEntryID, of sender: Queue.Sender) {
+      let task = Task {
+        do {
+          let status = try await sender.end(of: id)
+          ends.withLock { $0.append((id, status)) }
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
       }
+      tasks.withLock { $0.append(task) }
     }
+
+    func cancel() { for task in tasks.withLock({ $0 }) { task.cancel() } }
 
     var ids: [QueueEntryID] { ends.withLock { $0.map(\.id) } }
     var statuses: [QueueEntryStatus] { ends.withLock { $0.map(\.status) } }
     var hasFailed: Bool { failures.withLock { !$0.isEmpty } }
   }
 
-  @Test("is told at once, to threads and tasks that wait for it, and so is how it stands later")
+  @Test("is reported at once to threads and tasks that wait for it, and later on request")
   func waiting() async throws {
     let sender = try queue.sender("a")
     let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
@@ -53,7 +64,7 @@ struct QueueEndTests {
     await #expect(throws: CancellationError.self) { try await waiter.value }
   }
 
-  @Test("reaches an observer once each, whichever it is, in the order of sending")
+  @Test("reaches each waiter, whatever the outcome, also while the rest of its file waits")
   func observing() throws {
     let sender = try queue.sender("a")
     let told = Told()
@@ -61,36 +72,33 @@ struct QueueEndTests {
     #expect(try scene.drain().isEmpty)
     let batch = try scene.sendTogether([1, 2, 3, 4, 5], from: "a")
     let late = try sender.send(6)
-    let observation = sender.observeEnds(of: [early, late] + batch, on: Blocking.queue()) {
-      told.note($0)
-    }
-    try eventually("what had ended before is told") { told.ids == [early] }
+    for id in [early, late] + batch { told.wait(for: id, of: sender) }
+    try eventually("what had ended before is reported") { told.ids == [early] }
     #expect(try sender.cancel(batch[4]))
-    try eventually("what is cancelled is told while the rest of its file waits") {
+    try eventually("what is cancelled is reported while the rest of its file waits") {
       told.ids.last == batch[4]
     }
     let consumer = try queue.consume()
     let entries = try (1...4).map { _ in try #require(try consumer.next(until: .now)) }
     try entries[1].fail("why not")
-    try eventually("a failure is told") { told.ids.last == batch[1] }
+    try eventually("a failure is reported") { told.ids.last == batch[1] }
     try entries[0].acknowledge()
-    try eventually("one of a file that is handled is told") { told.ids.last == batch[0] }
+    try eventually("one of a file that is handled is reported") { told.ids.last == batch[0] }
     #expect(try sender.cancel(late))
-    try eventually("a cancelled file is told") { told.ids.last == late }
+    try eventually("a cancelled file is reported") { told.ids.last == late }
     try entries[2].acknowledge()
     try entries[3].acknowledge()
-    try eventually("the last of the file are told") { told.ids.count == 7 }
+    try eventually("the last of the file are reported") { told.ids.count == 7 }
     #expect(Set(told.ids) == Set([early, late] + batch))
     #expect(told.statuses.last == .processed)
-    observation.cancel()
   }
 
-  @Test("is told when another consumer has taken over, and when the queue was removed")
+  @Test("is reported after another consumer took over, and after the queue was removed")
   func replaced() throws {
     let sender = try queue.sender("a")
     let told = Told()
     let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
-    let observation = sender.observeEnds(of: ids, on: Blocking.queue()) { told.note($0) }
+    for id in ids { told.wait(for: id, of: sender) }
     let first = try queue.consume()
     #expect(try first.next(until: .now)?.payload == 0)
     first.end()
@@ -98,20 +106,18 @@ struct QueueEndTests {
     let again = try #require(try second.next(until: .now))
     #expect(again.isRedelivery)
     try again.acknowledge()
-    try eventually("the first is told") { told.ids == [ids[0]] }
-    // What is nowhere any more counts as processed.
+    try eventually("the first is reported") { told.ids == [ids[0]] }
+    // An entry that is nowhere any more counts as processed.
     try rename(
       scene.place, at: Directory.current, to: scene.directory.path + "/elsewhere",
       at: Directory.current)
-    try eventually("all are told") { Set(told.ids) == Set(ids) }
-    observation.cancel()
+    try eventually("all are reported") { Set(told.ids) == Set(ids) }
   }
 
-  @Test("of a thousand is told through one set of watches, and none is missed while they are added")
+  @Test("of a thousand entries is reported through one set of watches, and none is missed")
   func many() throws {
     let sender = try queue.sender("a")
     let told = Told()
-    let observation = sender.observeEnds(on: Blocking.queue()) { told.note($0) }
     let group = DispatchGroup()
     let queue = queue
     Blocking.queue().async(group: group) {
@@ -125,27 +131,27 @@ struct QueueEndTests {
     var ids: [QueueEntryID] = []
     for number in 0..<1_000 {
       ids.append(try sender.send(PropertyListValue(number)))
-      observation.add([ids[number]])
+      told.wait(for: ids[number], of: sender)
     }
     group.wait()
-    try eventually("all are told") { told.ids.count == 1_000 }
+    try eventually("all are reported") { told.ids.count == 1_000 }
     #expect(Set(told.ids) == Set(ids))
     #expect(!told.hasFailed)
-    observation.cancel()
+    try eventually("nothing is watched any more") { sender.ends.watches == 0 }
   }
 
-  @Test("is not told to who has cancelled, and leaves no watches behind")
+  @Test("is not reported to a cancelled task, which leaves no watches behind")
   func cancelled() throws {
     let sender = try queue.sender("a")
     let told = Told()
     let id = try sender.send(0)
-    let target = DispatchQueue(label: "target")
-    let observation = sender.observeEnds(of: [id], on: target) { told.note($0) }
+    told.wait(for: id, of: sender)
     try eventually("it watches") { sender.ends.watches == 4 }
-    observation.cancel()
+    told.cancel()
     try eventually("it does not watch any more") { sender.ends.watches == 0 }
     #expect(try scene.drain().count == 1)
-    target.sync {}
     #expect(told.ids.isEmpty)
+    try eventually("the task ends") { told.hasFailed }
+    #expect(told.failures.withLock { $0 } == ["\(CancellationError())"])
   }
 }

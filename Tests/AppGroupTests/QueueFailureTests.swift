@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -5,7 +6,8 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Queues
 
 #if DEBUG
   @Suite("A queue, whichever call the kernel refuses,", .blocking)
@@ -15,7 +17,8 @@ import Testing
     }
 
     @Test(
-      "has an entry whole or not at all, leaves nothing, and takes the next", arguments: [0, 1])
+      "has an entry completely or not at all, leaves nothing behind, and takes the next",
+      arguments: [0, 1])
     func sending(before: Int) throws {
       var step = 0
       var failures = 0
@@ -32,7 +35,7 @@ import Testing
           failed = true
           failures += 1
         }
-        // Only after the last fsyncs it is there although they failed.
+        // Only after a failure of the last fsyncs the entry exists all the same.
         let place = try scene.queue.place.openOrMake()
         let stored = try scene.queue.place.batches(QueueDirectory.pending, at: place) ?? []
         let isStored = stored.count > before
@@ -47,7 +50,7 @@ import Testing
       #expect(failures > 8)
     }
 
-    @Test("loses nothing that a consumer has taken or could not take")
+    @Test("loses no entry that a consumer has taken or could not take")
     func consuming() throws {
       var step = 0
       var failures = 0
@@ -68,7 +71,7 @@ import Testing
         } catch is AppGroupError {
           failures += 1
         }
-        // Again, for the one whose acknowledgement failed; the others are not harmed.
+        // Again, for the one whose acknowledgement failed; it does not harm the others.
         for entry in entries { try entry.acknowledge() }
         checkDeliveries(
           entries.map { .init($0) } + (try scene.drain(consumer)), of: ["a": [0, 1, 2]],
@@ -82,7 +85,7 @@ import Testing
       #expect(failures > 8)
     }
 
-    @Test("puts a durable entry on the disk: its file before it is seen, then its name")
+    @Test("flushes a durable entry to the disk: its file before it is visible, then its name")
     func durable() throws {
       let scene = try QueueScene()
       let sender = try scene.queue.sender("a")
@@ -95,7 +98,7 @@ import Testing
       try Faults.$plan.withValue(plan) { _ = try sender.send(1, durability: .durable) }
       let order = calls.withLock { $0 }.filter { [.write, .fsync, .renameat2].contains($0) }
       #expect(order.prefix(3) == [.write, .fsync, .renameat2])
-      // Both directories of the move, and as long as they are new, those above.
+      // Both directories of the move, and as long as they are new, their parents.
       #expect(order.dropFirst(3).count >= 2 && order.dropFirst(3).allSatisfy { $0 == .fsync })
     }
   }

@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,23 +7,23 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Monitoring
 
 #if DEBUG
-  /// A sender and a consumer, processes both, that are killed again and again while messages flow:
-  /// each time before another of the system calls that one message takes, so that all are hit.
+  /// A sender and a consumer process that are killed again and again while messages flow, each time
+  /// before a different one of the system calls for one message, so that all are covered.
   @Suite("While messages flow", .blocking)
   struct QueueFlowTests {
     enum Victims: String, CaseIterable {
       case sender, consumer, both
     }
 
-    /// QUEUE_FLOW_MESSAGES=10000 sends so many.
+    /// QUEUE_FLOW_MESSAGES=10000 sets the number of messages.
     private static let messages =
       Program.environment("QUEUE_FLOW_MESSAGES").flatMap { Int($0) } ?? 700
 
     @Test(
-      "kill -9 at any step loses none, reorders none, and repeats only what is marked",
+      "kill -9 at any step loses none, reorders none, and repeats only marked ones",
       arguments: Victims.allCases)
     func killed(victims: Victims) throws {
       let scene = try QueueScene()
@@ -52,7 +53,7 @@ import Testing
 
   private struct Flow {
     let scene: QueueScene
-    /// The last number; each try to send has one of its own.
+    /// The last number; each attempt to send has its own.
     let last: Int
     private var sent: String { scene.directory.path + "/sent" }
     private var handled: String { scene.directory.path + "/handled" }
@@ -62,7 +63,7 @@ import Testing
       last = messages - 1
     }
 
-    /// How many system calls one more message takes.
+    /// Returns the number of system calls for one more message.
     func steps() throws -> (sending: Int, consuming: Int) {
       let trial = try QueueScene()
       let process = try trial.participant()
@@ -79,9 +80,9 @@ import Testing
       return (two - one, (few - none) / 3)
     }
 
-    /// - Parameter steps: how many times to die, each time one call later within a message; the
-    ///   deaths are spread over all messages.
-    /// - Returns: how often it was killed.
+    /// - Parameter steps: The number of deaths, each one call later within a message, spread over
+    ///   all messages.
+    /// - Returns: The number of kills.
     func send(dying steps: Int) throws -> Int {
       var kills = 0
       for step in 0..<steps {
@@ -98,7 +99,7 @@ import Testing
       return kills
     }
 
-    // What it was sending when it died may be stored or not: another number is used.
+    // The message that was being sent at the death may be stored or not, so another number is used.
     private func next() throws -> Int {
       try scene.logged(sent).last.flatMap { Int($0) }.map { $0 + 2 } ?? 0
     }
@@ -106,7 +107,7 @@ import Testing
     func consume(dying steps: Int) throws -> Int {
       var kills = 0
       for step in 0..<steps {
-        // Becoming the consumer takes some calls as well: the first deaths are there.
+        // Becoming the consumer also takes some calls: the first deaths are there.
         let calls = step == 0 ? 40 : (last / (steps + 1) / 2 + 20) * steps + step
         if try isKilled("die \(calls) queue-follow q \(last) \(handled)") { kills += 1 }
         guard try !isDone() else { return kills }
@@ -149,7 +150,7 @@ import Testing
       #expect(order == order.sorted(), "reordered")
       #expect(seen.isSuperset(of: stored), "lost: \(Set(stored).subtracting(seen).sorted())")
       #expect(seen.contains(last))
-      // The next consumer sweeps what the dead left.
+      // The next consumer sweeps the entries of the dead.
       #expect(try scene.drain().isEmpty)
       #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
     }

@@ -1,10 +1,12 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Queues
 
 @Suite("A look at a container's queues", .blocking)
 struct QueueInspectionTests {
@@ -13,7 +15,7 @@ struct QueueInspectionTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("tells how much waits, for whom, and what senders have not forgotten")
+  @Test("reports the waiting entries, the consumer, and the outcomes that senders have not cleared")
   func report() throws {
     #expect(try container.report().names.queues.isEmpty)
     let sender = try scene.queue.sender("a")
@@ -39,7 +41,7 @@ struct QueueInspectionTests {
     #expect(report.leftovers.isEmpty && report.failures.isEmpty && report.foreignEntries.isEmpty)
   }
 
-  @Test("finds what dead senders left and sweeps it, and leaves alone what is being written")
+  @Test("finds and sweeps the entries of dead senders, and leaves unfinished ones alone")
   func sweep() throws {
     let sender = try scene.queue.sender("a")
     let marked = try sender.send(0, key: "k")
@@ -49,7 +51,7 @@ struct QueueInspectionTests {
       return scene.place + "/" + path
     }
     let marks = QueueDirectory.marksPath("a", "k")
-    let gone = BatchName(order: 1, sender: "a", count: 2, bytes: 3).text
+    let gone = EntryFile(order: 1, sender: "a", count: 2, bytes: 3).text
     try makeDirectory(scene.place + "/sent")
     let planted = try [
       plant("staged/dead"), plant("sent/\(gone).forgotten"), plant("\(marks)/\(gone).0"),
@@ -67,7 +69,7 @@ struct QueueInspectionTests {
     #expect(try scene.drain() == [.init("a", 0)])
   }
 
-  @Test("bears anything in them, and says what is none of theirs")
+  @Test("tolerates any entry in them, and reports foreign ones")
   func hostile() throws {
     try scene.queue.sender("a").send(0)
     for part in ["pending/x", "outcomes/y", "staged/z"] {

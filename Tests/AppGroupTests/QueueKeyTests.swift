@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,7 +7,8 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Monitoring
+@testable import Queues
 
 @Suite("An entry with a key", .blocking)
 struct QueueKeyTests {
@@ -15,7 +17,7 @@ struct QueueKeyTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("takes the place of those that wait, of its sender and key, and no others")
+  @Test("replaces the waiting ones of its sender and key, and no others")
   func superseding() async throws {
     let sender = try queue.sender("a")
     let first = try await sender.send(0, key: "k", keepsReceipt: true)
@@ -36,7 +38,7 @@ struct QueueKeyTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("leaves one alone that a consumer has, and the others of a file that it is in")
+  @Test("leaves taken entries alone, and the other entries of its file")
   func taken() throws {
     let sender = try queue.sender("a")
     try scene.sendTogether([0], from: "a", key: "k")
@@ -76,7 +78,7 @@ struct QueueKeyTests {
 
   #if DEBUG
     @Test(
-      "or the one before is delivered, when its sender is killed before any of its steps",
+      "or its predecessor is delivered if its sender is killed before any of its steps",
       arguments: 0..<2)
     func killed(share: Int) throws {
       var step = share
@@ -94,7 +96,7 @@ struct QueueKeyTests {
         } catch is Participant.Failure {
           wasKilled = true
         }
-        // Neither of both waits any more when the next one came.
+        // Neither of the two waits any more when the next one arrived.
         if step % 4 == share {
           try scene.queue.sender("a").send(4, key: "k")
           #expect(try scene.drain().map(\.number) == [1, 2, 4], "\(step)")

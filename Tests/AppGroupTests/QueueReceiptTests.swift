@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -5,7 +6,8 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Queues
 
 @Suite("A receipt", .blocking)
 struct QueueReceiptTests {
@@ -14,7 +16,7 @@ struct QueueReceiptTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("tells a sender that was restarted what it sent, in order, and how it ended")
+  @Test("reports to a restarted sender its entries, in order, with their outcomes")
   func restart() throws {
     let ids = try ["a", "a", "b", "a"].enumerated().map { number, name in
       try queue.sender(name).send(
@@ -39,7 +41,7 @@ struct QueueReceiptTests {
     #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("is kept for each entry of a file that wants one, until the last of them is forgotten")
+  @Test("is kept for each entry of a file that wants one, until the last of them is cleared")
   func together() throws {
     let ids = try scene.sendTogether([0, 1, 2, 3], from: "a", keeping: [1, 3])
     let sender = try queue.sender("a")
@@ -61,7 +63,7 @@ struct QueueReceiptTests {
     #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("says what is forgotten before its end, and of another sender, is not its own")
+  @Test("keeps its record when cleared too early, or by another sender")
   func early() throws {
     let sender = try queue.sender("a")
     let id = try sender.send(0, keepsReceipt: true)
@@ -73,7 +75,7 @@ struct QueueReceiptTests {
     #expect(try scene.drain().map(\.number) == [0, 1])
   }
 
-  @Test("keeps the order of its sender when all else is gone and the clock was set back")
+  @Test("keeps the order of its sender after everything else is gone and the clock was set back")
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
@@ -85,7 +87,7 @@ struct QueueReceiptTests {
     #expect(try queue.sender("a").receipts().map(\.payload) == [0, 1])
   }
 
-  @Test("leaves out what cannot be read, and bears what was planted")
+  @Test("leaves out unreadable entries, and tolerates planted ones")
   func damaged() throws {
     let sender = try queue.sender("a")
     let ids = try (0..<2).map { try sender.send(PropertyListValue($0), keepsReceipt: true) }
@@ -98,11 +100,11 @@ struct QueueReceiptTests {
     #expect(try sender.receipts().map(\.payload) == [1, 2, 3])
     try sender.forget(ids[0])
     #expect(try scene.names("sent").count == 4)
-    #expect(try scene.drain().count == 4, "what is stored is another name of the file")
+    #expect(try scene.drain().count == 4, "the stored entry is another name of the file")
   }
 
   #if DEBUG
-    @Test("is there if the entry is and its sender was told; killed before any step, none alone")
+    @Test("exists if the entry does and its sender knows; after a kill at any step, never alone")
     func killed() throws {
       var step = 0
       while true {
@@ -129,7 +131,7 @@ struct QueueReceiptTests {
     }
 
     @Test(
-      "or the whole send fails, whichever call the kernel refuses",
+      "exists or the whole send fails, whichever call the kernel refuses",
       arguments: [
         Errno.noSpace, .notPermitted,
       ])

@@ -1,12 +1,13 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Queues
 
-@Suite("An entry that its consumer gives back", .blocking)
+@Suite("An entry that its consumer releases", .blocking)
 struct QueueReleaseTests {
   private let scene: QueueScene
   private var queue: Queue { scene.queue }
@@ -18,7 +19,7 @@ struct QueueReleaseTests {
   ) throws -> QueueEntry { try #require(try consumer.next(until: deadline)) }
 
   @Test(
-    "waits alone: what its sender sent after it flows on, also past a restart", arguments: [1, 3])
+    "waits alone: later entries of its sender flow on, even past a restart", arguments: [1, 3])
   func flow(together: Int) throws {
     try scene.sendTogether(Array(0..<together), from: "a")
     try queue.sender("a").send(9)
@@ -26,7 +27,7 @@ struct QueueReleaseTests {
     let first = try next(consumer)
     #expect(first.payload == 0 && first.deliveries == 1 && !first.isRedelivery)
     try first.release(after: .seconds(3_600))
-    // It is not this delivery's any more.
+    // It does not belong to this delivery any more.
     try first.acknowledge()
     try first.fail("late")
     #expect(try queue.sender("a").status(of: first.id) == .taken)
@@ -39,7 +40,7 @@ struct QueueReleaseTests {
   }
 
   @Test(
-    "comes again when its time has come, and a consumer that waits is woken",
+    "is redelivered when it is due, and a waiting consumer is woken",
     arguments: [false, true])
   func due(isRestarted: Bool) throws {
     try queue.sender("a").send(0)
@@ -55,7 +56,7 @@ struct QueueReleaseTests {
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("comes again to who waits without a thread")
+  @Test("is redelivered to a consumer that waits without a thread")
   func async() async throws {
     try await queue.sender("a").send(0)
     let consumer = try await queue.consume()
@@ -77,7 +78,7 @@ struct QueueReleaseTests {
     #expect(order == [0, 0, 1, 0, 2, 0, 0, 0])
   }
 
-  @Test("is delayed no longer than its pause when the clock is set back")
+  @Test("is delayed no longer than its pause after the clock was set back")
   func clock() throws {
     try queue.sender("a").send(0)
     let consumer = try queue.consume()
@@ -95,7 +96,7 @@ struct QueueReleaseTests {
   // MARK: Counting
 
   @Test(
-    "or that kills its consumer, has failed after as many deliveries as were allowed, and no other has",
+    "or that kills its consumer, fails after the allowed number of deliveries, and no other does",
     arguments: [1, 3])
   func deadly(together: Int) throws {
     try scene.sendTogether(Array(0..<together), from: "a")
@@ -118,7 +119,7 @@ struct QueueReleaseTests {
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("as often as is allowed has failed, is kept, and comes again as a new one")
+  @Test("as often as allowed fails, is kept, and can be sent again as a new one")
   func kept() throws {
     let sender = try queue.sender("a")
     let id = try sender.send(7, keepsReceipt: true)
@@ -136,7 +137,7 @@ struct QueueReleaseTests {
     #expect(try queue.failures().map(\.reason) == ["again"])
     #expect(try queue.forgetFailure(new) && queue.failures().isEmpty)
     guard case .failed = try sender.status(of: id) else {
-      Issue.record("an end changes no more")
+      Issue.record("an outcome never changes")
       return
     }
     try sender.forget(id)
@@ -145,7 +146,7 @@ struct QueueReleaseTests {
   }
 
   @Test(
-    "too often ends once, kept and told, when its consumer is killed before any step",
+    "too often ends once, kept and reported, if its consumer is killed before any step",
     arguments: TriedSteps.shares, [1, 2])
   func killed(share: Int, together: Int) throws {
     var step = share
@@ -189,7 +190,7 @@ struct QueueReleaseTests {
     #expect(step > 40)
   }
 
-  @Test("and failed, is sent again once when who does so is killed before any step")
+  @Test("and that failed, is sent again once if the process that does so is killed before any step")
   func retryKilled() throws {
     var step = 0
     while true {
@@ -217,7 +218,7 @@ struct QueueReleaseTests {
   }
 }
 
-@Suite("What a queue keeps for its senders", .blocking)
+@Suite("Records that a queue keeps for its senders", .blocking)
 struct QueueExpiryTests {
   private static let day: UInt64 = 86_400_000_000_000
 
@@ -227,7 +228,7 @@ struct QueueExpiryTests {
     }
   }
 
-  @Test("goes a day after the end: receipts of what was processed, and notes without a receipt")
+  @Test("are removed a day after the end: receipts of processed entries, and other outcomes")
   func expiry() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
@@ -247,22 +248,22 @@ struct QueueExpiryTests {
         try entry.acknowledge()
       }
     }
-    // Nobody sweeps before.
+    // No process sweeps before.
     try queue(scene, days: 0).sender("a").send(6)
     #expect(try scene.names("sent").count == 5 && scene.names("outcomes").count == 2)
     // The sender comes by.
     try queue(scene, days: 2).sender("a").send(7)
     #expect(try sender.receipts().map(\.id) == [failed, lasting, waiting])
     #expect(try sender.status(of: processed) == .processed)
-    #expect(try sender.status(of: noted) == .processed, "nothing is known of it any more")
-    #expect(try sender.status(of: failed) == .failed(reason: "no"), "kept until it is forgotten")
-    // So does a sweep, for all senders.
+    #expect(try sender.status(of: noted) == .processed, "it is unknown by now")
+    #expect(try sender.status(of: failed) == .failed(reason: "no"), "kept until it is cleared")
+    // A sweep removes the same, for all senders.
     #expect(try scene.queue.sender("b").receipts().map(\.id) == [other])
     #expect(try queue(scene, days: 2).expire().count == 1)
     #expect(try scene.queue.sender("b").receipts().isEmpty)
   }
 
-  @Test("is not needed to list what waits or is taken")
+  @Test("are not needed to list waiting or taken entries")
   func outstanding() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")

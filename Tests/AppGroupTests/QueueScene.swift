@@ -1,3 +1,4 @@
+import AppGroup
 import FoundationEssentials
 import PropertyLists
 import Synchronization
@@ -5,9 +6,9 @@ import SystemCalls
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Queues
 
-/// A queue in a directory of its own.
+/// A queue in its own directory.
 struct QueueScene {
   let directory: TemporaryDirectory
   let queue: Queue
@@ -64,7 +65,7 @@ struct QueueScene {
     var description: String { "\(sender)\(number)\(isRedelivery ? "!" : "")" }
   }
 
-  /// Takes and acknowledges all that is there.
+  /// Takes and acknowledges all waiting entries.
   func drain() throws -> [Delivered] {
     let consumer = try queue.consume()
     defer { consumer.end() }
@@ -80,12 +81,12 @@ struct QueueScene {
     return all
   }
 
-  /// The names in a part of the queue.
+  /// Returns the names in a part of the queue.
   func names(_ part: String) throws -> [String] {
     try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
   }
 
-  /// What lies in the queue besides its notes of outcomes.
+  /// Returns the entries of the queue's directories besides its notes of outcomes.
   func leftovers() throws -> [String] {
     var all = try names("staged") + names("pending")
     for consumer in try names("taken") { all += try names("taken/" + consumer) }
@@ -104,8 +105,8 @@ struct QueueScene {
   }
 }
 
-/// None is lost, none comes before an earlier one of its sender but when it is marked, none comes
-/// twice but when it is marked.
+/// Checks that no entry is lost, and that every entry that comes twice, or before an earlier one of
+/// its sender, is marked.
 func checkDeliveries(
   _ all: [QueueScene.Delivered], of expected: [String: [Int]], _ comment: Comment
 ) {

@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import FoundationEssentials
 import PropertyLists
@@ -7,7 +8,9 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Monitoring
+@testable import Queues
 
 @Suite("A queue", .blocking)
 struct QueueTests {
@@ -16,7 +19,7 @@ struct QueueTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("delivers what was sent, in the order of each sender, and then has nothing left")
+  @Test("delivers sent entries, in the order of each sender, and then has none left")
   func order() throws {
     let a = try queue.sender("a")
     let b = try queue.sender("b-with/any name")
@@ -43,9 +46,9 @@ struct QueueTests {
     #expect(try queue.container.queueNames() == ["q"])
   }
 
-  @Test("stores what is sent while another write is under way as one file, and acknowledges each")
+  @Test("stores entries sent during another write as one file, and acknowledges each")
   func together() throws {
-    // The first stamp is only given when the others have gathered.
+    // The first stamp is given only when the others have gathered.
     let gate = DispatchSemaphore(value: 0)
     let isFirst = Atomic(true)
     let queue = Queue(container: self.queue.container, name: "q") {
@@ -75,7 +78,7 @@ struct QueueTests {
   }
 
   @Test(
-    "delivers what was not acknowledged again, first and marked, and the rest of a file as well")
+    "redelivers unacknowledged entries first and marked, and the rest of a file as well")
   func redelivery() throws {
     try scene.sendTogether([0, 1, 2, 3], from: "a")
     try scene.sendTogether([4], from: "a")
@@ -97,7 +100,7 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("tells its sender, also a restarted one, of failures, until it forgets them")
+  @Test("reports failures to its sender, even a restarted one, until the sender clears them")
   func failure() throws {
     let ids = try scene.sendTogether([0, 1], from: "a")
     let consumer = try queue.consume()
@@ -112,14 +115,14 @@ struct QueueTests {
     #expect(try sender.outcomes().isEmpty)
   }
 
-  @Test("does not deliver what is too late, and says so")
+  @Test("does not deliver expired entries, and reports them")
   func expiry() throws {
     let sender = try queue.sender("a")
     let late = try sender.send(0, expires: .zero)
     try sender.send(1, expires: .seconds(3_600))
     #expect(try scene.drain() == [.init("a", 1)])
     #expect(try sender.status(of: late) == .expired)
-    // By the time of day where the machine has been started anew since.
+    // By the time of day if the machine has been restarted since.
     var entry: PropertyListValue = [:]
     Expiry(after: .seconds(3_600)).write(into: &entry)
     entry["uptime"] = 0
@@ -130,13 +133,13 @@ struct QueueTests {
     #expect(try #require(Expiry(entry)).hasPassed)
   }
 
-  @Test("does not deliver what was cancelled, and cancels nothing that was taken")
+  @Test("does not deliver cancelled entries, and cancels no taken ones")
   func cancelling() throws {
     let sender = try queue.sender("a")
     let ids = try scene.sendTogether([0, 1, 2], from: "a")
     let alone = try sender.send(3)
     #expect(try sender.cancel(ids[1]) && sender.cancel(alone) && sender.cancel(alone))
-    #expect(try scene.names("pending").count == 1, "what is cancelled as a whole is gone")
+    #expect(try scene.names("pending").count == 1, "a completely cancelled file is gone")
     #expect(try sender.status(of: ids[1]) == .cancelled)
     #expect(try sender.status(of: alone) == .cancelled)
     let consumer = try queue.consume()
@@ -149,7 +152,7 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("refuses more than its limits, of all senders together, and takes more when there is room")
+  @Test("refuses more than its limits, over all senders, and accepts more when there is room")
   func limits() throws {
     let sender = try queue.sender("a", limits: .init(entries: 20, bytes: 1 << 20))
     for number in 0..<10 { try queue.sender("b").send(PropertyListValue(number)) }
@@ -166,7 +169,7 @@ struct QueueTests {
     #expect(try scene.drain() == [.init("a", 10)], "nothing was dropped, nothing half sent")
   }
 
-  @Test("puts a damaged file aside, delivers the rest, and tells the sender")
+  @Test("puts a damaged file aside, delivers the rest, and reports it to the sender")
   func damaged() throws {
     let sender = try queue.sender("a")
     let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
@@ -183,7 +186,7 @@ struct QueueTests {
     #expect(aside.count == 1 && aside[0].name.hasPrefix(ids[1].batch.text.prefix(20).description))
   }
 
-  @Test("keeps a sender's order when the clock is set back, also over a restart")
+  @Test("keeps a sender's order when the clock is set back, even over a restart")
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
@@ -200,7 +203,7 @@ struct QueueTests {
     #expect(try scene.drain(consumer) == [.init("a", 1), .init("a", 2), .init("a", 3)])
   }
 
-  @Test("wakes a consumer that waits, as a task and as a thread")
+  @Test("wakes a waiting consumer, task or thread")
   func waking() async throws {
     let consumer = try await queue.consume()
     #expect(try await consumer.next(until: .now) == nil)
@@ -214,32 +217,26 @@ struct QueueTests {
     await #expect(throws: CancellationError.self) { try await waiter.value }
   }
 
-  @Test("takes no names for batches that are none")
+  @Test("takes no foreign names for batches")
   func names() throws {
-    let name = BatchName(order: 255, sender: "a-1-b", count: 3, bytes: 12)
+    let name = EntryFile(order: 255, sender: "a-1-b", count: 3, bytes: 12)
     #expect(name.text == "00000000000000ff-a-1-b-3-12.plist")
-    #expect(BatchName(name.text) == name)
+    #expect(EntryFile(name.text) == name)
     for other in [
       "", "x", "ff-a-1-2.plist", "00000000000000FF-a-1-2.plist", "00000000000000ff-a-0-2.plist",
       "00000000000000ff--1-2.plist", "00000000000000ff-a-1-99999999999999.plist",
       "00000000000000ff-a-01-2.plist", "00000000000000ff-a-1-2", "+0000000000000ff-a-1-2.plist",
-    ] { #expect(BatchName(other) == nil, "\(other)") }
+    ] { #expect(EntryFile(other) == nil, "\(other)") }
     #expect(throws: AppGroupError.self) { try queue.sender(.init(repeating: "x", count: 161)) }
   }
 
-  @Test("believes only what two listings show, so that none that it missed is overtaken")
+  @Test("trusts only the entries in two listings, so that no missed one is overtaken")
   func racyListing() {
-    func name(_ order: UInt64, _ sender: String = "a") -> BatchName {
-      BatchName(order: order, sender: sender, count: 1, bytes: 1)
+    func name(_ order: UInt64, _ sender: String = "a") -> EntryFile {
+      EntryFile(order: order, sender: sender, count: 1, bytes: 1)
     }
-    var order = PendingOrder()
-    // The first misses 1, which is older than 2; the second shows what came meanwhile, but not 3.
+    // The first misses 1, which is older than 2; the second shows new ones, but not 3.
     var listings = [[name(2), name(9, "b")], [name(4), name(2), name(1), name(9, "b")]]
-    order.look { listings.removeFirst() }
-    for expected in [name(1), name(2), name(9, "b")] {
-      #expect(order.next == expected)
-      order.removeNext()
-    }
-    #expect(order.next == nil)
+    #expect(EntryFile.ordered { listings.removeFirst() } == [name(1), name(2), name(9, "b")])
   }
 }

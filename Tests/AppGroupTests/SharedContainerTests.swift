@@ -42,7 +42,7 @@ struct SharedContainerTests {
     #expect(try mode(directory.path + "/values/x/value.plist") == 0o600)
   }
 
-  @Test("can be shared with a Unix group on request: 2770 and 660 whatever the umask is")
+  @Test("can be shared with a Unix group on request: 2770 and 660, whatever the umask is")
   func isSharedWithGroup() throws {
     let directory = try TemporaryDirectory()
     try chmod(directory.path, 0o2770)
@@ -64,7 +64,8 @@ struct SharedContainerTests {
       let error = #expect(throws: AppGroupError.self) { try directory.container() }
       #expect(error?.code == .containerUnsafe)
       #expect(error?.description.contains(String(mode, radix: 8)) == true)
-      // The mode of what is no container may be just as it should be: that of somebody's project.
+      // A directory that is not a container may have the right mode for its purpose, such as a
+      // project.
       let advice = isContainer ? "chmod 0700 '\(directory.path)'" : "mkdir -m 0700 DIRECTORY"
       #expect(error?.remedy?.hasSuffix(advice) == true, "\(error?.description ?? "")")
     }
@@ -100,7 +101,7 @@ struct SharedContainerTests {
     #expect(code { _ = try directory.container() } == .formatTooNew)
   }
 
-  @Test("of the format in which own names lay among the users' is refused, and left as it is")
+  @Test("of the format with own names among the users' names is refused, and left as it is")
   func olderFormat() throws {
     let directory = try TemporaryDirectory()
     let file = try FileDescriptor.open(directory.path + "/container.plist", [.writeOnly, .create])
@@ -123,7 +124,7 @@ struct SharedContainerTests {
     #expect(code { _ = try directory.container() } == .damaged)
   }
 
-  @Test("of a group lives where the XDG specification says, made where it is missing")
+  @Test("of a group lives where the XDG specification says, and is created if it is missing")
   func groupLocation() throws {
     let directory = try TemporaryDirectory()
     let participant = try Participant(
@@ -134,7 +135,7 @@ struct SharedContainerTests {
     #expect(try SharedContainer(path: path).value("x").read() == 1)
   }
 
-  @Test("lists its identifiers, long ones in full, and nobody's entries not")
+  @Test("lists its identifiers, long ones in full, and no foreign entries")
   func identifiers() throws {
     let directory = try TemporaryDirectory()
     let container = try directory.container()
@@ -148,7 +149,8 @@ struct SharedContainerTests {
     }
   }
 
-  /// A container whose value "x" is 1, moved away to "old", and a new directory in its place.
+  /// Creates a container whose value "x" is 1, moves it to "old", and puts a new directory in its
+  /// place.
   private func replacedContainer(
     in directory: TemporaryDirectory
   ) throws -> (container: SharedContainer, path: String) {
@@ -171,7 +173,7 @@ struct SharedContainerTests {
     #expect(try SharedContainer(path: directory.path + "/old").value("x").read() == 1)
   }
 
-  @Test("finds at once what is only in the directory that took its own's place")
+  @Test("finds at once a value that exists only in the replacement of its directory")
   func missesNothing() throws {
     let directory = try TemporaryDirectory()
     let (container, inside) = try replacedContainer(in: directory)
@@ -179,7 +181,7 @@ struct SharedContainerTests {
     #expect(try container.value("y").read() == 2)
   }
 
-  @Test("leaves nothing behind where two make it at once, nor where the disk is full")
+  @Test("leaves nothing behind if two create it at once, or if the disk is full")
   func madeTwice() throws {
     #if DEBUG
       let directory = try TemporaryDirectory()
@@ -206,11 +208,11 @@ struct SharedContainerTests {
       #expect(
         try FileDescriptor.open(directory.path, .readOnly).entries().map(\.name.text)
           == ["container.plist"])
-      #expect(try fileStatus(path) == first.withLock { $0 }, "the first one's stays")
+      #expect(try fileStatus(path) == first.withLock { $0 }, "the first one stays")
     #endif
   }
 
-  @Test("refuses a long identifier's directory that says it is another's")
+  @Test("refuses a long identifier's directory that names another identifier")
   func collision() throws {
     let directory = try TemporaryDirectory()
     let value = try directory.container().value(String(repeating: "x", count: 300))
@@ -251,7 +253,7 @@ struct SharedContainerTests {
       code { _ = try SharedContainer(path: directory.path, access: .group) } == .containerUnsafe)
   }
 
-  @Test("whose version is no file is refused")
+  @Test("whose version is not a file is refused")
   func plantedFormat() throws {
     let directory = try TemporaryDirectory()
     try makeDirectory(directory.path + "/container.plist")

@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -5,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
 
 @Suite("Shared leases", .blocking)
 struct SharedLeaseTests {
@@ -21,20 +22,14 @@ struct SharedLeaseTests {
   private func site() throws -> LeaseSite {
     let value = container.value("k")
     return LeaseSite(
-      directory: try value.directory.openOrMake(), home: container.root, path: value.path)
+      directory: SharedDescriptor(try value.directory.openOrMake()), home: container.root,
+      path: value.path)
   }
 
   private func acquire(
-    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = LeaseTerm.standard
+    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = Value.standardTerm
   ) throws -> Lease {
-    let request = LeaseRequest(
-      site: try site(), mode: mode, term: term, deadline: .now + limit)
-    while true {
-      switch try request.attempt() {
-      case .acquired(let lease): return lease
-      case .wait(let deadline): request.latch.block(until: deadline)
-      }
-    }
+    try LeaseRequest(site: try site(), mode: mode, term: term, deadline: .now + limit).run()
   }
 
   /// Keeps a lease alive until it is ended.
@@ -53,7 +48,8 @@ struct SharedLeaseTests {
     #expect(throws: AppGroupError.self) { try acquire(.exclusive, within: .milliseconds(1)) }
     second.end()
     // Not "only if it is free now": a child that another test is starting has copies of all
-    // descriptors until it executes its program, and a lock is free when the last one is closed.
+    // descriptors until it executes its program, and a lock is free only when the last one is
+    // closed.
     let writer = Held(try acquire(.exclusive))
     #expect(throws: AppGroupError.self) { try acquire(.shared, within: .milliseconds(1)) }
     writer.end()
@@ -113,7 +109,7 @@ struct SharedLeaseTests {
     #expect(Litter.entries(of: "k", in: directory) == ["held"], "\(directory.listing)")
   }
 
-  @Test("tell their late holder that they were taken away")
+  @Test("report a takeover to their late holder")
   func confirm() throws {
     let late = try acquire(.shared, term: .milliseconds(1))
     try late.confirm()
@@ -127,7 +123,7 @@ struct SharedLeaseTests {
 
 @Suite("A lease's declaration", .blocking)
 struct LeaseDeclarationTests {
-  @Test("says who, since when, and for how long, in a name")
+  @Test("is a name with the holder, its start, and its term")
   func roundTrip() throws {
     let declaration = LeaseDeclaration(mode: .exclusive, term: .milliseconds(2_500))
     let read = try #require(LeaseDeclaration(FileName(bytes: Array(declaration.name.utf8))))
@@ -138,7 +134,7 @@ struct LeaseDeclarationTests {
   }
 
   @Test(
-    "of any bytes is bounded or none",
+    "of any bytes is bounded or refused",
     arguments: [
       "", "clean", "x", "x-1-2-3-4-5", "x-1-2-3-4-5-6-7", "y-1-2-3-4-5-6", "x-zz-2-3-4-5-6",
       "x--2-3-4-5-6", "x-ffffffffffffffff-2-3-4-5-6", "xx-1-2-3-4-5-6",
@@ -147,7 +143,7 @@ struct LeaseDeclarationTests {
     #expect(LeaseDeclaration(FileName(bytes: Array(name.utf8))) == nil)
   }
 
-  @Test("claiming an absurd term or beginning delays nobody beyond an hour")
+  @Test("with an absurd term or beginning causes no delay beyond an hour")
   func absurd() throws {
     let identity = ProcessIdentity.current
     let prefix =
@@ -158,6 +154,6 @@ struct LeaseDeclarationTests {
     #expect(endless.term == LeaseDeclaration.longestTerm)
     let future = try #require(
       LeaseDeclaration(FileName(bytes: Array((prefix + "ffffffffffffffff-5-a").utf8))))
-    #expect(future.age == nil, "then only what is observed counts")
+    #expect(future.age == nil, "then only the observation counts")
   }
 }

@@ -37,7 +37,7 @@ struct ValueTests {
     #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
   }
 
-  @Test("is updated by what its closure leaves, or not at all")
+  @Test("is updated as its closure leaves it, or not at all")
   func updates() throws {
     let value = container.value("x")
     let seen = try value.update { content in
@@ -62,7 +62,7 @@ struct ValueTests {
     #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
   }
 
-  @Test("that is large or durable is written before the lease is taken, and whole all the same")
+  @Test("that is large or durable is written before the lease is taken, and is whole all the same")
   func largeAndDurable() throws {
     let value = container.value("x")
     let text = String(repeating: "0123456789", count: 100_000)
@@ -89,7 +89,7 @@ struct ValueTests {
     #expect(seen.contains(latest))
   }
 
-  @Test("has the version of its snapshot, and none where there is no value")
+  @Test("has the version of its snapshot, and none without a value")
   func versionAlone() throws {
     let value = container.value("x")
     #expect(try value.version() == nil)
@@ -102,17 +102,17 @@ struct ValueTests {
     }
     try value.remove()
     #expect(try value.version() == nil)
-    // Something else in the place of the file: it has no version of a value's.
+    // A directory in the file's place has no version.
     try makeDirectory(value.path)
     #expect(try value.version() != nil)
     #expect(throws: AppGroupError.self) { try value.snapshot() }
-    // The whole container removed under us.
+    // The whole container is removed during the test.
     try removeDirectory(value.path)
     _ = try ChildProcess("rm", ["-rf", directory.path]).wait(until: .now + .seconds(30))
     #expect(throws: AppGroupError.self) { try value.version() }
   }
 
-  @Test("has another version, too, after a program that sets its time back to the same")
+  @Test("also has a new version after a program sets its time back to the same one")
   func foreignVersions() throws {
     let value = container.value("x")
     var seen: Set<Version> = []
@@ -159,7 +159,7 @@ struct ValueTests {
   }
 
   @Test(
-    "whose file is something else is an error that says so, and a write mends it",
+    "with a foreign entry as its file is an error that says so, and a write repairs it",
     arguments: [
       "fifo", "link", "directory", "socket",
     ])
@@ -190,7 +190,7 @@ struct ValueTests {
     }
   }
 
-  @Test("that is damaged or too large is an error for its name alone")
+  @Test("that is damaged or too large is an error only for its own name")
   func damaged() throws {
     try container.value("good").replace(with: 1)
     let value = container.value("bad")
@@ -208,7 +208,7 @@ struct ValueTests {
     #expect(try container.value("good").read() == 1)
   }
 
-  @Test("is written anew when its directory is removed under the hands of a waiting writer")
+  @Test("is written again if its directory is removed while a writer waits")
   func directoryRemoved() throws {
     let value = container.value("k")
     try value.replace(with: 1)
@@ -217,8 +217,8 @@ struct ValueTests {
     let writer = try Participant(directory.path)
     try writer.tell("set k 5")
     try eventually("the writer waits") { directory.listing.contains("waiting-") }
-    // Stopped meanwhile: it would make its gate and its lease again under the hands of `rm`, which
-    // then finds the directory not empty.
+    // Stopped meanwhile, because it would create its gate and its lease again while `rm` is at
+    // work, which would then find the directory not empty.
     try writer.send(.stop)
     try writer.waitUntilStopped()
     let shell = try ChildProcess("rm", ["-r", directory.path + "/values/k"])
@@ -280,9 +280,9 @@ struct ValueTests {
   }
 }
 
-/// What is beside a value that nobody is changing.
+/// The entries beside a value that no process is changing.
 enum Litter {
-  /// The entries of the lease directory, and those of `held` but for the mark.
+  /// Returns the entries of the lease directory, and those of `held` without the mark.
   static func entries(of key: String, in directory: TemporaryDirectory) -> [String] {
     let lease = directory.path + "/values/\(key)/lease"
     do {
@@ -295,7 +295,8 @@ enum Litter {
     }
   }
 
-  /// What stays in a lease: the note of the last taking away, and the kept version.
+  /// Returns whether an entry may stay in a lease: the note of the last takeover, and the kept
+  /// version.
   static func isPart(_ name: String) -> Bool {
     name == "taken.plist" || name == "kept-\(ProcessIdentity.boot)"
   }

@@ -1,14 +1,15 @@
+import AppGroup
 import Dispatch
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Monitoring
 
 @Suite("A wake latch", .blocking)
 struct WakeLatchTests {
-  @Test("remembers one raise until somebody waits, and wakes who waits already")
+  @Test("keeps one raise for the next waiter, and wakes a present waiter")
   func remembers() async throws {
     let latch = WakeLatch()
     latch.raise()
@@ -23,7 +24,7 @@ struct WakeLatchTests {
     latch.block(until: .now)
   }
 
-  @Test("forgets a raise when it has woken somebody, and wakes at the deadline")
+  @Test("drops a raise that has woken a waiter, and wakes at the deadline")
   func forgets() async throws {
     let latch = WakeLatch()
     for _ in 0..<2 {
@@ -31,7 +32,7 @@ struct WakeLatchTests {
       latch.block(until: .now + .seconds(600))
       let deadline = ContinuousClock.now + .milliseconds(20)
       latch.block(until: deadline)
-      #expect(ContinuousClock.now >= deadline - .milliseconds(5), "nobody raised it again")
+      #expect(ContinuousClock.now >= deadline - .milliseconds(5), "it was not raised again")
     }
     let late = Heard<Duration>()
     let waiting = Task {
@@ -75,7 +76,7 @@ struct WakeLatchTests {
     #expect(ContinuousClock.now < far)
   }
 
-  @Test("wakes a blocked thread from another one, however they meet")
+  @Test("wakes a blocked thread from another one, in any interleaving")
   func threads() throws {
     for _ in 0..<200 {
       let latch = WakeLatch()

@@ -1,12 +1,13 @@
+import AppGroup
 import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Monitoring
 
-@Suite("A watch that tells where to look", .blocking)
+@Suite("A watch with named events", .blocking)
 struct WatchNewsTests {
   let directory: TemporaryDirectory
   let monitor = ChangeMonitor()
@@ -26,18 +27,18 @@ struct WatchNewsTests {
     return monitor.watchOpen(open, events, hear: { heard.add($0) })
   }
 
-  @Test("names the entries, each with its events, and tells nothing else")
+  @Test("names the entries, each with its events, and reports nothing else")
   func names() throws {
     let heard = Heard<WatchNews>()
     let creations = Heard<WatchNews>()
     let watch = try watch([.created, .deleted, .attributes], heard)
-    // The kernel's mask for the directory is what both want together.
+    // The kernel's mask for the directory is the union of both masks.
     let other = try self.watch([.created], creations)
     try touch("a")
     try removeFile(directory.path + "/a")
     try touch("b")
     try FileDescriptor.open(directory.path, [.readOnly, .directory]).setPermissions(0o500)
-    try eventually("all is told") { heard.all.contains { $0.own.contains(.attributes) } }
+    try eventually("all is reported") { heard.all.contains { $0.own.contains(.attributes) } }
     var all = WatchNews()
     for news in heard.all { all.merge(news) }
     #expect(all.names[name("a")] == [.created, .deleted])
@@ -52,7 +53,7 @@ struct WatchNewsTests {
 
   private func name(_ text: String) -> FileName { FileName(bytes: Array(text.utf8)) }
 
-  @Test("has told all that has happened before it calls whom it is to call after that")
+  @Test("has reported all earlier events before it makes a call that must follow them")
   func afterEvents() throws {
     let heard = Heard<WatchNews>()
     let told = Heard<Set<FileName>>()
@@ -67,12 +68,12 @@ struct WatchNewsTests {
     withExtendedLifetime(watch) {}
   }
 
-  @Test("does so, too, when both come after its thread has found that nothing is there")
+  @Test("does so even if both come after its thread has found no events")
   func afterLateEvents() throws {
     let heard = Heard<WatchNews>()
     let told = Heard<[FileName]>()
     let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
-    // It has no thread: this one takes its turn.
+    // It has no thread; this thread runs its turn.
     _ = monitor.insert(WatchEntry(nil, [.created]) { heard.add($0) }, open: open)
     try touch("a")
     monitor.state.withLock { $0.add { told.add(heard.all.flatMap(\.names.keys)) } }
@@ -80,14 +81,14 @@ struct WatchNewsTests {
     #expect(told.all == [[name("a")]])
   }
 
-  @Test("tells to look at everything where there are no events to be had")
+  @Test("requests a complete look if events are not available")
   func polled() throws {
     #if DEBUG
       let heard = Heard<WatchNews>()
       let plan = Faults.Plan { call, _ in call == .inotifyAddWatch ? .fail(.noSpace) : .proceed }
       let polling: Watch = try Faults.$plan.withValue(plan) { try self.watch([.created], heard) }
-      #expect(polling.detection != ChangeMonitor.Detection.events)
-      try eventually("it is told") { heard.all.contains { $0.isEverything } }
+      #expect(polling.detection != ChangeDetection.events)
+      try eventually("it is reported") { heard.all.contains { $0.isEverything } }
       polling.cancel()
     #endif
   }

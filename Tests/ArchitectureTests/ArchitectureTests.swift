@@ -28,6 +28,30 @@ struct ArchitectureTests {
     }
   }
 
+  @Test("of façades and programs do not know that a container is a directory")
+  func engine() throws {
+    try expectNothing { EngineRules.findings(in: $0, path: $1.path) }
+    let paths = try SourceTree.files.get().map(\.path)
+    for exception in EngineRules.exceptions + EngineRules.pathUsers {
+      #expect(paths.contains { $0.hasPrefix(exception.prefix) }, "\(exception) is no longer needed")
+    }
+    let text = SourceText("import SystemCalls\nlet a = container.url\nlet b = NameKind(.value)")
+    let path = "Sources/Facades/Wormhole/F.swift"
+    #expect(EngineRules.findings(in: text, path: path).map(\.line).sorted() == [1, 2, 3])
+    #expect(EngineRules.findings(in: text, path: "Sources/Core/Queues/F.swift").isEmpty)
+  }
+
+  @Test("of a library target have at most 5,000 lines")
+  func sizes() throws {
+    var lines: [String: Int] = [:]
+    for file in try SourceTree.files.get() where !file.path.hasPrefix("Sources/Programs/") {
+      lines[file.target, default: 0] += file.text.lines.count
+    }
+    for (target, count) in lines where count > 5_000 {
+      Issue.record("\(target) has \(count) lines: cut it where its walls are")
+    }
+  }
+
   @Test("never use PropertyListSerialization")
   func forbidden() throws {
     try expectNothing { forbiddenFindings(in: $0, path: $1.path) }
@@ -38,12 +62,30 @@ struct ArchitectureTests {
     try expectNothing { unarguedFindings(in: $0, path: $1.path) }
   }
 
+  @Test("cite only what is in the repository, and only rules that are written down")
+  func citations() throws {
+    let files = try SourceTree.files.get()
+    let comments = try files + SourceTree.tests.get()
+    for finding in comments.flatMap({ Citations.findings(in: $0.text, path: $0.path) })
+    where !finding.path.hasPrefix("Tests/ArchitectureTests/") {
+      Issue.record(Comment(rawValue: finding.description))
+    }
+    let page = try SourceTree.text(of: "Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md")
+    let core = files.filter { $0.path.hasPrefix("Sources/Core/") }
+    let cited = core.reduce(into: Set<Int>()) { $0.formUnion(Citations.rules(in: $1.text)) }
+    #expect(cited.isSuperset(of: [1, 2, 3, 4, 5]))
+    for rule in cited { #expect(page.contains("### Rule \(rule):")) }
+    let text = SourceText("// See DESIGN.\n// By rule 2, and rules 4 to 6.\nlet rule9 = \"§\"")
+    #expect(Citations.findings(in: text, path: "F").map(\.line) == [1])
+    #expect(Citations.rules(in: text) == [2, 4, 6])
+  }
+
   @Test("document everything public")
   func documented() throws {
     try expectNothing { undocumentedFindings(in: $0, path: $1.path) }
   }
 
-  @Test("are tested where tests may block, and by no exit test")
+  @Test("are tested on threads that may block, and not by exit tests")
   func suites() throws {
     let files = try SourceTree.tests.get()
     #expect(files.count > 100)

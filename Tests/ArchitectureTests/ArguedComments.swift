@@ -1,4 +1,4 @@
-/// Uses of what may hide an error, crash, or race, without a comment that argues why.
+/// Returns constructs that may hide an error, crash, or race, without a comment that argues why.
 ///
 /// The comment stands on the same line or is the block of comment lines directly above, and has at
 /// least four words.
@@ -18,7 +18,7 @@ func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
-/// Names that must not occur at all.
+/// Returns uses of names that are forbidden everywhere.
 func forbiddenFindings(in text: SourceText, path: String) -> [Finding] {
   text.lines.enumerated().filter { $0.element.code.contains("PropertyListSerialization") }.map {
     Finding(
@@ -35,7 +35,7 @@ private func risks(in code: String) -> [String] {
   return risks
 }
 
-/// Whether the code has the text where a word begins.
+/// Returns whether the code has the text at the beginning of a word.
 private func contains(_ code: String, word: String) -> Bool {
   guard code.contains(word) else { return false }
   var rest = Array(code.utf8)[...]

@@ -34,7 +34,7 @@ struct CommentCheckTests {
   }
 
   @Test(
-    "leave alone what only looks like it",
+    "ignore similar code",
     arguments: [
       "// try? a()", "let a = \"try! b\"", "retry?.cancel()", "myfatalError(1)", "try a()?.b()",
       "nonisolated var a = 1", "catch let fatalError",
@@ -80,7 +80,7 @@ struct CommentCheckTests {
   }
 
   @Test(
-    "exempt imports, what is not public, and members that a protocol documents",
+    "exempt imports, declarations that are not public, and members that a protocol documents",
     arguments: [
       "public import A", "@_exported public import A", "package func a()", "let public1 = 1",
       "public static func == (left: A, right: A) -> Bool {",

@@ -4,8 +4,9 @@ struct Import: Equatable {
   let line: Int
 }
 
-/// All imports of a file: `import X`, `public import X`, `@testable import X`, `import struct X.Y`,
-/// `import X.Submodule`, several on a line, attributes on lines of their own, and `canImport(X)`.
+/// Returns all imports of a file: `import X`, `public import X`, `@testable import X`, `import
+/// struct X.Y`, `import X.Submodule`, several on a line, attributes on separate lines, and
+/// `canImport(X)`.
 func imports(of text: SourceText) -> [Import] {
   let kinds: Set<String> = [
     "struct", "class", "enum", "protocol", "typealias", "func", "let", "var", "actor",
@@ -13,7 +14,7 @@ func imports(of text: SourceText) -> [Import] {
   let tokens = tokens(of: text)
   var imports: [Import] = []
   for (index, token) in tokens.enumerated() where ["import", "canImport"].contains(token.text) {
-    // `import` is a keyword; only after a dot, or as a label, is it a name.
+    // `import` is a keyword, except after a dot or as a label.
     let isName = index > 0 && tokens[index - 1].text == "."
     let rest = tokens[(index + 1)...].prefix(2).map(\.text)
     switch token.text {
@@ -29,7 +30,7 @@ func imports(of text: SourceText) -> [Import] {
   return imports
 }
 
-/// Words and single signs, in order.
+/// Returns words and single signs, in order.
 func tokens(of text: SourceText) -> [(text: String, line: Int)] {
   var tokens: [(text: String, line: Int)] = []
   for (index, line) in text.lines.enumerated() {
@@ -51,7 +52,7 @@ func tokens(of text: SourceText) -> [(text: String, line: Int)] {
   return tokens
 }
 
-/// Letters, digits, `_`, and whatever is not ASCII.
+/// Returns whether a byte is a letter, a digit, `_`, or not ASCII.
 func isNamePart(_ byte: UInt8) -> Bool {
   switch byte {
   case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true

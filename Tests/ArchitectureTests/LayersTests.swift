@@ -4,7 +4,7 @@ import Testing
 @Suite("The check of layers", .blocking)
 struct LayersTests {
   @Test(
-    "recognises every form of import",
+    "recognizes every form of import",
     arguments: [
       "import Glibc", "public import Glibc", "package import Glibc", "internal import Glibc",
       "@testable import Glibc", "@_exported import Glibc", "@preconcurrency public import Glibc",
@@ -36,7 +36,7 @@ struct LayersTests {
   }
 
   @Test(
-    "takes nothing else for an import",
+    "ignores everything else",
     arguments: [
       "// import Glibc", "/* import Glibc */", "let a = \"import Glibc\"", "value.import(Glibc)",
       "call(import: Glibc)", "let important = Glibc", "let text = \"\"\"\nimport Glibc\n\"\"\"",
@@ -46,9 +46,10 @@ struct LayersTests {
   }
 
   @Test(
-    "refuses what lies above, beside or outside",
+    "refuses modules above, beside or outside",
     arguments: [
-      ("Wormhole", "SystemCalls"), ("AppGroup", "Wormhole"), ("PropertyLists", "SystemCalls"),
+      ("Wormhole", "SystemCalls"), ("Containers", "Presences"), ("AppGroup", "Wormhole"),
+      ("PropertyLists", "SystemCalls"),
       ("SystemCalls", "PropertyLists"), ("SystemCalls", "FoundationEssentials"),
       ("AppGroup", "Foundation"), ("Histories", "FoundationEssentials"), ("Wormhole", "Musl"),
       ("Torture", "Glibc"), ("Benchmarks", "CSystemCalls"), ("NewLayer", "Synchronization"),
@@ -63,27 +64,27 @@ struct LayersTests {
     let manifest = """
       let package = Package(
         name: "wormhole",
-        products: [.library(name: "AppGroup", targets: ["AppGroup"])],
+        products: [.library(name: "Containers", targets: ["Containers"])],
         targets: [
           .systemLibrary(name: "CSystemCalls"),
           // .target(name: "Gone", dependencies: ["Wormhole"]),
           .target(
-            name: "AppGroup",
+            name: "Containers",
             dependencies: ["SystemCalls", .target(name: "Wormhole"),
-              .product(name: "Atomics", package: "swift-atomics")], path: "Sources/AppGroup",
+              .product(name: "Atomics", package: "swift-atomics")], path: "Sources/Containers",
             exclude: ["SystemCalls.md"]),
-          .testTarget(name: "AppGroupTests", dependencies: ["AppGroup", "Histories"]),
+          .testTarget(name: "ContainersTests", dependencies: ["Containers", "Histories"]),
         ])
       """
     let found = targets(ofManifest: manifest)
-    #expect(found.map(\.name) == ["CSystemCalls", "AppGroup", "AppGroupTests"])
+    #expect(found.map(\.name) == ["CSystemCalls", "Containers", "ContainersTests"])
     #expect(found.map(\.kind) == ["systemLibrary", "target", "testTarget"])
     #expect(found[1].dependencies == ["SystemCalls", "Wormhole", "Atomics", "swift-atomics"])
     #expect(
       manifestFindings(manifest, path: "Package.swift").map(\.description) == [
-        "Package.swift:7: AppGroup may not depend on Wormhole",
-        "Package.swift:7: AppGroup may not depend on Atomics",
-        "Package.swift:7: AppGroup may not depend on swift-atomics",
+        "Package.swift:7: Containers may not depend on Wormhole",
+        "Package.swift:7: Containers may not depend on Atomics",
+        "Package.swift:7: Containers may not depend on swift-atomics",
       ])
     let strange = ".executableTarget(name: \"Strange\")"
     #expect(manifestFindings(strange, path: "Package.swift").count == 1)

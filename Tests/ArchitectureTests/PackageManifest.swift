@@ -1,4 +1,4 @@
-/// A target as the manifest declares it.
+/// A target as declared in the manifest.
 struct ManifestTarget: Equatable {
   let kind: String
   let name: String
@@ -6,8 +6,9 @@ struct ManifestTarget: Equatable {
   let line: Int
 }
 
-/// The `.target(…)`, `.executableTarget(…)`, `.testTarget(…)` and `.systemLibrary(…)` calls of a manifest
-/// with their names and dependencies, be these strings or `.target(name:)`, `.product(name:…)`, `.byName`.
+/// Returns the `.target(…)`, `.executableTarget(…)`, `.testTarget(…)` and `.systemLibrary(…)` calls
+/// of a manifest with their names and dependencies, whether these are strings or `.target(name:)`,
+/// `.product(name:…)`, `.byName`.
 func targets(ofManifest manifest: String) -> [ManifestTarget] {
   let kinds: Set<String> = [
     "target", "executableTarget", "testTarget", "systemLibrary", "plugin", "macro",
@@ -34,7 +35,7 @@ func targets(ofManifest manifest: String) -> [ManifestTarget] {
   return targets
 }
 
-/// What is wrong with the manifest: a dependency that the table of layers does not allow.
+/// Returns the manifest's dependencies that the table of layers does not allow.
 func manifestFindings(_ manifest: String, path: String) -> [Finding] {
   var findings: [Finding] = []
   for target in targets(ofManifest: manifest) where target.kind != "testTarget" {
@@ -55,7 +56,7 @@ func manifestFindings(_ manifest: String, path: String) -> [Finding] {
 
 private typealias Token = (text: String, line: Int)
 
-/// Words, signs, and whole string literals; comments left out.
+/// Returns words, signs, and whole string literals, without comments.
 private func manifestTokens(_ manifest: String) -> [Token] {
   var tokens: [Token] = []
   for (index, line) in manifest.split(separator: "\n", omittingEmptySubsequences: false)
@@ -76,7 +77,7 @@ private func manifestTokens(_ manifest: String) -> [Token] {
   return tokens
 }
 
-/// The index of the parenthesis that closes the one at `open`.
+/// Returns the index of the parenthesis that closes the one at `open`.
 private func closing(of open: Int, in tokens: [Token]) -> Int {
   var depth = 0
   for index in open..<tokens.count {
@@ -87,7 +88,7 @@ private func closing(of open: Int, in tokens: [Token]) -> Int {
   return tokens.count
 }
 
-/// The tokens of a labelled argument, up to the comma that ends it.
+/// Returns the tokens of a labelled argument, up to the comma that ends it.
 private func argument(_ label: String, of call: [Token]) -> [Token] {
   var depth = 0
   var found: [Token]?

@@ -1,4 +1,4 @@
-/// Public declarations without a doc comment directly above (attributes may stand between).
+/// Returns public declarations without a doc comment directly above (attributes may stand between).
 ///
 /// Members that a standard protocol already documents are exempt.
 func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
@@ -17,7 +17,7 @@ func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
-/// What follows the modifiers of a line that declares something public; imports are not declarations.
+/// Returns the text after the modifiers of a line with a public declaration; imports do not count.
 private func publicDeclaration(_ code: String) -> String? {
   let modifiers: Set<Substring> = [
     "public", "open", "static", "class", "final", "override", "convenience", "required", "mutating",
@@ -50,7 +50,7 @@ private func isMemberWord(_ word: Substring) -> Bool {
   ["func", "var", "let", "subscript", "override", "final", "public", "private(set)"].contains(word)
 }
 
-/// The line from behind its leading attributes.
+/// Returns the line without its leading attributes.
 private func withoutAttributes(_ code: String) -> String {
   var rest = code[...]
   while rest.first == "@" {
@@ -90,6 +90,8 @@ private func hasDocumentation(above index: Int, in text: SourceText) -> Bool {
       if line.trimmedComment.hasPrefix("// swift-format-ignore") { continue }
       return false
     }
+    // Around an attribute that older compilers do not know.
+    if code == "#endif" || code.hasPrefix("#if hasAttribute(") { continue }
     attribute = code + " " + attribute
     let unclosed = attribute.count { $0 == "(" } - attribute.count { $0 == ")" }
     if unclosed < 0 { continue }
@@ -101,7 +103,7 @@ private func hasDocumentation(above index: Int, in text: SourceText) -> Bool {
   return false
 }
 
-/// The block of doc comment that ends at the line has words.
+/// Returns whether the block of doc comment that ends at the line has words.
 private func saysSomething(endingAt index: Int, in text: SourceText) -> Bool {
   text.lines[...index].reversed()
     .prefix { $0.trimmedCode.isEmpty && $0.trimmedComment.hasPrefix("///") }

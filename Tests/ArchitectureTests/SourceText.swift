@@ -1,11 +1,12 @@
-/// A Swift file line by line, code and comments told apart, the contents of string literals left out.
+/// A Swift file line by line, with code and comments separated, and without the contents of string
+/// literals.
 ///
-/// What is interpolated into a string is code. Regular-expression literals are not known to it.
+/// An interpolation in a string is code. Regular-expression literals are not supported.
 struct SourceText {
   struct Line: Equatable {
-    /// Without comments; a string literal leaves its quotes.
+    /// The code without comments; a string literal leaves its quotes.
     var code = ""
-    /// With its slashes or stars.
+    /// The comment with its slashes or stars.
     var comment = ""
 
     var trimmedCode: String { Self.trim(code) }
@@ -17,7 +18,7 @@ struct SourceText {
     }
   }
 
-  /// The first has the number one in messages.
+  /// The first line has the number one in messages.
   let lines: [Line]
 
   init(_ text: String) {
@@ -29,7 +30,7 @@ struct SourceText {
 
 private struct Lexer {
   private enum Context {
-    /// Code within an interpolation, with the parentheses open in it.
+    /// Code within an interpolation, with the number of open parentheses in it.
     case interpolation(open: Int)
     case string(hashes: Int, isMultiline: Bool)
     case blockComment
@@ -105,7 +106,7 @@ private struct Lexer {
       contexts.append(.interpolation(open: 1))
       takeCode(1)
     } else if starts("\\" + hashMarks) {
-      // The escaped character, unless it is the end of the line of a long string.
+      // The escaped character, unless it ends the line of a multi-line string.
       position += 1 + hashes
       if position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
     } else if starts((isMultiline ? "\"\"\"" : "\"") + hashMarks) {
@@ -128,7 +129,7 @@ private struct Lexer {
     }
   }
 
-  /// The hashes and quotes of a string literal that begins here.
+  /// Returns the number of hashes and quotes of a string literal that begins here.
   private func openingQuotes() -> (hashes: Int, quotes: Int)? {
     var index = position
     while index < bytes.count, bytes[index] == UInt8(ascii: "#") { index += 1 }
@@ -143,7 +144,7 @@ private struct Lexer {
     }
   }
 
-  /// How many bytes come before the first of these.
+  /// Returns the number of bytes before the first of the given bytes.
   private func count(until ends: StaticString) -> Int {
     var index = position
     while index < bytes.count {

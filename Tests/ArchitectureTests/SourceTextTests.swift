@@ -6,14 +6,14 @@ struct SourceTextTests {
   private func code(_ text: String) -> [String] { SourceText(text).lines.map(\.trimmedCode) }
   private func comments(_ text: String) -> [String] { SourceText(text).lines.map(\.trimmedComment) }
 
-  @Test("tells code from comments, nested ones too")
+  @Test("separates code from comments, even nested ones")
   func comments() {
     #expect(code("a // b\nc /* d /* e */ f\n g */ h") == ["a", "c", "h"])
     #expect(comments("a // b\nc /* d /* e */ f\n g */ h") == ["// b", "/* d /* e */ f", "g */"])
     #expect(code("let url = \"http://x\" // y") == ["let url = \"\""])
   }
 
-  @Test("leaves out what strings say, and keeps what is interpolated")
+  @Test("drops the contents of strings, and keeps interpolations")
   func strings() {
     #expect(code(#"a("try? \" // no") + b"#) == [#"a("") + b"#])
     #expect(code(#"a("x \(f("y", (g))) z") + b"#) == [#"a("(f("", (g)))") + b"#])
@@ -23,7 +23,7 @@ struct SourceTextTests {
     #expect(code("a = \"\" + b // c") == ["a = \"\" + b"])
   }
 
-  @Test("is not led astray by compiler directives")
+  @Test("handles compiler directives")
   func directives() {
     #expect(code("#if canImport(X)\n#endif") == ["#if canImport(X)", "#endif"])
   }

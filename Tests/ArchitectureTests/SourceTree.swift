@@ -1,11 +1,11 @@
 import Foundation
 
-/// The package that these tests are part of.
+/// The package that these tests belong to.
 enum SourceTree {
   struct File: Sendable {
-    /// From the package's root.
+    /// The path from the package's root.
     let path: String
-    /// The folder of Sources, or Tests, in which it is.
+    /// The target's folder, in one of the four groups of Sources or in Tests.
     let target: String
     let text: SourceText
   }
@@ -13,8 +13,12 @@ enum SourceTree {
   static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Every Swift file below Sources, in the order of their paths; read once for all tests.
-  static let files = Result { try readFiles(in: "Sources") }
+  /// The groups of Sources: the shared core, the APIs over it, the programs, and the tools that
+  /// test and measure it.
+  static let groups = ["Core", "Facades", "Programs", "Workshop"]
+
+  /// Every Swift file below Sources, sorted by path; read once for all tests.
+  static let files = Result { try groups.flatMap { try readFiles(in: "Sources/" + $0) } }
 
   /// Every Swift file below Tests that belongs to tests.
   static let tests = Result {
@@ -34,7 +38,10 @@ enum SourceTree {
     return files
   }
 
-  static func manifest() throws -> String {
-    try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
+  static func manifest() throws -> String { try text(of: "Package.swift") }
+
+  /// The content of a file, by its path from the package's root.
+  static func text(of path: String) throws -> String {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
   }
 }

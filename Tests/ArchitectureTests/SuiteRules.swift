@@ -1,10 +1,10 @@
-/// What every suite of tests must say, and what none may use.
+/// Returns violations of the rules for suites.
 ///
-/// A suite that does not say `.blocking` runs where tasks run, and holds them up. The library's exit
+/// A suite without `.blocking` runs on the threads of tasks, and blocks them. The library's exit
 /// tests wait for any child of the process: beside other tests they may wait for ever.
 func suiteFindings(in text: SourceText, path: String) -> [Finding] {
   var findings: [Finding] = []
-  // The line of an attribute that goes on for several lines.
+  // The line of an attribute that continues on further lines.
   var open: Int?
   for (index, line) in text.lines.enumerated() {
     if line.code.contains("processExitsWith") {

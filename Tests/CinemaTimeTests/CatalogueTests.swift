@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The catalogue", .blocking)
 struct CatalogueTests {
-  @Test("has nine films, each with all that a view shows")
+  @Test("has nine films, each with everything that a view shows")
   func films() {
     #expect(Movie.all.count == 9)
     #expect(Set(Movie.all.map(\.id)).count == 9)
@@ -18,7 +18,7 @@ struct CatalogueTests {
     #expect(Movie.of(1) == nil)
   }
 
-  @Test("takes two films of one number for the same")
+  @Test("treats two films with one number as the same")
   func identity() throws {
     let one = try #require(Movie.of(23523))
     let other = Movie(

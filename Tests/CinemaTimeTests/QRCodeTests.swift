@@ -1,6 +1,6 @@
 import Foundation
-import QRCodes
 import SystemCalls
+import Terminals
 import TestScopes
 import TestSupport
 import Testing
@@ -13,7 +13,7 @@ struct QRCodeTests {
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 
   @Test(
-    "are read by a program that knows nothing of us", .enabled(if: reader != nil),
+    "are read by an independent program", .enabled(if: reader != nil),
     arguments: Movie.all)
   func decoded(movie: Movie) throws {
     let symbol = try #require(QRSymbol(movie.ticket, level: .quartile))

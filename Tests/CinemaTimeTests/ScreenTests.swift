@@ -54,7 +54,7 @@ struct ScreenTests {
     #expect(press("jk\rbd", &state).isEmpty)
   }
 
-  @Test("shows a long message whole, below a view that is smaller for it")
+  @Test("shows a long message completely, below a smaller view")
   func longMessage() {
     var state = self.state(isPhone: false)
     let path = "/" + String(repeating: "d", count: 50)
@@ -65,7 +65,7 @@ struct ScreenTests {
     #expect(drawing.lines.joined().contains("this watch is not paired: wormhole"))
   }
 
-  @Test("reads arrows, and leaves out keys that it does not know")
+  @Test("reads arrows, and skips unknown keys")
   func keys() {
     #expect(ScreenKey.keys(in: Array("\u{1B}[A\u{1B}[B\u{1B}OA".utf8)) == [.up, .down, .up])
     #expect(ScreenKey.keys(in: Array("\u{1B}[1;5C\u{1B}[15~q".utf8)) == [.quit])
@@ -97,7 +97,7 @@ struct ScreenTests {
     }
   }
 
-  @Test("shows on a phone what a watch leaves out")
+  @Test("shows details on a phone that a watch omits")
   func detail() {
     func text(_ isPhone: Bool) -> String {
       var state = state(isPhone: isPhone)
@@ -121,7 +121,7 @@ struct ScreenTests {
     for line in HalfBlocks.lines(QRCodeSample.rows) { #expect(lines.contains(line)) }
   }
 
-  @Test("has colours only where they are wanted")
+  @Test("has colours only if they are wanted")
   func colours() {
     let lines = ScreenDrawing(state(), columns: 80, rows: 24, hasColour: true).lines
     #expect(lines[0].contains("\u{1B}[7m"))

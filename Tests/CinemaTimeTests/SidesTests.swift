@@ -22,7 +22,7 @@ struct SidesTests {
 
   private static let films = Movie.all.map(\.id)
 
-  @Test("show on both sides what one of them buys, and give it back on both")
+  @Test("show a ticket on both sides when one buys it, and return it on both")
   func buying() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -64,7 +64,7 @@ struct SidesTests {
     }
   }
 
-  @Test("keep the tickets when both are started anew, also when they were killed")
+  @Test("keep the tickets when both are restarted, even after they were killed")
   func restart() throws {
     defer { cast.end() }
     for id in [23523, 34340] {
@@ -78,7 +78,7 @@ struct SidesTests {
     #expect(lines.map { String($0.prefix(11)) } == ["15:00 23523", "17:00 34340"])
   }
 
-  @Test("tell a watch that was asleep of each purchase by guaranteed delivery, in order")
+  @Test("report each purchase to a sleeping watch by guaranteed delivery, in order")
   func guaranteed() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -88,7 +88,7 @@ struct SidesTests {
     #expect(told.map { $0.split(separator: ",").count } == [1, 2, 3])
   }
 
-  @Test("tell a watch that was asleep only the latest by high priority")
+  @Test("report only the latest to a sleeping watch by high priority")
   func highPriority() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -100,7 +100,7 @@ struct SidesTests {
     #expect(try watch.allNotices("context says").count == 1)
   }
 
-  @Test("do not start a watch for a failable message, and say so on the phone")
+  @Test("do not start a watch for a failable message, and report that on the phone")
   func failable() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -117,7 +117,7 @@ struct SidesTests {
     _ = try watch.wait(for: "tickets", toShow: "77788 The Royal Bed (QR code)")
   }
 
-  @Test("get the QR code although the phone was killed with the file in its hands")
+  @Test("get the QR code although the phone was killed while it sent the file")
   func killedInTransfer() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone, endsAfterTransfer: true)
@@ -138,7 +138,7 @@ struct SidesTests {
     _ = try watch.wait(for: "state", toShow: "complication none")
   }
 
-  @Test("take no harm from numbers that are in no programme, and do not send them back and forth")
+  @Test("tolerate numbers that are not in the programme, and do not send them back and forth")
   func unknownNumbers() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -153,7 +153,7 @@ struct SidesTests {
     #expect(try cast.purchased() == [1, 34340, 2, 23523])
   }
 
-  @Test("are blocked by nobody who is suspended, and miss nothing themselves")
+  @Test("are not blocked by a suspended side, which misses nothing itself")
   func suspension() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -164,7 +164,7 @@ struct SidesTests {
     _ = try watch.wait(for: "tickets", toShow: "\(Self.films[1])")
   }
 
-  @Test("answer what they do not understand, and end at the end of their input")
+  @Test("answer unknown commands, and end at the end of their input")
   func ending() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)

@@ -6,7 +6,7 @@ import Terminals
 @testable import CinemaTime
 
 extension Stage {
-  /// Shows nothing.
+  /// A stage that shows nothing.
   static var silent: Stage { Stage(hasColour: false) { _ in } }
 }
 
@@ -15,13 +15,13 @@ extension StoryCast {
     get throws { try SharedContainer(url: directory).value("purchased") }
   }
 
-  /// The QR codes in the watch's documents.
+  /// Returns the QR codes in the watch's documents.
   func codes() throws -> [String] {
     let documents = directory.appendingPathComponent("cinematime/watch")
     return try FileManager.default.contentsOfDirectory(atPath: documents.path).sorted()
   }
 
-  /// Another program changes what is bought.
+  /// Changes the bought tickets, as another program would.
   func put(_ ids: [Int]) throws {
     try value.replace(with: .array(ids.map { PropertyListValue($0) }))
   }

@@ -2,14 +2,16 @@ import AppGroup
 import Foundation
 import PeerConnectivity
 import SystemCalls
+import Terminals
 import TestScopes
 import TestSupport
 import Testing
 import WatchConnectivity
+import WatchPairing
 
 @testable import CinemaTime
 
-/// The screens in real pseudo-terminals, made by script(1), in two windows so to speak.
+/// The screens in real pseudo-terminals, made by script(1), like two windows.
 @Suite("At a terminal", .blocking)
 struct TerminalTests {
   private let cast: StoryCast
@@ -22,7 +24,7 @@ struct TerminalTests {
       .silent, program: BuiltProgram.path("cinematime"), in: URL(fileURLWithPath: place.path))
   }
 
-  /// A side in a terminal of some size; what it draws is read as it comes.
+  /// A side in a terminal of some size, whose output is read as it arrives.
   private final class Window {
     let process: LineProcess
     private(set) var seen = ""
@@ -30,13 +32,13 @@ struct TerminalTests {
     init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
     {
       let program = try BuiltProgram.path("cinematime")
-      // The terminal's mode is printed before and after, to be compared.
+      // The terminal's mode is printed before and after, for comparison.
       let line =
         "stty cols \(columns) rows \(rows); stty -g; "
         + "'\(program)' --container '\(directory.path)' \(role); echo \"status $?\"; stty -g; echo over"
       process = try LineProcess(
         "script", ["-qfec", line, "/dev/null"],
-        // What the side makes for a moment lies beside its container, also when it is killed.
+        // The side's temporary files lie beside its container, even if it is killed.
         environment: Program.environment(
           with: [
             "TERM=xterm", "SHELL=/bin/sh", "TMPDIR=" + directory.deletingLastPathComponent().path,
@@ -47,19 +49,25 @@ struct TerminalTests {
 
     func press(_ keys: String) throws { try process.type(keys) }
 
-    /// Reads until the screen shows a text.
+    /// Reads until the screen shows a text, perhaps broken between words.
     func wait(for text: String) throws {
       let deadline = ContinuousClock.now + .seconds(20)
-      while !seen.contains(text) {
+      while !seen.contains(text), !unbroken.contains(text) {
         seen += try process.text(until: deadline)
       }
     }
 
-    /// What is drawn from now on counts.
+    /// The output as one line, without the codes of the terminal.
+    private var unbroken: String {
+      seen.replacing(/\u{1B}\[[0-9;?]*[A-Za-z]/, with: "")
+        .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    /// Drops the output so far.
     func forget() { seen = "" }
   }
 
-  @Test("a screen changes when the other side buys something")
+  @Test("a screen changes when the other side buys a ticket")
   func livelyScreen() throws {
     defer { cast.end() }
     let watch = try Window("watch", cast.directory, columns: 80, rows: 24)
@@ -74,8 +82,8 @@ struct TerminalTests {
     try watch.wait(for: "status 0")
   }
 
-  // The other side's death used to be unseen after it had been stopped while something was sent.
-  @Test("shows that the other side is stopped, goes on and dies, though nobody presses a key")
+  // The other side's death used to go unnoticed after it had been stopped during a send.
+  @Test("shows that the other side is stopped, continued and killed, without a key press")
   func reach() throws {
     defer { cast.end() }
     let watch = try cast.start(.watch)
@@ -83,8 +91,8 @@ struct TerminalTests {
     try phone.wait(for: "watch in reach")
     // It began with "away".
     phone.forget()
-    // Twice without a key: while they still greet each other, what is sent tells of it; later only the
-    // look once a second does.
+    // Twice without a key: during the greeting, sent messages reveal it; later only the look once a
+    // second does.
     for keys in ["", "", "fby"] {
       try Program.send(.stop, to: watch.processID)
       try phone.press(keys)
@@ -100,23 +108,22 @@ struct TerminalTests {
     try phone.wait(for: "status 0")
   }
 
-  // Each used to be a screen like any other, that said "away" for ever.
-  @Test("says why there is no session or nobody in reach, and which command mends it")
+  // Each of these used to be an ordinary screen that showed "away" for ever.
+  @Test("shows why there is no session or reachable side, and the command that helps")
   func obstacles() throws {
     defer { cast.end() }
     let left = try Window("watch --name left", cast.directory, columns: 200, rows: 24)
     try left.wait(for: "this watch is not paired:")
-    try left.wait(for: "peer pair left")
+    try left.wait(for: "pairing add left")
     let phone = try cast.start(.phone)
     let other = try Window("phone", cast.directory, columns: 100, rows: 24)
     try other.wait(for: "no session:")
     try other.wait(for: "process \(phone.processID)")
-    let pairing = PeerPairing(
-      try SharedContainer(url: cast.directory), of: "phone", defaultCompanion: "watch")
+    let pairing = Pairing(of: "phone", in: try SharedContainer(url: cast.directory))
     try pairing.pair(.init(name: "watch"))
     try pairing.pair(.init(name: "left"))
     try left.wait(for: "the phone's watch is watch:")
-    try left.wait(for: "peer switch left")
+    try left.wait(for: "pairing switch left")
     left.forget()
     try pairing.activate("left")
     try left.wait(for: "phone in reach")

@@ -48,7 +48,7 @@ import Testing
     #expect(try line.arguments("send", "--", "a", "--").text("value") == "--")
   }
 
-  @Test("What follows -- is another program's command line where one is expected")
+  @Test("The words after -- are another program's command line where one is expected")
   func tail() throws {
     let update = try line.arguments("update", "a", "--", "grep", "--help", "--", "-x")
     #expect(update.tail == ["grep", "--help", "--", "-x"])
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "A mistyped word is answered with the one that was probably meant",
+    "A mistyped word gets the probably intended one as a suggestion",
     arguments: [
       (["snd", "a"], "unknown subcommand 'snd': did you mean 'send'?"),
       (["lsiten"], "unknown subcommand 'lsiten': did you mean 'listen'?"),
@@ -154,7 +154,7 @@ import Testing
     #expect(line.refusal("clear")?.contains("<identifier>") == true)
   }
 
-  @Test("Help, version and scripts are asked for at any place before a mistake")
+  @Test("Help, version and scripts can be requested anywhere before a mistake")
   func early() throws {
     func helpPath(_ arguments: String...) throws -> [String]? {
       guard case .help(let path) = try line.parse(arguments) else { return nil }
@@ -171,7 +171,7 @@ import Testing
     #expect(try helpPath("help", "help") == ["wormhole"])
     #expect(try helpPath("--group", "g", "help", "send") == ["wormhole", "send"])
     guard case .version = try line.parse(["--version"]) else {
-      Issue.record("--version is no version")
+      Issue.record("--version does not print the version")
       return
     }
     #expect(line.refusal("send", "--version")?.contains("unknown option") == true)
@@ -179,7 +179,7 @@ import Testing
       ["--generate-completion-script", "zsh"], ["--generate-completion-script=zsh"],
     ] {
       guard case .completionScript(.zsh) = try line.parse(arguments) else {
-        Issue.record("\(arguments) print no script")
+        Issue.record("\(arguments) do not print a script")
         continue
       }
     }

@@ -2,8 +2,8 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// What may block has two forms of one name. At the top level of a file the compiler takes the one
-/// that blocks, though it is awaited: with a warning that nothing is, and no more.
+/// A call that may block has two forms with one name. At the top level of a file the compiler used
+/// to choose the blocking one even if it was awaited, with only a warning that nothing is.
 @Suite("A call that may block", .blocking)
 struct AwaitTests {
   private static let before = """
@@ -21,7 +21,7 @@ struct AwaitTests {
 
     """
 
-  /// What they are made on.
+  /// The objects of the calls.
   private static let objects = """
     let container = try SharedContainer(group: group)
     let value = container.value("v")
@@ -30,7 +30,7 @@ struct AwaitTests {
     let channel = Channel<Int>("c", in: container)
     let defaults = try GroupDefaults(group: group)
     let coordinator = FileCoordinator()
-    let session = try PeerSession(container, name: "s")
+    let session = try PeerSession("s", in: container)
 
     """
 
@@ -39,7 +39,7 @@ struct AwaitTests {
     "try await value.replace(with: 1)", "try await value.update { $0 = 1 }",
     "try await value.remove()", "_ = try await queue.sender(\"s\").send(1)",
     "_ = try await queue.consume()", "_ = try await presence.enterExclusively()",
-    "try await channel.send(5)", "_ = try await channel.latest()",
+    "try await channel.publish(5)", "_ = try await channel.latest()",
     "try await channel.update { $0 = 1 }", "try await channel.clear()",
     "_ = try await defaults.read(forKey: \"k\")", "try await defaults.write(1, forKey: \"k\")",
     "try await defaults.update(forKey: \"k\") { $0 = 1 }",
@@ -47,8 +47,8 @@ struct AwaitTests {
     "try await coordinator.coordinate(readingItemAt: url) { _ in }",
     "try await coordinator.coordinate(writingItemAt: url) { _ in }",
     "try await session.activate()",
-    "_ = try await session.request(1, to: \"t\", timeout: .seconds(1))",
-    "try await session.send(1, to: \"t\", timeout: .seconds(1))",
+    "_ = try await session.request(1, to: \"t\", until: .now + .seconds(1))",
+    "try await session.send(1, to: \"t\", until: .now + .seconds(1))",
     "_ = try await session.enqueue(1, to: \"t\")", "_ = try await session.receiveMessages()",
     "_ = try await session.receiveFiles()", "try await session.setContext(1, for: \"t\")",
   ]
@@ -72,7 +72,7 @@ struct AwaitTests {
     }
   }
 
-  @Test("blocks where nothing is awaited: at the top level, and in a function that is not async")
+  @Test("blocks without await: at the top level, and in a function that is not async")
   func blocking() throws {
     let lines = Self.calls.map { $0.replacing("await ", with: "") }.joined(separator: "\n")
     #expect(try check(Self.objects + lines).isBuilt)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Bad input gets a clear error and a status, and changes nothing", .blocking)
 struct BadInputTests {
-  /// A container with two messages, `seats` and the one that nothing may happen to.
+  /// A container with two messages: `seats`, and one that must not change.
   private func session() throws -> Session {
     let session = try Session()
     let outcome = try session.shell("wormhole send seats 1 && wormhole send other '\"intact\"'")
@@ -22,7 +22,7 @@ struct BadInputTests {
     }
   }
 
-  /// One line that begins with the program's name and holds each of the parts.
+  /// Expects one line that begins with the program's name and contains each of the parts.
   private func expectError(
     _ outcome: Session.Outcome, _ status: Int32, _ parts: String...,
     at location: SourceLocation = #_sourceLocation
@@ -46,7 +46,7 @@ struct BadInputTests {
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
-  @Test("A long identifier works, and one that points elsewhere stays inside the container")
+  @Test("A long identifier works, and one like a path stays inside the container")
   func odd() throws {
     let session = try session()
     let before = try session.shell("ls -A \"$T\" | grep -v -e out- -e err-").output
@@ -64,7 +64,7 @@ struct BadInputTests {
     try expectIntact(session)
   }
 
-  @Test("A value that is not JSON is told with its position")
+  @Test("A value that is not JSON is reported with its position")
   func value() throws {
     let session = try session()
     expectError(
@@ -121,7 +121,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A read-only container can be read and says why it cannot be written",
+    "A read-only container can be read, and a write reports why it fails",
     .enabled(if: Mounting.isPossible, "needs the right to mount"))
   func readOnly() throws {
     let session = try session()
@@ -158,7 +158,7 @@ struct BadInputTests {
     expectError(outcome, 0, session.container, "No space left on device".lowercased(), remedy)
   }
 
-  @Test("Sixteen descriptors are enough, and too few are told")
+  @Test("Sixteen descriptors are enough, and too few are reported")
   func descriptors() throws {
     let session = try session()
     let outcome = try session.shell(
@@ -175,7 +175,7 @@ struct BadInputTests {
   }
 
   // The dispatch library ends a process to which the kernel gives no descriptor for its events.
-  @Test("Of too few descriptors a transfer of a file is told, however few there are")
+  @Test("A transfer of a file reports too few descriptors, however few there are")
   func transferWithFewDescriptors() throws {
     let session = try session()
     let outcome = try session.shell(
@@ -196,7 +196,7 @@ struct BadInputTests {
   // MARK: Files that are no values
 
   @Test(
-    "A FIFO, a link or a directory at the place of a value is told, waited for by nobody, and mended",
+    "A FIFO, a link or a directory in a value's place is reported without a wait, and repaired",
     arguments: [
       ("mkfifo \"$V\"", "not a regular file"), ("ln -s /etc/passwd \"$V\"", "symbolic link"),
       ("mkdir \"$V\" && touch \"$V/inside\"", "not a regular file"),
@@ -208,10 +208,10 @@ struct BadInputTests {
     let path = session.container + "/values/seats/value.plist"
     expectError(
       try session.shell("wormhole read seats"), 65, path, reason,
-      "'wormhole doctor' tells how to mend it")
+      "'wormhole doctor' shows how to repair it")
     expectError(
       try session.shell("wormhole update seats -- echo 5"), 65, path, reason,
-      "'wormhole doctor' tells how to mend it")
+      "'wormhole doctor' shows how to repair it")
     let doctor = try session.shell("wormhole doctor")
     #expect(doctor.status == 1 && doctor.output.contains("doctor --quarantine seats"), "\(doctor)")
     let mended = try session.shell(
@@ -219,21 +219,21 @@ struct BadInputTests {
     #expect(mended.output.hasSuffix("nothing wrong\n") && mended.status == 0, "\(mended)")
     #expect(try session.shell("ls -A \"$C/quarantine\" | wc -l").output == "1\n")
     try expectIntact(session, ["seats": "6", "other": "\"intact\""])
-    // Sending, too, puts the message where the other thing was.
+    // Sending also replaces the foreign entry with the message.
     let sent = try session.shell("\(place) rm \"$V\"; \(plant) && wormhole send seats 7")
     #expect(sent.status == 0, "\(sent)")
     try expectIntact(session, ["seats": "7", "other": "\"intact\""])
   }
 
-  @Test("A damaged or hostile value is an error for its name alone", arguments: HostileFiles.all)
+  @Test("A damaged or hostile value is an error only for its own name", arguments: HostileFiles.all)
   func damaged(_ name: String, _ bytes: [UInt8]) throws {
     let session = try session()
     try session.plant(bytes, at: "values/seats/value.plist")
     let path = session.container + "/values/seats/value.plist"
     let limit: Duration = .seconds(20)
-    // 1 GiB of address space: what inflates would not fit.
+    // 1 GiB of address space, in which inflated content would not fit.
     let read = try session.shell("ulimit -v 1048576; wormhole read seats", within: limit)
-    expectError(read, 65, path, "'wormhole doctor' tells how to mend it")
+    expectError(read, 65, path, "'wormhole doctor' shows how to repair it")
     expectError(try session.shell("wormhole update seats -- cat", within: limit), 65, path)
     let doctor = try session.shell("wormhole doctor", within: limit)
     #expect(doctor.status == 1 && doctor.output.contains(path), "\(doctor)")
@@ -245,9 +245,9 @@ struct BadInputTests {
   }
 }
 
-/// Whether file systems can be mounted where nobody else sees them, and how.
+/// The mounting of file systems that no other process sees, if it is possible.
 enum Mounting {
-  /// A mount namespace of the script's own; without root in a user namespace of its own, too.
+  /// The script's own mount namespace; without root also its own user namespace.
   static let wrapper =
     Program.effectiveUser == 0 ? ["unshare", "-m"] : ["unshare", "--map-root-user", "-m"]
 

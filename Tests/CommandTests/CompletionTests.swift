@@ -6,7 +6,7 @@ import Testing
 @Suite("Completion scripts are generated from the description", .blocking) struct CompletionTests {
   private let root = RootCommand.description
 
-  @Test("bash offers what may stand at the cursor and nothing else")
+  @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
       (["l"], ["listen", "lock"]),
@@ -15,8 +15,7 @@ import Testing
         [""],
         [
           "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "notify",
-          "peer",
-          "read", "send", "status", "update", "watch",
+          "pairing", "peer", "read", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
@@ -51,7 +50,7 @@ import Testing
     ]
     var script = BashCompletion(root: root).script
     for (words, _) in cases {
-      let line = (["wormhole"] + words).map(CompletionShell.quoted).joined(separator: " ")
+      let line = (["wormhole"] + words).map(\.inSingleQuotes).joined(separator: " ")
       script += """
         COMP_WORDS=(\(line)); COMP_CWORD=\(words.count); _wormhole
         printf '%s\\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -sd' '
@@ -75,7 +74,7 @@ import Testing
     #expect(result?.status ?? 0 == 0)
   }
 
-  @Test("fish offers what may stand at the cursor")
+  @Test("fish offers the words that may stand at the cursor")
   func fish() throws {
     let lines = [
       "wormhole sta", "wormhole notify p", "wormhole send --dur", "wormhole read --form",
@@ -109,7 +108,7 @@ import Testing
   func quoting() throws {
     let text = "it's `$HOME` \\ \"x\""
     let result = try ForeignProgram.run(
-      "bash", ["--norc", "-s"], input: "printf %s \(CompletionShell.quoted(text))")
+      "bash", ["--norc", "-s"], input: "printf %s \(text.inSingleQuotes)")
     #expect(result?.output ?? text == text)
   }
 }

@@ -1,33 +1,34 @@
 import Foundation
 import SystemCalls
+import Terminals
 import TestSupport
 import Testing
 
-/// Plays what a console shows: what is typed in one shell or two, and what is seen there.
+/// A player for the README's consoles: the input of one shell or two, and the expected output.
 ///
 /// ```
-/// $ what is typed               # in the first shell; in the second; in both shells
-/// what is seen: … stands for anything, a number of a process or of seconds for any number
+/// $ the input                   # in the first shell; in the second; in both shells
+/// the output: … stands for anything, a number of a process or of seconds for any number
 /// ```
 ///
-/// What is begun in the first shell may go on while the second is used, and what is typed to it stands
-/// between what it prints. A command of the second shell ends before the next one, with status 0.
+/// A command of the first shell may continue while the second is used, and its input stands between
+/// its output. A command of the second shell ends before the next one, with status 0.
 final class Console {
   private struct Entry {
     let shell: Int
     let command: String
     var lines: [Substring] = []
-    /// Other lines may come before the next of these.
+    /// Other lines may precede the next of these.
     var mayHaveMore = false
 
     var staysOpen: Bool {
       shell == 0 || command.contains("cinematime") || command.contains("ROLE=")
     }
-    /// What only looks may be done once more: what it looks for may be about to be so.
+    /// A command that only reads may be repeated, because the expected state may be about to come.
     var isLook: Bool {
       ["status", "doctor", "peer list", "outstanding"].contains { command.contains($0) }
     }
-    /// What the demo's two sides can be told.
+    /// Returns whether a line is input for the demo's two sides.
     func isTyped(_ line: Substring) -> Bool {
       command.contains("cinematime") && line.split(separator: " ").count <= 2
         && ["buy", "tickets", "state"].contains { line.hasPrefix($0) }
@@ -38,7 +39,7 @@ final class Console {
   private let deadline = ContinuousClock.now + .seconds(90)
   private static let end = "-- the status was "
 
-  /// - Parameter directory: where both shells begin; whatever is below it may be changed.
+  /// - Parameter directory: The first directory of both shells; everything below it may be changed.
   init(in directory: String) throws {
     let built = try BuiltProgram.path("")
     // The package is built already.
@@ -52,8 +53,8 @@ final class Console {
       "HOME=\(directory)", "XDG_DATA_HOME=\(directory)/data", "TMPDIR=\(directory)",
       "LC_ALL=C.UTF-8", "WORMHOLE_GROUP=group.com.example.cinema",
     ]
-    // timeout(1) ends all that a shell has started; at a terminal, output comes line by line. Unlike
-    // others, bash takes no more of its input than the command that it reads.
+    // timeout(1) ends everything that a shell has started; at a terminal, output comes line by
+    // line. Unlike others, bash takes no more of its input than the command that it reads.
     shells = try (0..<2).map { _ in
       let shell = try LineProcess(
         "timeout", ["-k", "5", "100", "stdbuf", "-oL", "bash"], environment: environment)
@@ -62,7 +63,7 @@ final class Console {
     }
   }
 
-  /// Ends both shells and what they have started.
+  /// Ends both shells and the programs that they have started.
   func close() throws {
     for shell in shells {
       try shell.send(.terminate)
@@ -80,7 +81,7 @@ final class Console {
       }
       try shells[entry.shell].tell(entry.command)
       var entry = entry
-      // What two open commands print first may depend on both.
+      // The first output of two open commands may depend on both.
       let isAlone = next?.staysOpen != true || entry.lines.contains(where: entry.isTyped)
       let begin = entry.lines.firstIndex(where: entry.isTyped) ?? 0
       let seen = entry.lines[begin...].firstIndex { !entry.isTyped($0) && $0 != "…" }
@@ -163,7 +164,7 @@ final class Console {
     return entries
   }
 
-  /// Words are compared: where lines are broken may depend on a number's length.
+  /// Words are compared, because line breaks may depend on the length of a number.
   private static func matches(_ seen: String, _ shown: String) throws -> Bool {
     let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     var pattern = NSRegularExpression.escapedPattern(for: words)

@@ -37,7 +37,7 @@ struct ContainerSelectionTests {
     #expect(try selected(["status", "--container", "x"], both) == .directory("x"))
   }
 
-  @Test("Two containers are one too many, and none is one too few")
+  @Test("Two containers are refused, and so is none")
   func ambiguity() {
     let none = Invocations(variables: [:])
     let both = Invocations(variables: ["WORMHOLE_GROUP": "g", "WORMHOLE_CONTAINER": "/d"])
@@ -49,7 +49,7 @@ struct ContainerSelectionTests {
     #expect(none.refusal("status", "--container", "")?.contains("empty") == true)
   }
 
-  @Test("A command that brings its own container needs none, and help needs none")
+  @Test("A command with its own container needs none, and help needs none")
   func withoutContainer() throws {
     #expect(try selected(["demo"]) == nil)
     #expect(Invocations(variables: [:]).refusal("help", "send") == nil)

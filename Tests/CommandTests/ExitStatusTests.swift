@@ -8,21 +8,21 @@ import Testing
 
 @testable import WormholeCommand
 
-/// Swift Testing has a type of this name too.
+/// Swift Testing also has a type of this name.
 private typealias ExitStatus = WormholeCommand.ExitStatus
 
 @Suite("An error of the container decides the exit status", .blocking)
 struct ExitStatusTests {
-  @Test("A deadline that passes while somebody holds the lease is status 124, and names the holder")
+  @Test("A deadline that passes while the lease is held is status 124, and names the holder")
   func deadline() throws {
     let directory = try TemporaryDirectory()
     let value = try directory.container().value("seats")
-    // Given: this process has the lease. When: it wants it again, without waiting.
+    // Given: this process has the lease. When: it wants the lease again, without waiting.
     let error = try value.update { _ in
       #expect(throws: AppGroupError.self) { try value.replace(with: 1, until: .now) }
     }
     // Then:
-    #expect(error?.exitStatus == .deadline)
+    #expect(error.map { ExitStatus(of: $0) } == .deadline)
     #expect(error?.holder?.state == .running)
     #expect(error?.description.contains("holds its lease") == true)
   }
@@ -35,7 +35,7 @@ struct ExitStatusTests {
     }
   }
 
-  @Test("Colour is for terminals whose users did not say NO_COLOR")
+  @Test("Colour is for terminals without NO_COLOR")
   func colour() throws {
     #expect(try shown(isTerminal: true, [:]).contains("\u{1B}[1m"))
     #expect(try !shown(isTerminal: true, ["NO_COLOR": "1"]).contains("\u{1B}"))

@@ -1,11 +1,14 @@
+import AppGroup
 import PropertyLists
 import TestScopes
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
+@testable import Monitoring
 @testable import WormholeCommand
 
-/// What a test cannot bring about with files alone: limits nearly used up, other users and machines.
+/// Findings that files alone cannot cause: limits nearly used up, other users and machines.
 @Suite("A report's figures become findings with a command", .blocking)
 struct FindingsTests {
   private func report(_ change: (inout ContainerReport) -> Void) -> ContainerReport {
@@ -20,7 +23,7 @@ struct FindingsTests {
     Findings.of(report(change), options: "--container /c")
   }
 
-  @Test("Limits are told from nine tenths on, with twice as much to set")
+  @Test("Limits are reported from nine tenths on, with twice the value to set")
   func limits() {
     #expect(findings { _ in }.isEmpty)
     #expect(findings { $0.watches.watches = 899 }.isEmpty)
@@ -38,7 +41,7 @@ struct FindingsTests {
   }
 
   @Test(
-    "What keeps something from working is a fault, and comes first; what is left over is a note")
+    "An obstacle is a fault, and comes first; a leftover is a note")
   func levels() {
     let found = findings { report in
       report.leftovers = [.init(kind: .brokenLease, path: "/c/x", owner: nil)]
@@ -55,14 +58,14 @@ struct FindingsTests {
     #expect(found.allSatisfy { $0.propertyList["level"]?.stringValue == $0.level.rawValue })
   }
 
-  @Test("A network file system is told")
+  @Test("A network file system is reported")
   func network() {
     let found = findings { $0.networkFileSystem = "nfs" }
     #expect(found.map(\.kind) == [.networkFileSystem])
     #expect(found.first?.what.contains("nfs") == true)
   }
 
-  @Test("Another user's file is told with the command that gives it back")
+  @Test("Another user's file is reported with the command that gives it back")
   func owner() {
     let found = findings { report in
       report.looseEntries = [
@@ -73,7 +76,7 @@ struct FindingsTests {
     #expect(found.first?.command?.hasSuffix(#"'/c/it'\''s'"#) == true)
   }
 
-  @Test("A holder that takes too long is told, and nothing need be done")
+  @Test("A holder that takes too long is reported without a command")
   func overdue() {
     let holder = LeaseHolder(
       processID: 4711, program: "daemon", state: .running, held: .seconds(3))

@@ -1,9 +1,9 @@
 import Foundation
 import TestSupport
 
-/// Other people's programs as independent witnesses.
+/// Foreign programs as independent witnesses.
 enum Python {
-  /// What the script prints; nil, with a reason in the log, where there is no Python.
+  /// Returns the output of a script; nil, with a reason in the log, if there is no Python.
   static func run(_ script: String, input: String) throws -> String? {
     try ForeignProgram.run("python3", ["-c", script], input: input)?.output
   }
@@ -15,7 +15,7 @@ enum ForeignProgram {
     let output: String
   }
 
-  /// Runs a program of the search path to its end; nil when it is not installed.
+  /// Runs a program of the search path to its end; nil if it is not installed.
   static func run(_ name: String, _ arguments: [String], input: String = "") throws -> Result? {
     guard let path = path(of: name) else {
       print("skipped: \(name) is not installed")
@@ -26,7 +26,7 @@ enum ForeignProgram {
     process.arguments = arguments
     let directory = try TemporaryDirectory()
     defer { withExtendedLifetime(directory) {} }
-    // A file and not a pipe: both sides may be larger than a pipe holds.
+    // A file and not a pipe, because both sides may be larger than a pipe holds.
     let inputFile = URL(fileURLWithPath: directory.path + "/input")
     try Data(input.utf8).write(to: inputFile)
     process.standardInput = try FileHandle(forReadingFrom: inputFile)

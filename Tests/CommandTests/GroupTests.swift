@@ -2,7 +2,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A group that nobody has used", .blocking)
+@Suite("An unused group", .blocking)
 struct GroupTests {
   private static let prologue = """
     unset WORMHOLE_CONTAINER; export XDG_DATA_HOME="$T/data"
@@ -11,14 +11,14 @@ struct GroupTests {
     """
 
   @Test(
-    "is said not to be there by commands that only look, and nothing is made",
+    "is reported as missing by commands that only read, which create nothing",
     arguments: [
       ("read seats", 1), ("clear seats", 1), ("clear --all", 1), ("defaults read", 1),
       ("defaults read key", 1), ("defaults delete key", 1), ("defaults export", 1),
       ("notify get doors", 1), ("status", 1), ("status --json", 1), ("doctor", 1),
       ("peer list", 1), ("peer outstanding phone", 1), ("peer context phone", 1),
-      ("peer context phone --remove", 1), ("peer pair", 1), ("peer unpair watch", 1),
-      ("peer switch watch", 1), ("peer launch show x", 1), ("peer launch remove x", 1),
+      ("peer context phone --remove", 1), ("pairing show", 1), ("pairing remove watch", 1),
+      ("pairing switch watch", 1), ("peer launch show x", 1), ("peer launch remove x", 1),
       ("peer cancel x", 1), ("listen seats --timeout 0.01", 124),
       ("notify wait doors --timeout 0.01", 124), ("defaults watch --timeout 0.01", 124),
       ("peer list --watch --timeout 0.01", 124),
@@ -38,7 +38,7 @@ struct GroupTests {
   }
 
   @Test(
-    "is waited for by a listener, which hears what is written first",
+    "is awaited by a listener, which gets the first message",
     arguments: [
       ("listen seats", "send seats 7", "7"),
       ("notify wait doors", "notify post doors", "doors"),
@@ -52,6 +52,6 @@ struct GroupTests {
         wormhole \(writer); finish; echo $?
         """)
     #expect(outcome.output == heard + "\n0\n", "\(outcome)")
-    #expect(outcome.errors.contains("nobody has used group \"group.new\" yet"), "\(outcome)")
+    #expect(outcome.errors.contains("group \"group.new\" has no container yet"), "\(outcome)")
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WormholeCommand
 
-@Suite("Help is laid out as swift-argument-parser lays it out", .blocking) struct HelpTextTests {
+@Suite("Help has the layout of swift-argument-parser", .blocking) struct HelpTextTests {
   private let sample = CommandDescription(
     name: "math",
     abstract: "A utility for performing maths.",
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test("Only the last positional repeats, none that is required follows one that is not")
+  @Test("Only the last positional repeats, and no required one follows an optional one")
   func positionals() {
     for command in RootCommand.description.paths().compactMap(\.last) {
       #expect(!command.positionals.dropLast().contains { $0.isRepeating })
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test("Wrapped lines keep their words, and a word longer than a line is cut at its end")
+  @Test("Wrapped lines keep their words, and a word longer than a line is split")
   func wrapping() {
     #expect(TextWrapping.wrap("aa bb cc", columns: 5, indent: 2) == "aa bb\n  cc")
     #expect(TextWrapping.wrap("aa bb cc", columns: 8, indent: 2) == "aa bb cc")

@@ -1,4 +1,4 @@
-/// Property lists that no program should have to read, and files that are none.
+/// Property lists that no program should have to read, and files that are not property lists.
 ///
 /// The four hostile ones crash or hang Foundation's readers, or make them use gigabytes.
 enum HostileFiles {
@@ -12,7 +12,7 @@ enum HostileFiles {
     ("231 KB that inflate to gigabytes", inflating),
   ]
 
-  /// The number 1, as the format says it: marker 0x10, one byte.
+  /// The number 1 in the binary format: marker 0x10, one byte.
   private static let small = binary([[0x10, 1]])
 
   private static func nestedArrays(_ depth: Int) -> [UInt8] {
@@ -33,13 +33,13 @@ enum HostileFiles {
         + (0..<8).flatMap { _ in [UInt8(0), UInt8(level + 1)] }
     } + [[0x10, 1]])
 
-  /// 65,535 references to one string of 98 KB: 6.4 GB once each is a string of its own.
+  /// 65,535 references to one string of 98 KB: 6.4 GB if each becomes a separate string.
   private static let inflating = binary([
     [0xAF, 0x12, 0, 0, 0xFF, 0xFF] + (0..<65_535).flatMap { _ in [UInt8(0), 1] },
     [0x5F, 0x12, 0, 1, 0x80, 0] + [UInt8](repeating: 0x61, count: 98_304),
   ])
 
-  /// A binary property list, version 00, of objects whose references have two bytes.
+  /// Returns a binary property list, version 00, of objects whose references have two bytes.
   private static func binary(_ objects: [[UInt8]]) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [Int] = []

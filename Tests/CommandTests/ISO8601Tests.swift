@@ -22,7 +22,7 @@ import Testing
 
   @Test("Foundation's own formatter agrees on random days of 8000 years")
   func foundationAgrees() {
-    // From 1583 on: before it Foundation's calendar is the Julian one.
+    // From 1583 on, because Foundation's calendar is the Julian one before.
     var generator = TestSeed.next("WORMHOLE_TEST_SEED").generator
     for _ in 0..<300 {
       let seconds = Double(Int.random(in: -13_000_000_000...250_000_000_000, using: &generator))
@@ -39,7 +39,7 @@ import Testing
     #expect(ISO8601.text(Date(timeIntervalSinceReferenceDate: 1e300)) == nil)
   }
 
-  @Test("A fraction has as many digits as the date needs, also before 2001")
+  @Test("A fraction has as many digits as the date needs, even before 2001")
   func fractions() {
     #expect(
       ISO8601.text(Date(timeIntervalSinceReferenceDate: 0.1)) == "2001-01-01T00:00:00.1Z")
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "What is no date is refused",
+    "A text that is not a date is refused",
     arguments: [
       "", "2001-01-01", "2001-01-01T00:00Z", "2001-01-01T00:00:00", "2001-13-01T00:00:00Z",
       "2001-00-01T00:00:00Z", "2001-01-00T00:00:00Z", "2001-02-29T00:00:00Z",

@@ -5,7 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Status and doctor look at anything and change nothing", .blocking)
+@Suite("Status and doctor examine everything and change nothing", .blocking)
 struct InspectionTests {
   /// Everything that could make a reader wait, follow, read or list for ever.
   private static let planting = """
@@ -31,7 +31,7 @@ struct InspectionTests {
 
   private static let listing = "find \"$C\" -printf '%p %y %s %m %T@\\n' | sort"
 
-  @Test("Whatever lies in a container, a look at it ends, tells and changes nothing")
+  @Test("Whatever lies in a container, an inspection ends, reports and changes nothing")
   func looks() throws {
     let session = try Session()
     #expect(try session.shell(Self.planting).status == 0)
@@ -51,11 +51,11 @@ struct InspectionTests {
     }
   }
 
-  @Test("The commands that doctor names mend what it told, each of them")
+  @Test("Each of doctor's commands repairs its finding")
   func mending() throws {
     let session = try Session()
     #expect(try session.shell(Self.planting).status == 0)
-    // The quarantine is a link: what is put aside must not go where it points.
+    // The quarantine is a link, and quarantined files must not go to its target.
     let script = """
       for round in 1 2 3; do
         wormhole doctor --json | python3 -c '
@@ -74,7 +74,7 @@ struct InspectionTests {
     #expect(try session.shell("ls -A \"$T/elsewhere\"").output == "")
   }
 
-  @Test("The sweep leaves alone what somebody is still at")
+  @Test("The sweep leaves entries in use alone")
   func sweep() throws {
     let session = try Session()
     let outcome = try session.shell(
@@ -85,14 +85,14 @@ struct InspectionTests {
       ls -A "$C" "$C/values"
       wormhole read seats
       """)
-    // What the command prints is no JSON; what counts is that the files and the lease are there.
+    // The command's output is not JSON; the test is that the files and the lease are there.
     #expect(outcome.output.contains(".container-1.plist"), "\(outcome)")
     #expect(outcome.output.contains(".new-1"), "\(outcome)")
     #expect(outcome.output.hasSuffix("1\n"), "\(outcome)")
   }
 
-  // NAMES=2000 for as many.
-  @Test("Names that were used once leave nothing after a sweep, which says how many there were")
+  // NAMES=2000 sets the number.
+  @Test("Names that were used once leave nothing after a sweep, which reports their number")
   func namesUsedOnce() throws {
     let session = try Session()
     let container = try SharedContainer(path: session.container)
@@ -103,7 +103,7 @@ struct InspectionTests {
       try value.remove()
     }
     var removed = 0
-    // A name whose removal is just being put on the disk stays until the next sweep.
+    // A name whose removal is just being flushed to the disk stays until the next sweep.
     try eventually("the names are gone") {
       let told = try session.shell("wormhole doctor --sweep").output
       let words = told.split(whereSeparator: \.isWhitespace)
@@ -115,7 +115,7 @@ struct InspectionTests {
   }
 
   @Test(
-    "Without watches listeners poll and say so, and doctor tells which limit to raise",
+    "Without watches listeners poll and report it, and doctor names the limit to raise",
     .enabled(if: UserNamespaces.arePossible, "needs user namespaces"))
   func polling() throws {
     let session = try Session()
@@ -133,13 +133,13 @@ struct InspectionTests {
       """, with: UserNamespaces.wrapper)
     let lines = outcome.output.split(separator: "\n")
     #expect(lines.contains("2") && lines.contains("doors"), "\(outcome)")
-    #expect(outcome.output.contains("\"seats\" is looked at five times a second"), "\(outcome)")
+    #expect(outcome.output.contains("\"seats\" is checked five times a second"), "\(outcome)")
     #expect(outcome.output.contains("sysctl fs.inotify.max_user_instances="), "\(outcome)")
     #expect(outcome.status == 1, "\(outcome)")
   }
 }
 
-/// Whether a limit of the kernel can be lowered for a script alone, and how.
+/// The lowering of a kernel limit for a script alone, if it is possible.
 enum UserNamespaces {
   static let wrapper = ["unshare", "--map-root-user"]
 

@@ -7,8 +7,9 @@ struct Invocations {
   var variables: [String: String] = ["WORMHOLE_GROUP": "group.test"]
 
   func parse(_ arguments: [String]) throws(UsageError) -> ArgumentParser.Invocation {
-    try ArgumentParser(root: RootCommand.description, variable: { variables[$0] })
-      .parse(arguments)
+    try ArgumentParser.parse(
+      arguments.map { Array($0.utf8) }, root: RootCommand.description,
+      variable: { variables[$0] })
   }
 
   func arguments(_ arguments: String...) throws -> ParsedArguments {
@@ -18,7 +19,7 @@ struct Invocations {
     return parsed
   }
 
-  /// Why the line is refused; nil when it is not.
+  /// Returns why the line is refused, or nil if it is accepted.
   func refusal(_ arguments: String...) -> String? {
     do {
       _ = try parse(arguments)

@@ -17,7 +17,7 @@ import Testing
   private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }
 
   @Test(
-    "A number is an integer if it is written as one, else a real",
+    "A number is an integer if it is written as one, otherwise a real",
     arguments: [
       ("0", PropertyListValue.integer(0)), ("-0", .integer(0)), ("-12", .integer(-12)),
       ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)),
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "An integer that does not fit into 64 bits is refused, with its place, and never turned into a real",
+    "An integer that does not fit into 64 bits is refused, with its place, and never becomes a real",
     arguments: [
       "18446744073709551616", "-9223372036854775809", "123456789012345678901234567890",
       String(repeating: "9", count: 1_000),
@@ -65,7 +65,7 @@ import Testing
     #expect(try read(text) == fingerprint(expected))
   }
 
-  @Test("Data, dates and reals that are no numbers are dictionaries with one reserved key")
+  @Test("Data, dates and non-finite reals are dictionaries with one reserved key")
   func taggedScalars() throws {
     #expect(try read(#"{"$data":"AP8="}"#) == fingerprint(.data(Data([0, 255]))))
     let date = Date(timeIntervalSinceReferenceDate: 86400.25)
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test(
-    "What is no JSON is refused with its place and what was expected there",
+    "Invalid JSON is refused with its place and the expected token",
     arguments: [
       ("{\"a\":1,}", "line 1, column 8: expected a key in quotes, found '}'"),
       ("{\"ab\": }", "line 1, column 8: expected a value, found '}'"),
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "Whatever the grammar or the rules of property lists forbid is refused",
+    "A violation of the grammar or of the rules of property lists is refused",
     arguments: [
       "01", "-01", "+1", ".5", "1.", "0x10", "NaN", "Infinity", "-Infinity", "1e400", "tru",
       "True", "'a'", "\"a", "\"a\nb\"", #""\x""#, #""\u12g4""#, #""\ud800""#, #""\ud800x""#,
@@ -132,7 +132,7 @@ import Testing
     #expect(error([0x22, 0xED, 0xA0, 0x80, 0x22])?.position?.byteOffset == 1)
   }
 
-  @Test("A lone null is no value where the caller asks for that, and nowhere else")
+  @Test("A lone null means no value if the caller allows it, and is refused otherwise")
   func optional() throws {
     #expect(try JSONReader.readOptional(Array(" null\n".utf8)) == nil)
     #expect(try JSONReader.readOptional(Array("1".utf8)).map(fingerprint) == "i1")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import WormholeCommand
 
-@Suite("JSON carries every property list there and back", .blocking) struct JSONRoundTripTests {
+@Suite("JSON carries every property list in both directions", .blocking) struct JSONRoundTripTests {
   @Test(
     "Values are written on one line without spaces, keys sorted by their bytes",
     arguments: [
@@ -22,7 +22,7 @@ import Testing
         .dictionary(["b": .integer(1), "a": .array([.integer(2), .string("x")]), "Z": .real(2)]),
         #"{"Z":2.0,"a":[2,"x"],"b":1}"#
       ),
-      // In the order of characters, as Swift compares them, "f" would stand before "é".
+      // In the order of characters, as Swift compares them, "f" would precede "é".
       (
         .dictionary(["f": .integer(1), "e\u{301}": .integer(2)]), "{\"e\u{301}\":2,\"f\":1}"
       ),
@@ -77,7 +77,7 @@ import Testing
     #expect(throws: JSONError.self) { try JSONWriter.bytes(nested(513)) }
   }
 
-  @Test("Python reads what we write, and we read what Python writes")
+  @Test("Python and this program read each other's output")
   func python() throws {
     var random = RandomValue(generator: TestSeed.next("WORMHOLE_TEST_SEED").generator)
     let values = (0..<400).map { _ in random.value() }
@@ -91,7 +91,7 @@ import Testing
       let (ascii, plain) = (written[2 * index], written[2 * index + 1])
       #expect(fingerprint(try JSONReader.read(Array(ascii.utf8))) == fingerprint(value))
       #expect(fingerprint(try JSONReader.read(Array(plain.utf8))) == fingerprint(value))
-      // Two spellings of one real are both right; of everything else there is only one.
+      // Two spellings of one real are both right; all other values have only one.
       if !lines[index].contains(".") { #expect(plain == lines[index]) }
     }
   }

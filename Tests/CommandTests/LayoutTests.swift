@@ -6,11 +6,11 @@ import Testing
 
 @testable import WormholeCommand
 
-@Suite("What people read fits their terminal", .blocking)
+@Suite("Output for people fits their terminal", .blocking)
 struct LayoutTests {
   private static let widths = [40, 80, 200]
 
-  @Test("The help of every command does, down to 40 columns", arguments: widths)
+  @Test("The help of every command fits, down to 40 columns", arguments: widths)
   func help(columns: Int) {
     for path in RootCommand.description.paths() {
       let text = HelpText(path: path, columns: columns).rendered
@@ -24,7 +24,7 @@ struct LayoutTests {
     ["a name of \(String(repeating: "x", count: 60))", "gone", "-"],
   ]
 
-  @Test("A table is broken into lines or paragraphs where it does not fit, and nothing is lost")
+  @Test("A table that does not fit is broken into lines or paragraphs, without losing anything")
   func table() {
     let head = ["PEER", "STATE", "WHY"]
     let natural = TextTable(head, [Self.rows[0]], columns: nil).rendered
@@ -62,13 +62,13 @@ struct LayoutTests {
 
     """
 
-  /// A command at a terminal of some width; the terminal ends lines with CR LF.
+  /// Runs a command at a terminal of some width; the terminal ends lines with CR LF.
   private static func at(_ columns: Int, _ command: String) -> String {
     "script -qfec 'stty cols \(columns) rows 24; wormhole \(command)' /dev/null | tr -d '\\r'"
   }
 
   @Test(
-    "At a terminal every line does but for paths and commands, which are copied", arguments: widths)
+    "At a terminal every line fits, except paths and commands, which are copied", arguments: widths)
   func terminal(columns: Int) throws {
     let session = try Session()
     let commands = ["status", "peer list", "doctor", "help listen"]
@@ -83,7 +83,7 @@ struct LayoutTests {
     }
   }
 
-  @Test("Where no person reads, a row is one line, whatever COLUMNS says")
+  @Test("Without a terminal, a row is one line, whatever COLUMNS says")
   func piped() throws {
     let outcome = try Session().shell(
       Self.scene + """
@@ -93,7 +93,7 @@ struct LayoutTests {
     #expect(outcome.output == "1\n", "\(outcome)")
   }
 
-  @Test("Who sits at a terminal is told once that standard input is read, and nobody else")
+  @Test("At a terminal, and only there, a message says once that standard input is read")
   func waiting() throws {
     let session = try Session()
     let outcome = try session.shell(

@@ -2,7 +2,7 @@ import TestScopes
 import Testing
 
 /// Each line of a schedule is a gate: `holds` returns when the command runs, and so has the lock;
-/// `$T/out` keeps it running until somebody writes there.
+/// `$T/out` keeps it running until the test writes there.
 @Suite("wormhole lock keeps a file from others", .blocking)
 struct LockCommandTests {
   private static func increments(_ word: String) -> String {
@@ -45,7 +45,7 @@ struct LockCommandTests {
   /// changes the file, ends
   ///                             runs, sees the change
   /// ```
-  @Test("Whoever comes second waits until the first has ended")
+  @Test("The second waits until the first has ended")
   func exclusion() throws {
     let outcome = try Session().shell(
       """
@@ -58,7 +58,7 @@ struct LockCommandTests {
     #expect(outcome.output == "1\n1\n", "\(outcome)")
   }
 
-  @Test("Two that share run at the same time; whoever would change the file waits for both")
+  @Test("Two that share run at the same time; an exclusive one waits for both")
   func sharing() throws {
     let outcome = try Session().shell(
       """
@@ -74,7 +74,8 @@ struct LockCommandTests {
     #expect(outcome.output == "1\n1\n0\n", "\(outcome)")
   }
 
-  /// What the stopped holder says; the other one has ended, so its program's name is not known.
+  /// The message of the stopped holder; the other one has ended, so its program's name is not
+  /// known.
   private static let overtaken =
     "wormhole: cannot keep f: process "
 
@@ -85,7 +86,7 @@ struct LockCommandTests {
   /// is continued: finds out, ends its command, exits 1
   /// ```
   @Test(
-    "A stopped holder is overtaken, finds out when it goes on, its command is ended, it says by whom",
+    "A stopped holder is overtaken, learns it when it is continued, and names the new holder",
     arguments: [("-", "f", 9), ("", "{}", 15), ("-", "{}", 15)])
   func stopped(_ group: String, _ word: String, _ signal: Int) throws {
     let outcome = try Session().shell(
@@ -105,7 +106,7 @@ struct LockCommandTests {
     #expect(outcome.errors.contains("sh was killed by signal \(signal)"), "\(outcome.errors)")
   }
 
-  @Test("What the late one left in its private copy is not published, even if its command succeeds")
+  @Test("The late one's private copy is not published, even if its command succeeds")
   func late() throws {
     let outcome = try Session().shell(
       """
@@ -119,10 +120,10 @@ struct LockCommandTests {
     #expect(outcome.output == "1\nsecond\n", "\(outcome)")
     #expect(outcome.errors.hasPrefix(Self.overtaken))
     #expect(
-      outcome.errors.hasSuffix("sh ended with status 0, and nothing of its change is visible\n"))
+      outcome.errors.hasSuffix("sh ended with status 0, and none of its changes is visible\n"))
   }
 
-  @Test("A killed holder has the lock no more, whatever its command does; nothing is left")
+  @Test("A killed holder loses the lock, whatever its command does; nothing is left")
   func killed() throws {
     let outcome = try Session().shell(
       """
@@ -154,7 +155,7 @@ struct LockCommandTests {
     #expect(outcome.errors.hasSuffix("wormhole: sh ended with status 3\n"), "\(outcome.errors)")
   }
 
-  @Test("Whoever waits is ended by a signal as any program is, and is in nobody's way")
+  @Test("A signal ends a waiting command as any program, and it blocks nothing afterwards")
   func waiting() throws {
     let outcome = try Session().shell(
       """
@@ -167,7 +168,7 @@ struct LockCommandTests {
     #expect(outcome.output == "143\n0\n", "\(outcome)")
   }
 
-  @Test("Signals that were ignored stay so, for the command too")
+  @Test("Ignored signals stay ignored, for the command too")
   func ignored() throws {
     let outcome = try Session().shell(
       """
@@ -178,7 +179,7 @@ struct LockCommandTests {
     #expect(outcome.output == "0\n", "\(outcome)")
   }
 
-  @Test("Presenters have time to answer even if nobody else is waited for")
+  @Test("Presenters have time to answer even without any other wait")
   func presenters() throws {
     let outcome = try Session().shell(
       """

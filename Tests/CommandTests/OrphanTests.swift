@@ -1,8 +1,8 @@
 import TestScopes
 import Testing
 
-/// What becomes of a command when the `wormhole` that runs it is killed or stopped, or when it is stopped
-/// itself. `$T/out` keeps the command running until somebody writes there.
+/// The fate of a command when the `wormhole` that runs it is killed or stopped, or when the command
+/// itself is stopped. `$T/out` keeps the command running until the test writes there.
 @Suite("A command that wormhole runs", .blocking)
 struct OrphanTests {
   /// ```
@@ -53,7 +53,7 @@ struct OrphanTests {
   ///                                                 ends the command, adds ten
   /// would be continued      is continued, says so
   /// ```
-  @Test("is ended before another one gets its lock, when it is stopped", arguments: [false, true])
+  @Test("is ended before another one gets its lock, if it is stopped", arguments: [false, true])
   func stopped(_ isWholeJob: Bool) throws {
     let outcome = try Session().shell(
       """

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing", .blocking)
 struct PeerFileCommandTests {
-  @Test("Names of files lead nowhere, and nothing that lies in the directory is replaced")
+  @Test("Names of files lead nowhere, and no file in the directory is replaced")
   func names() throws {
     let outcome = try Session().shell(
       #"""
@@ -43,10 +43,10 @@ struct PeerFileCommandTests {
     #expect(outcome.output == "10\n10 same\n124\nnothing wrong\n", "\(outcome)")
   }
 
-  /// How many descriptors a process needs depends on how it was built: among these are some with which it
-  /// cannot begin, some with which it fails in the middle, and some with which all goes well.
+  /// The number of descriptors that a process needs depends on its build: with some of these it
+  /// cannot begin, with some it fails in the middle, and with some it succeeds.
   @Test(
-    "With few descriptors it ends soon, and what it says of the file is so",
+    "With few descriptors it ends soon, and reports the file correctly",
     arguments: TriedSteps.stride == 1 ? Array(11...22) : [14, 15, 16, 18], [false, true])
   func fewDescriptors(limit: Int, isMoved: Bool) throws {
     let outcome = try Session().shell(
@@ -60,17 +60,17 @@ struct PeerFileCommandTests {
       echo "$sent $told $(status) $(ls a in/a 2>"$T/no" | tr '\\n' ' ')"
       """, within: .seconds(60))
     let files = isMoved ? "in/a" : "a in/a"
-    let isKnown = !outcome.errors.contains("nor can it be taken back now")
+    let isKnown = !outcome.errors.contains("and it cannot be cancelled now")
     switch outcome.output.split(separator: " ").first {
     case "0":
       #expect(outcome.output == "0 stored processed \(files) \n", "\(outcome)")
     case "74" where isKnown:
-      // Cancelled, or failed; or not even begun, and the only status is that of the next file.
+      // Cancelled, or failed; or never begun, and the only status is that of the next file.
       let isBegun = outcome.output != "74  processed a \n"
       #expect(!isBegun || !outcome.output.contains("processed"), "\(outcome)")
       #expect(outcome.output.hasSuffix(" a \n"), "\(outcome)")
     case "74":
-      // The next that sends goes on with it: gives it up, or sends it.
+      // The next process that sends completes it: gives it up, or sends it.
       let isGivenUp = outcome.errors.contains("it is given up as soon as")
       #expect(
         outcome.output == "74 stored processed \(files) \n"
@@ -79,7 +79,7 @@ struct PeerFileCommandTests {
     }
   }
 
-  @Test("A directory that takes no file is told, and the file is delivered again")
+  @Test("A directory that accepts no file is reported, and the file is delivered again")
   func refusal() throws {
     let outcome = try Session().shell(
       """
@@ -92,7 +92,7 @@ struct PeerFileCommandTests {
     #expect(outcome.output == "74\n1\n\"redelivery\":true\n1\n", "\(outcome)")
   }
 
-  @Test("Metadata that is no JSON and files that are none are refused, and nothing is sent")
+  @Test("Invalid metadata and entries that are not files are refused, and nothing is sent")
   func refused() throws {
     let outcome = try Session().shell(
       """

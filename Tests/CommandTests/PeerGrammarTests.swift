@@ -37,16 +37,16 @@ import Testing
     for bad in ["", "request,", "request, queued"] {
       #expect(set(bad)?.contains("please provide one of 'request'") == true, "\(bad)")
     }
-    #expect(set("never,request")?.contains("'never' goes with no other occasion") == true)
+    #expect(set("never,request")?.contains("'never' excludes the other occasions") == true)
   }
 
-  @Test("What means nothing without another option is refused, not ignored")
+  @Test("An option that needs another one is refused without it, not ignored")
   func conditions() {
     let refused: [([String], String)] = [
-      (["send", "w", "1", "--timeout", "1"], "--timeout is for --wait"),
-      (["transfer", "w", "f", "--timeout", "1"], "--timeout is for --wait"),
-      (["list", "--count", "1"], "are for --watch"),
-      (["list", "--timeout", "1"], "are for --watch"),
+      (["send", "w", "1", "--timeout", "1"], "--timeout needs --wait"),
+      (["transfer", "w", "f", "--timeout", "1"], "--timeout needs --wait"),
+      (["list", "--count", "1"], "need --watch"),
+      (["list", "--timeout", "1"], "need --watch"),
       (["receive-files", "w"], "missing expected option '--into <directory>'"),
       (["context", "w", "1", "--remove"], "exclude each other"),
       (["serve", "w"], "missing expected argument '-- <command> ...'"),
@@ -61,7 +61,7 @@ import Testing
     }
     #expect(Self.refusal(["peer", "send", "w", "1", "--wait", "processed"]) == nil)
     #expect(Self.refusal(["peer", "list", "--watch", "--count", "1"]) == nil)
-    #expect(Self.refusal(["peer", "pair"]) == nil)
+    #expect(Self.refusal(["pairing", "show"]) == nil)
   }
 
   private static func refusal(_ words: [String]) -> String? {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("wormhole peer launch has programs started when they are needed", .blocking)
 struct PeerLaunchCommandTests {
-  @Test("Whoever registered a program for a name is started once, however many ask at once")
+  @Test("A registered program is started once, however many requests come at once")
   func launched() throws {
     let outcome = try Session().shell(
       """
@@ -19,7 +19,7 @@ struct PeerLaunchCommandTests {
   }
 
   @Test(
-    "What is queued starts who wants to be started for it, what is urgent whom nothing else does")
+    "Queued work starts programs registered for it, and urgent work those registered for that only")
   func work() throws {
     let outcome = try Session().shell(
       """
@@ -39,7 +39,7 @@ struct PeerLaunchCommandTests {
     #expect(outcome.output == "0\n124\n0\n0\nphone 1\n2\n3\nx\n", "\(outcome)")
   }
 
-  @Test("A program that is not there when it is needed is told, and nothing that was sent is lost")
+  @Test("A missing program is reported when it is needed, and no sent message is lost")
   func missing() throws {
     let outcome = try Session().shell(
       """

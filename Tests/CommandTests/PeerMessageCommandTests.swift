@@ -2,7 +2,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// Each line of a schedule is a gate: `start` returns when the command says that it receives.
+/// Each line of a schedule is a gate: `start` returns when the command reports that it receives.
 @Suite("wormhole peer receive acknowledges what was handled, and nothing else", .blocking)
 struct PeerMessageCommandTests {
   /// ```
@@ -45,7 +45,7 @@ struct PeerMessageCommandTests {
   }
 
   @Test(
-    "Told to end, it ends with status 0, or 1 when fewer came than were asked for",
+    "On a signal it ends with status 0, or 1 if fewer arrived than requested",
     arguments: ["TERM", "INT", "HUP"])
   func signals(_ signal: String) throws {
     let outcome = try Session().shell(
@@ -61,7 +61,7 @@ struct PeerMessageCommandTests {
     #expect(outcome.output == "0\n1\n1\n", "\(outcome)")
   }
 
-  @Test("Told to end while its command runs, it passes the signal on and waits for the command")
+  @Test("On a signal while its command runs, it passes the signal on and waits for the command")
   func passedOn() throws {
     let outcome = try Session().shell(
       """
@@ -82,7 +82,7 @@ struct PeerMessageCommandTests {
   /// goes on: acknowledges
   /// nothing, and says so
   /// ```
-  @Test("A receiver that is stopped is replaced, and does no harm when it goes on")
+  @Test("A stopped receiver is replaced, and does no harm when it is continued")
   func replaced() throws {
     let outcome = try Session().shell(
       """
@@ -106,7 +106,7 @@ struct PeerMessageCommandTests {
   ///                             the third gets 2 only; 1 has failed, and is listed
   ///                             1 is sent again, and handled
   /// ```
-  @Test("A message that kills its receivers has failed after as many deliveries as were allowed")
+  @Test("A message that kills its receivers fails after the allowed number of deliveries")
   func deadly() throws {
     let outcome = try Session().shell(
       """
@@ -130,7 +130,7 @@ struct PeerMessageCommandTests {
         + "1 1\n\"failed\":[]\nnothing wrong\n", "\(outcome)")
   }
 
-  @Test("A second receiver says who receives, and two names are two")
+  @Test("A second receiver names the first, and two names are separate")
   func second() throws {
     let outcome = try Session().shell(
       """
@@ -143,7 +143,7 @@ struct PeerMessageCommandTests {
     #expect(outcome.output == "1\n1\n124\n", "\(outcome)")
   }
 
-  @Test("Whatever a peer or sender is called, its messages arrive, and its ids are one plain line")
+  @Test("Whatever the name of a peer or sender, messages arrive, and ids are one plain line")
   func hostileNames() throws {
     let outcome = try Session().shell(
       #"""

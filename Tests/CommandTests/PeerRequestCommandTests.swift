@@ -1,10 +1,10 @@
 import TestScopes
 import Testing
 
-/// Each line of a schedule is a gate: `start` returns when the command says that it can be asked.
+/// Each line of a schedule is a gate: `start` returns when the command reports that it is ready.
 @Suite("wormhole peer request ends in one way, and its server says so in time", .blocking)
 struct PeerRequestCommandTests {
-  @Test("Thirty who ask at once get each the answer to their own question, and one server stays")
+  @Test("Of thirty simultaneous requests each gets its own answer, and one server stays")
   func many() throws {
     let outcome = try Session().shell(
       """
@@ -17,7 +17,8 @@ struct PeerRequestCommandTests {
     #expect(outcome.output == "30 right\n0\n", "\(outcome)")
   }
 
-  /// It used to get lost: that the server has ended was told before its last answer was read.
+  /// It used to get lost, because the end of the server was reported before its last answer was
+  /// read.
   @Test("The answer of a server that ends at once arrives")
   func lastAnswer() throws {
     let outcome = try Session().shell(
@@ -55,7 +56,7 @@ struct PeerRequestCommandTests {
     #expect(outcome.errors.contains("did not answer before it has ended"), "\(outcome)")
   }
 
-  @Test("When the sender does not wait any more, the command is told to end", arguments: [15, 9])
+  @Test("When the sender stops waiting, the command gets a signal to end", arguments: [15, 9])
   func abandoned(_ signal: Int) throws {
     let outcome = try Session().shell(
       """
@@ -77,7 +78,7 @@ struct PeerRequestCommandTests {
   /// goes on: says that it was
   /// replaced, and ends
   /// ```
-  @Test("A server that is stopped is replaced, and ends when it goes on")
+  @Test("A stopped server is replaced, and ends when it is continued")
   func replaced() throws {
     let outcome = try Session().shell(
       """
@@ -92,7 +93,7 @@ struct PeerRequestCommandTests {
     #expect(outcome.output == "124\n1\n2\n1\n", "\(outcome)")
   }
 
-  @Test("Told to end while its command runs, it passes the signal on, and the reply still arrives")
+  @Test("On a signal while its command runs, it passes the signal on, and the reply still arrives")
   func signals() throws {
     let outcome = try Session().shell(
       """
@@ -105,7 +106,7 @@ struct PeerRequestCommandTests {
     #expect(outcome.output.split(separator: "\n").sorted() == ["0", "0", "7"], "\(outcome)")
   }
 
-  @Test("Whatever the names, the request and the command's output are, an error is one sentence")
+  @Test("Whatever the names, the request and the command's output, an error is one sentence")
   func hostile() throws {
     let outcome = try Session().shell(
       #"""

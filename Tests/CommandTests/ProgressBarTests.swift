@@ -3,7 +3,7 @@ import Testing
 
 @testable import WormholeCommand
 
-@Suite("A bar shows how far a file is", .blocking) struct ProgressBarTests {
+@Suite("A bar shows the progress of a file", .blocking) struct ProgressBarTests {
   private func line(_ completed: Int64, _ total: Int64, columns: Int = 80) -> String {
     ProgressBar(file: "a\u{1B}b\nc", columns: columns) { _ in }
       .line(completed: completed, total: total)
@@ -19,7 +19,7 @@ import Testing
     #expect(line(0, 0).hasPrefix("[########################] 100 %  0 of 0 MB"))
   }
 
-  @Test("A file that grew meanwhile breaks nothing, and no line is wider than the terminal")
+  @Test("A file that grew meanwhile does no harm, and no line is wider than the terminal")
   func bounds() {
     #expect(line(5, 2).hasPrefix("[########################] 100 %"))
     #expect(line(-5, 2).hasPrefix("[------------------------]   0 %"))

@@ -1,34 +1,34 @@
+import AppGroup
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Inspection
 
-@Suite("What is put into quarantine is never a newer value", .blocking)
+@Suite("A newer value is never put into quarantine", .blocking)
 struct QuarantineTests {
-  @Test("A process that was overtaken leaves the new value where it is")
+  @Test("A process whose lease was taken over leaves the new value in its place")
   func overtaken() throws {
     let directory = try TemporaryDirectory()
     let value = try directory.container().value("seats")
     try value.replace(with: 1)
     // Given: a process is about to put the value aside, is suspended, and loses its lease to
-    // another, which publishes 2.
-    try Change<Void>(value, .init(deadline: .now + .seconds(10))) { site in
-      { lease in
-        try site.breakLease(lease.held, from: nil)
-        try value.replace(with: 2)
-        // When it goes on, then it learns so.
-        let error = #expect(throws: AppGroupError.self) {
-          try value.putAside(value.fileName, lease, at: site)
-        }
-        #expect(error?.code == .leaseLost)
-        // The same for one that had seen a directory there.
-        #expect(throws: Errno.notDirectory) {
-          try Quarantine.takeDirectory(
-            value.fileName, at: try site.directory(), root: value.container.root)
-        }
+    // another process, which publishes 2.
+    try Change<Void>(value, .init(until: .now + .seconds(10))) { lease in
+      try lease.site.breakLease(lease.held, from: nil)
+      try value.replace(with: 2)
+      // When it is continued, then it gets an error.
+      let error = #expect(throws: AppGroupError.self) {
+        try value.putAside(value.fileName, lease)
+      }
+      #expect(error?.code == .leaseLost)
+      // The same for a process that had found a directory there.
+      #expect(throws: Errno.notDirectory) {
+        try Quarantine.takeDirectory(
+          value.fileName, at: try lease.site.directory(), root: value.container.root)
       }
     }.run()
     #expect(try value.read() == 2)

@@ -52,7 +52,7 @@ struct RandomValue {
       : Int64(truncatingIfNeeded: generator.next())
   }
 
-  /// Every bit pattern is as likely as any other, after the famous ones.
+  /// Every bit pattern is equally likely, after the famous ones.
   private mutating func real() -> Double {
     let edges = [
       0, -0.0, 1, 0.1, 1e16, 1e22, .leastNonzeroMagnitude, .greatestFiniteMagnitude, .infinity,
@@ -81,8 +81,8 @@ struct RandomValue {
   }
 }
 
-/// A text that two values share only if they are the same to the last bit: an equality of our own,
-/// because that of `PropertyListValue` is what other tests test.
+/// Returns a text that two values share only if they are the same to the last bit. This equality is
+/// independent, because other tests test that of `PropertyListValue`.
 func fingerprint(_ value: PropertyListValue) -> String {
   switch value {
   case .string(let text): "s\(Array(text.utf8))"

@@ -1,8 +1,8 @@
 import TestScopes
 import Testing
 
-/// A listener whose reader is gone used to wait for the next message, for ever perhaps.
-@Suite("A listening command ends when nobody reads its output any more, as by SIGPIPE", .blocking)
+/// A listener whose reader is gone used to wait for the next message, possibly for ever.
+@Suite("A listening command ends when its output has no reader any more, as by SIGPIPE", .blocking)
 struct ReaderTests {
   @Test(
     "without having printed anything",

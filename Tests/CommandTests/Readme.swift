@@ -2,9 +2,9 @@ import Foundation
 import SystemCalls
 import TestSupport
 
-/// README.md, taken apart.
+/// The parts of README.md.
 struct Readme {
-  /// What stands between two fences.
+  /// The text between two fences.
   struct Block: Sendable, CustomStringConvertible {
     let language: String
     let line: Int
@@ -48,7 +48,7 @@ struct Readme {
   }
 }
 
-/// A package of a reader's own that uses this one's products: as `swift build` makes it, but with the
+/// A package of a reader that uses this one's products: as `swift build` makes it, but with the
 /// modules and objects that were built beside the tests.
 struct ReaderPackage {
   struct Outcome {
@@ -56,45 +56,52 @@ struct ReaderPackage {
     let said: String
   }
 
-  private static let modules = [
-    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "GroupDefaults",
-    "PeerConnectivity", "WatchConnectivity", "Communicator",
-  ]
+  /// The objects of the library, of sources that are there: a build keeps the objects of those that
+  /// were moved or renamed.
+  private static func objects(in built: String) throws -> [String] {
+    var objects: [String] = []
+    for group in ["Sources/Core", "Sources/Facades"] {
+      let folder = Readme.root.appending(path: group).path
+      for path in try FileManager.default.subpathsOfDirectory(atPath: folder)
+      where path.hasSuffix(".swift") {
+        let parts = path.split(separator: "/")
+        objects.append(built + parts[0] + ".build/" + parts[parts.count - 1] + ".o")
+      }
+    }
+    return objects
+  }
 
   let directory: String
 
   /// Builds a program of one file.
   ///
-  /// - Parameter isWhole: whether it is linked; otherwise it is only checked.
+  /// - Parameter isWhole: Whether it is linked; otherwise it is only checked.
   func build(_ source: String, as name: String, isWhole: Bool = true) throws -> Outcome {
     let hasMain = source.contains("@main")
     let folder = "\(directory)/\(name)-sources"
     try makeDirectory(folder)
-    // As a reader names it: a file with `@main` is any but main.swift.
+    // A reader's file name: a file with `@main` is any but main.swift.
     let file = "\(folder)/\(hasMain ? name : "main").swift"
     try ItemText.write(source, to: file)
     let built = try BuiltProgram.path("")
     var words = [
       "swiftc", "-swift-version", "6", "-warnings-as-errors", "-module-name", name,
-      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/CSystemCalls").path, file,
+      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
+      file,
     ]
     if hasMain { words.append("-parse-as-library") }
     if isWhole {
       words += ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
-      for module in Self.modules {
-        let objects = built + module + ".build"
-        words += try FileManager.default.contentsOfDirectory(atPath: objects)
-          .filter { $0.hasSuffix(".swift.o") }.map { objects + "/" + $0 }
-      }
+      words += try Self.objects(in: built)
     } else {
       words.append("-typecheck")
     }
     let pipe = try makePipe()
     let compiler = try ChildProcess(
-      "timeout", ["120"] + words, output: pipe.write.rawValue, errors: pipe.write.rawValue)
+      "timeout", ["3600"] + words, output: pipe.write.rawValue, errors: pipe.write.rawValue)
     let reader = pipe.takeRead()
     let said = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
-    let end = try compiler.wait(until: .now + .seconds(130))
+    let end = try compiler.wait(until: CompilerRun.deadline)
     return Outcome(isBuilt: end == .exited(0), said: String(decoding: said, as: UTF8.self))
   }
 }

@@ -3,10 +3,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// A newcomer pastes what README.md shows, and sees what it says.
+/// A newcomer pastes the examples of README.md, and gets the output that it shows.
 @Suite("The README, as its reader pastes it,", .blocking)
 struct ReadmeTests {
-  /// What a program of the README is tried with, found by a line of it.
+  /// The trial of a program of the README, found by a line of it.
   struct Trial: Sendable, CustomTestStringConvertible {
     let line: String
     let console: String
@@ -66,12 +66,12 @@ struct ReadmeTests {
         """),
   ]
 
-  /// The console of the README in which a program of that name is started.
+  /// Returns the console of the README in which a program of that name is started.
   private static func console(_ name: String) -> String {
     Readme.blocks(of: "console").first { $0.text.contains("/\(name)") }?.text ?? ""
   }
 
-  @Test("has programs that build without a warning and do what they say", arguments: trials)
+  @Test("has programs that build without a warning and work as described", arguments: trials)
   func programs(_ trial: Trial) throws {
     let blocks = Readme.blocks(of: "swift").filter { $0.text.contains(trial.line) }
     let block = try #require(blocks.first)
@@ -90,13 +90,13 @@ struct ReadmeTests {
   }
 
   @Test(
-    "has consoles that show what is seen",
+    "has consoles that show the real output",
     arguments: Readme.blocks(of: "console").filter { !$0.text.contains(".build/") })
   func consoles(_ block: Readme.Block) throws {
     let directory = try TemporaryDirectory()
     let console = try Console(in: directory.path)
     defer { close(console) }
-    // What the blocks before it have left there.
+    // The state that the blocks before it have left.
     for before in Readme.blocks(of: "console") where before.line < block.line {
       guard before.text.contains("wormhole send tickets") else { continue }
       try console.play("$ wormhole send tickets 1\n", "\(block)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import WormholeCommand
 
-@Suite("A received file gets a name that leads nowhere and that nothing had", .blocking)
+@Suite("A received file gets a harmless, unused name", .blocking)
 struct ReceivingDirectoryTests {
   @Test(
     "Names are one harmless component",
@@ -30,7 +30,7 @@ struct ReceivingDirectoryTests {
     #expect(ReceivingDirectory.safe(flags).utf8.count <= 200)
   }
 
-  @Test("A name that is taken, by whatever, gets a number before its suffix")
+  @Test("A taken name gets a number before its suffix")
   func unique() throws {
     let place = try TemporaryDirectory()
     let directory = try ReceivingDirectory(place.path)
@@ -43,7 +43,7 @@ struct ReceivingDirectoryTests {
     #expect(try directory.reserve("_.b") == place.path + "/_-2.b")
   }
 
-  @Test("What is no directory is refused before anything is taken")
+  @Test("A target that is not a directory is refused before any file is taken")
   func noDirectory() throws {
     let place = try TemporaryDirectory()
     #expect(throws: CommandError.self) { try ReceivingDirectory(place.path + "/missing") }

@@ -2,10 +2,11 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A container that is removed under those who use it", .blocking)
+@Suite("A container that is removed while it is in use", .blocking)
 struct RemovalTests {
-  // They used to make again what they missed while `rm -r` was still at it: "Directory not empty".
-  @Test("Nobody is in the way of `rm -r`, and all go on in the next one")
+  // They used to create missing directories again while `rm -r` was still at work: "Directory not
+  // empty".
+  @Test("No process disturbs `rm -r`, and all continue in the next container")
   func removal() throws {
     let outcome = try Session().shell(
       """

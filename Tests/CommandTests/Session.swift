@@ -2,7 +2,7 @@ import SystemCalls
 import TestSupport
 import Testing
 
-/// A shell, a container and the built program: what a user has.
+/// A shell, a container and the built program: the surroundings of a user.
 struct Session {
   struct Outcome {
     let status: Int32
@@ -47,8 +47,8 @@ struct Session {
 
     """
 
-  /// Runs a script with `wormhole` in its PATH, the container in `$C` and a place of its own in `$T`,
-  /// which is also where it runs: a script that goes wrong leaves nothing elsewhere.
+  /// Runs a script with `wormhole` in its PATH, the container in `$C` and a temporary directory in
+  /// `$T`, in which it runs, so that a failing script leaves nothing elsewhere.
   func shell(
     _ script: String, within limit: Duration = .seconds(30), with wrapper: [String] = []
   ) throws -> Outcome {
@@ -61,7 +61,7 @@ struct Session {
       "T=\(directory.path)", "WORMHOLE_CONTAINER=\(container)", "HOME=\(directory.path)",
       "LC_ALL=C.UTF-8",
     ]
-    // timeout(1) ends all that a script has started, not only the shell.
+    // timeout(1) ends everything that a script has started, not only the shell.
     let seconds = String(limit.components.seconds)
     let words = ["timeout", "-s", "KILL", seconds] + wrapper
     let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
@@ -96,7 +96,7 @@ struct Session {
       decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 16 << 20), as: UTF8.self)
   }
 
-  /// Puts bytes where a value is, as a program would that knows nothing of us.
+  /// Writes bytes in a value's place, as a foreign program would.
   func plant(_ bytes: [UInt8], at path: String) throws {
     let file = try FileDescriptor.open(
       container + "/" + path, [.writeOnly, .create, .truncate, .nonBlocking])

@@ -1,9 +1,9 @@
 import TestScopes
 import Testing
 
-@Suite("The program starts with little", .blocking)
+@Suite("The program loads little at its start", .blocking)
 struct StartUpTests {
-  /// Foundation proper and its ICU tables cost more to load than a whole `send` takes.
+  /// Foundation proper and its ICU tables take longer to load than a whole `send`.
   @Test("No framework beyond FoundationEssentials is loaded")
   func libraries() throws {
     let loaded = try Session().shell(

@@ -2,7 +2,7 @@ import Foundation
 import TestScopes
 import Testing
 
-/// `Fixtures/transcripts`: what a user types and sees.
+/// `Fixtures/transcripts`: a user's input and the program's output.
 ///
 /// ```
 /// $ a line for the shell
@@ -59,7 +59,7 @@ struct TranscriptTests {
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }
 
-  @Test("Lines are compared exactly but for <*>")
+  @Test("Lines are compared exactly, except for <*>")
   func comparison() {
     #expect(Self.matches(["a 12 b"], ["a <*> b"]))
     #expect(Self.matches(["a"], ["a<*>"]))
@@ -87,7 +87,7 @@ struct TranscriptTests {
         }
       }
     }
-    // An empty line between two steps is none of the output.
+    // An empty line between two steps is not part of the output.
     for index in steps.indices where steps[index].output.last?.isEmpty == true {
       steps[index].output.removeLast()
     }

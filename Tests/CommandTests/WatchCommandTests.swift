@@ -29,16 +29,16 @@ struct WatchCommandTests {
     }
   }
 
-  @Test("What nobody reads becomes one change, and what comes after it is kept")
+  @Test("Unread changes become one change, and later ones are kept")
   func backlog() {
-    let backlog = PresenterBacklog(capacity: 3)
+    let backlog = PresenterEvent.backlog(capacity: 3)
     for name in ["a", "b", "c", "d", "e"] { backlog.add(.subitemAppeared(name)) }
     let expected: [PresenterEvent] = [.changed, .subitemAppeared("d"), .subitemAppeared("e")]
-    #expect(backlog.take(until: nil) == expected)
-    #expect(backlog.take(until: .now) == [])
+    for event in expected { #expect(backlog.next(until: nil) == event) }
+    #expect(backlog.next(until: .now) == nil)
   }
 
-  @Test("A stopped watcher delays nobody for long, and hears of the change when it goes on")
+  @Test("A stopped watcher delays no process for long, and gets the change when it is continued")
   func stopped() throws {
     let outcome = try Session().shell(
       """
@@ -51,7 +51,7 @@ struct WatchCommandTests {
     #expect(outcome.output == "0\n1\n", "\(outcome)")
   }
 
-  @Test("Several watch one item, and each is told")
+  @Test("Several watchers of one item are all notified")
   func several() throws {
     let outcome = try Session().shell(
       """
@@ -66,7 +66,7 @@ struct WatchCommandTests {
     #expect(outcome.output == "relinquish writer\n", "\(outcome)")
   }
 
-  @Test("Of a directory that a link points to, paths within it are told")
+  @Test("For a directory behind a link, paths within it are reported")
   func link() throws {
     let outcome = try Session().shell(
       """
@@ -78,7 +78,7 @@ struct WatchCommandTests {
     #expect(outcome.output == "appeared a\n", "\(outcome)")
   }
 
-  @Test("Whoever reads its output may stop reading")
+  @Test("The reader of its output may stop reading")
   func closedOutput() throws {
     let outcome = try Session().shell(
       """

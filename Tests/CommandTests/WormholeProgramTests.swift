@@ -4,12 +4,12 @@ import Testing
 
 @testable import WormholeCommand
 
-/// Swift Testing has a type of this name too.
+/// Swift Testing also has a type of this name.
 private typealias ExitStatus = WormholeCommand.ExitStatus
 
 @Suite("The program answers with text on the right stream and an exit status", .blocking)
 struct WormholeProgramTests {
-  /// What a run printed.
+  /// The output of a run.
   private final class Streams: Sendable {
     let output = Mutex<[UInt8]>([])
     let error = Mutex<[UInt8]>([])
@@ -74,7 +74,7 @@ struct WormholeProgramTests {
     #expect(outcome.error == "")
   }
 
-  @Test("An error names verb, object and reason, and cannot steer the terminal")
+  @Test("An error names verb, object and reason, and cannot control the terminal")
   func commandError() {
     let outcome = run("echo", "fail")
     #expect(outcome.status == .badData)
@@ -82,7 +82,7 @@ struct WormholeProgramTests {
     #expect(outcome.error == "sample: cannot echo fail\\u{1B}[31m: it failed\n")
   }
 
-  @Test("What was asked for goes to standard output with status 0")
+  @Test("The requested output goes to standard output with status 0")
   func asked() {
     #expect(run("--version").output == "1.2.3\n")
     #expect(run("--version").status == .done)
@@ -126,7 +126,7 @@ struct WormholeProgramTests {
     #expect(outcome.error.hasPrefix("sample: cannot write to standard output: "))
   }
 
-  @Test("The exit statuses are those that scripts were promised")
+  @Test("The exit statuses are those promised to scripts")
   func statuses() {
     let promised: [ExitStatus: Int32] = [
       .done: 0, .no: 1, .usage: 64, .badData: 65, .inputOutput: 74, .permission: 77,
@@ -135,7 +135,7 @@ struct WormholeProgramTests {
     for (status, number) in promised { #expect(status.rawValue == number) }
   }
 
-  @Test("The commands that run are those that are described, each once")
+  @Test("The implemented commands are the described ones, each once")
   func table() {
     let leaves = RootCommand.description.paths().filter { $0.last?.subcommands.isEmpty == true }
     let described = leaves.map { $0.dropFirst().map(\.name) }

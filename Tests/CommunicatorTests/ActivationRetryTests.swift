@@ -4,7 +4,7 @@ import WatchConnectivity
 
 @testable import Communicator
 
-// The original activated again at once and for ever.
+// The original repeated the activation at once and for ever.
 @Suite("ActivationRetry", .blocking)
 struct ActivationRetryTests {
   @Test("waits twice as long each time, a minute at most")
@@ -18,7 +18,7 @@ struct ActivationRetryTests {
     #expect(pauses[11] == .seconds(60))
   }
 
-  @Test("begins anew after a success")
+  @Test("starts from the beginning after a success")
   func success() {
     var retry = ActivationRetry()
     _ = retry.pause(after: nil)
@@ -28,7 +28,7 @@ struct ActivationRetryTests {
   }
 
   @Test(
-    "never tries what cannot succeed",
+    "never repeats an activation that cannot succeed",
     arguments: [WCError.Code.sessionNotSupported, .sessionMissingDelegate])
   func permanent(code: WCError.Code) {
     var retry = ActivationRetry()

@@ -7,7 +7,7 @@ import Testing
 @Suite("BlobFile", .blocking)
 struct BlobFileTests {
   // In the original all blobs shared one file, and the later one was sent twice.
-  @Test("is another one for each blob, whose content it is, and only its user may enter")
+  @Test("is a separate file with the content for each blob, and only its user may enter")
   func own() throws {
     let contents = (0..<4).map { Data(repeating: UInt8($0), count: $0 * 1_000) }
     let files = try contents.map(BlobFile.write)
@@ -19,7 +19,7 @@ struct BlobFileTests {
       #expect(attributes[.posixPermissions] as? Int == 0o700)
       BlobFile.remove(file)
       #expect(!FileManager.default.fileExists(atPath: directory.path))
-      // Twice does no harm: a process before may have been killed in between.
+      // A second time does no harm, because an earlier process may have been killed in between.
       BlobFile.remove(file)
     }
   }

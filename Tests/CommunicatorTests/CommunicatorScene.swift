@@ -1,11 +1,12 @@
 import AppGroup
 import PeerConnectivity
 import TestSupport
+import WatchPairing
 
-/// A phone and a watch, each a process of its own, over one container.
+/// A phone and a watch, each a separate process, over one container.
 final class CommunicatorScene: Sendable {
   let directory: TemporaryDirectory
-  /// Where the blobs of both lie on their way.
+  /// The directory of both sides' temporary blobs.
   let temporary: TemporaryDirectory
   let container: SharedContainer
 
@@ -25,7 +26,7 @@ final class CommunicatorScene: Sendable {
     return Side(process, self)
   }
 
-  /// A phone and a watch that reach each other.
+  /// Starts a phone and a watch that reach each other.
   func startBoth() throws -> (phone: Side, watch: Side) {
     let (phone, watch) = (try start("phone"), try start("watch"))
     for side in [phone, watch] { try side.perform("observe state") }
@@ -33,15 +34,11 @@ final class CommunicatorScene: Sendable {
     return (phone, watch)
   }
 
-  /// What the phone knows of its watches.
-  var phonePairing: PeerPairing {
-    PeerPairing(container, of: "phone", defaultCompanion: "watch")
-  }
+  /// The phone's watches.
+  var phonePairing: Pairing { Pairing(of: "phone", in: container) }
 
-  /// What a watch knows of its phone.
-  var watchPairing: PeerPairing {
-    PeerPairing(container, of: "watch", defaultCompanion: "phone")
-  }
+  /// The watch's phone.
+  var watchPairing: Pairing { Pairing(of: "watch", in: container) }
 }
 
 /// One of the two processes; the scene's directories last as long as it does.
@@ -59,7 +56,7 @@ final class Side: Sendable {
     self.scene = scene
   }
 
-  /// What the participant answers to a verb; see `CommunicatorVerbs`.
+  /// Returns the participant's answer to a verb; see `CommunicatorVerbs`.
   func ask(_ verb: String) throws -> String { try process.ask("communicator-" + verb) }
 
   func perform(_ verb: String) throws {
@@ -67,7 +64,7 @@ final class Side: Sendable {
     guard answer == "done" else { throw Refusal(verb: verb, answer: answer) }
   }
 
-  /// Waits until one of its states is so.
+  /// Waits until one of its states has a value.
   func awaits(_ kind: String, _ state: String) throws {
     try eventually("\(kind) of \(process.processID) is \(state)") {
       try ask("now \(kind)") == state
@@ -78,7 +75,7 @@ final class Side: Sendable {
     try ask("heard \(kind)").split(separator: " ").map(String.init)
   }
 
-  /// Waits until observers or handlers were told so many values, and says which.
+  /// Waits until observers or handlers received a number of values, and returns them.
   @discardableResult
   func hears(_ kind: String, _ count: Int = 1) throws -> [String] {
     var all: [String] = []

@@ -7,7 +7,7 @@ import Testing
 struct CompletionTableTests {
   private typealias Table = CompletionTable<String, Int, String>
 
-  @Test("gives a completion once, when its transfer ends, and keeps nothing")
+  @Test("returns a completion once, when its transfer ends, and keeps nothing")
   func once() {
     var table = Table()
     table.willBegin()
@@ -18,7 +18,7 @@ struct CompletionTableTests {
   }
 
   // In the original such an end found no completion, which then stayed for ever.
-  @Test("knows an end that comes before the transfer has been given back")
+  @Test("knows an end that comes before the transfer was returned")
   func early() {
     var table = Table()
     table.willBegin()
@@ -27,7 +27,7 @@ struct CompletionTableTests {
     #expect(table.isEmpty)
   }
 
-  @Test("keeps the ends of others only while something is being begun")
+  @Test("keeps other transfers' ends only while a transfer is being begun")
   func strangers() {
     var table = Table()
     #expect(table.didEnd("sent by a process before", 1) == nil)

@@ -2,10 +2,11 @@ import PeerConnectivity
 import TestScopes
 import TestSupport
 import Testing
+import WatchPairing
 
 @Suite("Messages between two processes", .blocking)
 struct MessagesTests {
-  @Test("are told to observers, and replies to whoever asked")
+  @Test("are delivered to observers, and replies to the sender")
   func immediate() throws {
     let (phone, watch) = try CommunicatorScene().startBoth()
     try watch.perform("observe immediate")
@@ -20,7 +21,7 @@ struct MessagesTests {
   }
 
   // In the original neither handler was ever called.
-  @Test("end in an error when the reply is no message")
+  @Test("end in an error if the reply is not a message")
   func malformedReply() throws {
     let scene = try CommunicatorScene()
     let (phone, watch) = (try scene.start("phone"), try scene.start("watch"))
@@ -32,7 +33,7 @@ struct MessagesTests {
     #expect(try phone.heard("replies").isEmpty)
   }
 
-  @Test("end in an error at once when nobody replies, and when they are no messages")
+  @Test("end in an error at once without a reply, and if they are not messages")
   func noReply() throws {
     let (phone, watch) = try CommunicatorScene().startBoth()
     try phone.perform("interactive a 1")
@@ -44,7 +45,7 @@ struct MessagesTests {
     #expect(try watch.heard("interactive").isEmpty)
   }
 
-  @Test("that cannot be sent fail before the call returns, saying what is missing")
+  @Test("that cannot be sent fail before the call returns, with the missing condition")
   func notReachable() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
@@ -59,7 +60,7 @@ struct MessagesTests {
     #expect(try phone.ask("context c 1").contains("cannot send: the counterpart is not reachable"))
   }
 
-  @Test("tell a watch and a phone of one context, the latest")
+  @Test("deliver to a watch and a phone one context, the latest")
   func context() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")

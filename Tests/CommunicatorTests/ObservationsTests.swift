@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Observations", .blocking)
 struct ObservationsTests {
-  /// What one observer has heard.
+  /// The values of one observer.
   private final class Log<Value: Sendable>: Sendable {
     private let entries = Mutex<[Value]>([])
     func append(_ value: Value) { entries.withLock { $0.append(value) } }
@@ -16,10 +16,10 @@ struct ObservationsTests {
 
   private let queue = DispatchQueue(label: "observers")
 
-  /// Returns when everything that was enqueued before has been called.
+  /// Returns when all earlier values have been delivered.
   private func drain() { queue.sync {} }
 
-  @Test("tell every observer every value, in order")
+  @Test("deliver every value to every observer, in order")
   func everybody() {
     let observations = Observations<Int>()
     let logs = (0..<3).map { _ in Log<Int>() }
@@ -29,7 +29,7 @@ struct ObservationsTests {
     for log in logs { #expect(log.values == Array(0..<100)) }
   }
 
-  @Test("tell observers in the order in which they came")
+  @Test("call observers in the order of registration")
   func order() {
     let observations = Observations<Int>()
     let log = Log<String>()
@@ -41,7 +41,7 @@ struct ObservationsTests {
     #expect(log.values == ["a1", "b1", "c1", "d1", "e1"])
   }
 
-  @Test("tell nothing to whoever has ended it, not even what was on its way")
+  @Test("deliver nothing after their end, not even values on their way")
   func unobserved() {
     let observations = Observations<Int>()
     let log = Log<Int>()
@@ -58,7 +58,7 @@ struct ObservationsTests {
     #expect(log.values == [1])
   }
 
-  @Test("let go of what the handler holds when it is ended")
+  @Test("release the handler's captures at their end")
   func released() {
     final class Owner: Sendable {}
     let observations = Observations<Int>()
@@ -94,7 +94,7 @@ struct ObservationsTests {
     #expect(log.values == [1, 30])
   }
 
-  @Test("keep what comes before the first observer, up to a limit, for that one only")
+  @Test("keep values from before the first observer, up to a limit, for that one only")
   func waiting() {
     let observations = Observations<Int>(keeping: 3)
     for value in 1...5 { observations.notify(value) }
@@ -106,7 +106,7 @@ struct ObservationsTests {
     #expect(logs[1].values == [6])
   }
 
-  @Test("keep nothing once there was an observer, nor of types that are of the moment")
+  @Test("keep nothing once there was an observer, and no values of immediate types")
   func notWaiting() {
     let kept = Observations<Int>(keeping: 3)
     kept.remove(kept.add(on: queue) { _ in })
@@ -121,7 +121,7 @@ struct ObservationsTests {
   }
 
   // The original kept observers in a dictionary without a lock, and crashed when two threads met.
-  @Test("survive threads that observe, end and notify at once, and nobody misses a value")
+  @Test("survive threads that observe, end and notify at once, and no observer misses a value")
   func threads() {
     let observations = Observations<Int>()
     let steady = Log<Int>()
@@ -136,7 +136,7 @@ struct ObservationsTests {
     }
     drain()
     #expect(steady.values.count == 1_600)
-    // Each thread's values are in the order in which it told them.
+    // The values of each thread are in the order of sending.
     let threads = Dictionary(grouping: steady.values) { $0 / 1_000 }
     for (_, values) in threads { #expect(values == values.sorted()) }
     let before = passing.values.count

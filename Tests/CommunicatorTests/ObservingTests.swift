@@ -2,10 +2,11 @@ import PeerConnectivity
 import TestScopes
 import TestSupport
 import Testing
+import WatchPairing
 
 @Suite("Observers of states", .blocking)
 struct ObservingTests {
-  @Test("hear of the activation, and of a counterpart that comes and is killed")
+  @Test("receive the activation, and a counterpart that comes and is killed")
   func reachability() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
@@ -15,16 +16,16 @@ struct ObservingTests {
     try phone.awaits("reachability", "backgroundOnly")
     let watch = try scene.start("watch")
     try watch.perform("observe state")
-    try eventually("the phone hears of the watch") {
+    try eventually("the watch is reported to the phone") {
       try phone.heard("reachability").last == "immediatelyReachable"
     }
     try watch.end()
-    try eventually("the phone hears of the watch's end") {
+    try eventually("the end of the watch is reported to the phone") {
       try phone.heard("reachability").last == "backgroundOnly"
     }
   }
 
-  @Test("hear of the watch's app and complication")
+  @Test("receive the state of the watch's app and complication")
   func watchState() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
@@ -40,8 +41,8 @@ struct ObservingTests {
     try eventually("the watch is gone") { try phone.heard("watch").last == "notPaired" }
   }
 
-  // In the original nobody ever told them.
-  @Test("of the phone hear of the phone's app, on the watch")
+  // The original never calls them.
+  @Test("of the phone receive the state of the phone's app, on the watch")
   func phoneState() throws {
     let scene = try CommunicatorScene()
     let watch = try scene.start("watch")
@@ -55,7 +56,7 @@ struct ObservingTests {
     try eventually("the app is back") { try watch.heard("phone").last == "installed" }
   }
 
-  @Test("hear of a change of watch, after which the phone talks with the other one")
+  @Test("receive a change of watch, after which the phone exchanges messages with the new one")
   func switching() throws {
     let scene = try CommunicatorScene()
     try scene.phonePairing.pair(.init(name: "watch"))
@@ -72,8 +73,8 @@ struct ObservingTests {
     #expect(try other.hears("guaranteed") == ["a=1"])
   }
 
-  // In the original an activation that failed was begun again at once, for ever.
-  @Test("hear once that there is no session here, and nothing crashes")
+  // In the original a failed activation was repeated at once, for ever.
+  @Test("receive once that there is no session here, and nothing crashes")
   func unsupported() throws {
     let directory = try TemporaryDirectory()
     let lonely = Side(

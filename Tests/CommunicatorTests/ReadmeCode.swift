@@ -1,10 +1,10 @@
 import Communicator
 import Foundation
 
-/// What the README and the example app of Communicator 4.1 show, call by call and in its spellings, so
-/// that a name that is missing here does not compile. Nothing of it runs.
+/// The code of the README and the example app of Communicator 4.1, call by call and in its
+/// spellings, so that a missing name does not compile. It never runs.
 ///
-/// On Linux the parts that are for iOS or watchOS only there stand side by side.
+/// On Linux the parts for iOS only and for watchOS only stand side by side.
 enum ReadmeCode {
   static func quickStart() {
     let message = ImmediateMessage(identifier: "1234", content: ["messageKey": "This is content"])
@@ -164,7 +164,7 @@ enum ReadmeCode {
     }
   }
 
-  /// Handlers kept in constants of the types that the source declares, and queues of one's own.
+  /// Handlers in constants of the types that the source declares, and custom queues.
   static func declaredTypes(queue: DispatchQueue) {
     let completion: GuaranteedMessage.Completion = { result in print(result) }
     let cancellable: (any Cancellable)? = Communicator.shared.send(
@@ -178,7 +178,7 @@ enum ReadmeCode {
   }
 }
 
-/// The same as a class of an app, as most write it: handlers that use what they are members of.
+/// The same as a class of an app, the usual form: handlers that use the members of their class.
 @MainActor
 final class ReadmeObserver {
   private var journeys = 0

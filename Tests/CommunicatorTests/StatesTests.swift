@@ -28,7 +28,7 @@ struct StatesTests {
         == .immediatelyReachable)
   }
 
-  @Test("of reachability suffice for themselves and for less")
+  @Test("of reachability satisfy themselves and lesser ones")
   func suffices() {
     let rising: [Reachability] = [.notReachable, .backgroundOnly, .immediatelyReachable]
     for (index, actual) in rising.enumerated() {
@@ -63,7 +63,7 @@ struct StatesTests {
     #expect(Communicator.State(WCSessionActivationState.activated) == .activated)
   }
 
-  @Test("that are in the way are said as a sentence")
+  @Test("that prevent sending are described in a sentence")
   func error() {
     let error = Communicator.Error.sessionIsNotReachable(
       minimumReachability: .immediatelyReachable, actual: .backgroundOnly)

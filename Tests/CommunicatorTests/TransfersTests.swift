@@ -6,14 +6,14 @@ import Testing
 
 @Suite("Transfers between two processes", .blocking)
 struct TransfersTests {
-  @Test("of guaranteed messages arrive in order, also what was sent before the other side ran")
+  @Test("of guaranteed messages arrive in order, even those from before the other side ran")
   func order() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
     try phone.awaits("reachability", "backgroundOnly")
     for number in 0..<10 { try phone.perform("guaranteed m\(number) \(number)") }
     let watch = try scene.start("watch")
-    // The session is active before the first observer of messages comes: they wait for it.
+    // The session is active before the first observer of messages is registered: they wait for it.
     try watch.awaits("reachability", "immediatelyReachable")
     try watch.perform("observe guaranteed")
     for number in 10..<20 { try phone.perform("guaranteed m\(number) \(number)") }
@@ -21,8 +21,8 @@ struct TransfersTests {
     #expect(try phone.hears("completions", 20) == (0..<20).map { "m\($0)=done" })
   }
 
-  // In the original the handler died with its process, and nothing told the next one.
-  @Test("that end after their sender was started again are told to it")
+  // In the original the handler died with its process, and the next process learned nothing.
+  @Test("that end after their sender was started again are reported to it")
   func relaunch() throws {
     let scene = try CommunicatorScene()
     let first = try scene.start("phone")
@@ -58,7 +58,7 @@ struct TransfersTests {
     #expect(try blobFiles(scene).isEmpty)
   }
 
-  @Test("that are cancelled say so to their completion once, and leave no files")
+  @Test("that are cancelled call their completion once, and leave no files")
   func cancelled() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
@@ -69,7 +69,7 @@ struct TransfersTests {
     #expect(
       try Set(phone.hears("completions", 2)) == ["a=CancellationError", "b=CancellationError"])
     #expect(try blobFiles(scene).isEmpty)
-    // What comes first is what was sent next.
+    // The first message to arrive is the one that was sent next.
     try phone.perform("guaranteed c 3")
     let watch = try scene.start("watch")
     try watch.perform("observe guaranteed")
@@ -77,21 +77,21 @@ struct TransfersTests {
     #expect(try phone.hears("completions", 3).last == "c=done")
   }
 
-  @Test("that another process takes back fail")
+  @Test("that another process cancels fail")
   func takenBack() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")
     try phone.awaits("reachability", "backgroundOnly")
     try phone.perform("observe finished")
     try phone.perform("guaranteed a 1")
-    for transfer in try PeerSession(scene.container, name: "phone").transfers(to: "watch") {
+    for transfer in try PeerSession("phone", in: scene.container).messageTransfers(to: "watch") {
       #expect(try transfer.cancel())
     }
     #expect(try phone.hears("completions") == ["a=deliveryFailed"])
     #expect(try phone.hears("finished") == ["guaranteedMessage:a=deliveryFailed"])
   }
 
-  @Test("of complication info tell the phone how many are left today")
+  @Test("of complication info report the remaining number of today to the phone")
   func complication() throws {
     let (phone, watch) = try CommunicatorScene().startBoth()
     try watch.perform("observe complication")

@@ -6,7 +6,7 @@ import WatchConnectivity
 
 @testable import Communicator
 
-@Suite("What messages look like on their way", .blocking)
+@Suite("The form of messages on their way", .blocking)
 struct WireTests {
   private var content: Content {
     [
@@ -24,7 +24,7 @@ struct WireTests {
     #expect(Array(complication.keys) == ["__complication_info__"])
   }
 
-  @Test("and comes back as it was")
+  @Test("and is read back unchanged")
   func roundTrip() throws {
     let immediate = ImmediateMessage(identifier: "a", content: content)
     let guaranteed = GuaranteedMessage(identifier: "", content: content)
@@ -41,7 +41,7 @@ struct WireTests {
     #expect(try ComplicationInfo(wire: info.wire.checked())?.content.keys == content.keys)
   }
 
-  @Test("and its numbers cast to every type that the original's cast to")
+  @Test("and its numbers cast to every type, as the original's do")
   func numbers() throws {
     let sent = GuaranteedMessage(identifier: "a", content: ReceivedNumbers.sent)
     let came = try #require(GuaranteedMessage(wire: sent.wire.checked()))
@@ -55,7 +55,7 @@ struct WireTests {
     #expect(blob.identifier == "b" && blob.metadata == nil)
   }
 
-  @Test("is no message if anything is missing or of another type")
+  @Test("is not a message if anything is missing or of another type")
   func malformed() {
     let all: [Content] = [
       [:], ["identifier": "a"], ["content": [:] as Content],
@@ -72,7 +72,7 @@ struct WireTests {
     #expect(Blob(content: Data(), wireMetadata: nil) == nil)
   }
 
-  @Test("cannot be what no property list holds, which is an error and no crash")
+  @Test("cannot hold content beyond property lists, which is an error and not a crash")
   func unsupported() {
     final class Ticket {}
     let contents: [Content] = [

@@ -7,10 +7,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// A file system whose files have whole seconds for times.
+/// A file system whose files have times in whole seconds.
 enum CoarseTimes {
-  // Inodes of 128 bytes have no room for more (ext4(5), "inode size"): the kernel's own choice for
-  // small file systems until e2fsprogs 1.46.4.
+  // Inodes of 128 bytes have no room for more (ext4(5), "inode size"): the default for small file
+  // systems until e2fsprogs 1.46.4.
   static let mounting =
     "truncate -s 64M disk && mkfs.ext4 -q -I 128 disk && mkdir at && mount -o loop disk at"
 
@@ -29,7 +29,7 @@ struct CoarseTimesTests {
     var heard: Int64? { number.withLock { $0 } }
   }
 
-  @Test("the last value is heard though it has the inode of the last one that was")
+  @Test("the last value is delivered although it has the inode of its predecessor")
   func lastValue() throws {
     let mounts = try MountNamespace()
     try mounts.run(CoarseTimes.mounting + " && mkdir -m 0700 at/container")
@@ -41,13 +41,13 @@ struct CoarseTimesTests {
     }
     for number in stride(from: Int64(0), to: 15, by: 3) {
       try value.replace(with: .integer(number))
-      try eventually("it is heard") { last.heard == number }
+      try eventually("it is delivered") { last.heard == number }
       queue.suspend()
       defer { queue.resume() }
       try value.replace(with: .integer(number + 1))
       try value.replace(with: .integer(number + 2))
     }
-    try eventually("the last one is heard") { last.heard == 14 }
+    try eventually("the last one is delivered") { last.heard == 14 }
     withExtendedLifetime(observation) {}
   }
 }

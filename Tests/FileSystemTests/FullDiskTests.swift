@@ -8,7 +8,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// A small file system in memory, and what uses it up.
+/// A small file system in memory, with a command that uses it up.
 struct SmallDisk: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let options: String
@@ -34,7 +34,7 @@ struct SmallDisk: Sendable, CustomTestStringConvertible {
 @Suite("When the file system is full", .blocking, .enabled(if: SmallDisk.isPossible))
 struct FullDiskTests {
   @Test(
-    "every change fails with its reason, nothing is damaged, and all goes on when there is room",
+    "every change fails with its reason, nothing is damaged, and all works when there is room",
     arguments: SmallDisk.all)
   func full(_ disk: SmallDisk) throws {
     let mounts = try MountNamespace()
@@ -68,12 +68,12 @@ struct FullDiskTests {
       try container.value(identifier).update(durability: .durable) { $0 = 3 }
       #expect(try container.value(identifier).read() == 3)
     }
-    try eventually("the observer hears the last value") { heard.withLock { $0.last == .some(3) } }
+    try eventually("the observer gets the last value") { heard.withLock { $0.last == .some(3) } }
     #expect(heard.withLock { $0.allSatisfy { $0 == 2 || $0 == 3 } })
     observation.cancel()
   }
 
-  /// Every kind of change asks for more than there is.
+  /// Every kind of change needs more room than there is.
   private func expectRefused(_ value: Value, _ disk: SmallDisk) throws {
     let large = PropertyListValue.data(Data(repeating: 7, count: 100_000))
     let changes: [(String, () throws -> Void)] = [
@@ -92,8 +92,8 @@ struct FullDiskTests {
 
 @Suite("When a process may write small files only", .blocking)
 struct FileSizeLimitTests {
-  // The limit is 4 blocks of the shell's: 2 or 4 KiB. A program that ignores SIGXFSZ goes on.
-  @Test("a larger value is refused with its reason, and smaller ones go on")
+  // The limit is 4 blocks of the shell: 2 or 4 KiB. A program that ignores SIGXFSZ continues.
+  @Test("a larger value is refused with its reason, and smaller ones succeed")
   func limited() throws {
     let place = try TemporaryDirectory()
     let program = try BuiltProgram.path("participant")

@@ -1,3 +1,4 @@
+import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
@@ -6,9 +7,10 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import Containers
+@testable import Monitoring
 
-/// Two containers in one process; the file system of one of them answers nothing.
+/// Two containers in one process; the file system of one of them does not answer.
 @Suite("While a file system does not answer", .blocking, .enabled(if: Mirror.isPossible))
 struct HungFileSystemTests {
   let mirror: Mirror
@@ -33,7 +35,7 @@ struct HungFileSystemTests {
     try mirror.goOn()
   }
 
-  /// Calls a body on a thread of its own, which may hang, and waits for its end.
+  /// Calls a body on its own thread, which may hang, and waits for its end.
   private func returns<Result: Sendable>(
     _ what: String, _ body: @escaping @Sendable () throws -> Result
   ) throws -> Result {
@@ -47,7 +49,7 @@ struct HungFileSystemTests {
     return try ended.get()
   }
 
-  // Each on a queue of its own: a look at what hangs keeps its queue.
+  // Each on its own queue, because a look at the hanging file system blocks its queue.
   private func observe(_ value: Value, _ heard: Told) throws -> Observation {
     try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
       do {
@@ -64,7 +66,7 @@ struct HungFileSystemTests {
     func has(_ value: PropertyListValue) -> Bool { last.withLock { $0 == value } }
   }
 
-  @Test("others in the process hear, observe, and wait no longer than their deadlines")
+  @Test("other containers in the process deliver, observe, and wait until their deadlines")
   func others() throws {
     let there = try SharedContainer(path: mirror.seenPath)
     let observedThere = try observe(there.value("seats"), Told())
@@ -97,8 +99,8 @@ struct HungFileSystemTests {
           try healthy.value(name).replace(with: 2)
         }
       }
-      try eventually("an old observation hears") { old.has(2) }
-      try eventually("a new one hears") { new.has(2) }
+      try eventually("an old observation is called") { old.has(2) }
+      try eventually("a new one is called") { new.has(2) }
       another.cancel()
       try returns("a watch there ends") { observedThere.cancel() }
     }
@@ -106,7 +108,7 @@ struct HungFileSystemTests {
     #expect(try holder.ask("go on") == "done")
   }
 
-  @Test("the looks at all that is watched go on for the others, and come there when it answers")
+  @Test("complete looks continue for the others, and happen there when it answers")
   func checks() throws {
     let monitor = ChangeMonitor(checkInterval: .milliseconds(20))
     let (near, far) = (directory.path + "/near", mirror.seenPath + "/far")
@@ -126,7 +128,7 @@ struct HungFileSystemTests {
         }
         let count = signals.withLock { $0 }
         try FileDescriptor.open("\(near)/\(round)", [.writeOnly, .create]).close()
-        try eventually("a watch elsewhere is told") { signals.withLock { $0 } > count }
+        try eventually("a watch elsewhere is reported") { signals.withLock { $0 } > count }
       }
       try eventually("the look there waits") { monitor.state.withLock { $0.lanesAtWork } == 1 }
     }
@@ -136,7 +138,7 @@ struct HungFileSystemTests {
     withExtendedLifetime(watches) {}
   }
 
-  /// The command with its output and status as lines.
+  /// Starts the command with its output and status as lines.
   private func begin(_ arguments: String) throws -> Participant {
     let program = try BuiltProgram.path("wormhole")
     return try Participant(
@@ -144,7 +146,7 @@ struct HungFileSystemTests {
       ["-c", "\(program) --container '\(mirror.seenPath)' \(arguments) 2>&1; echo $?"])
   }
 
-  @Test("the command says so and ends, at its deadline or after ten seconds")
+  @Test("the command reports it and ends, at its deadline or after ten seconds")
   func command() throws {
     let program = try BuiltProgram.path("wormhole")
     let file = mirror.seenPath + "/file"
@@ -170,7 +172,7 @@ struct HungFileSystemTests {
         #expect(try command.answer() == status)
       }
     }
-    // A program of the user's relies on what is held for it: it was not cut off meanwhile.
+    // A user's program relies on its held lease, so it was not cut off meanwhile.
     #expect(try holder.ask("done") == "done")
     #expect(try holder.answer() == "0")
   }

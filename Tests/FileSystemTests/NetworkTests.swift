@@ -7,13 +7,13 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// The same directory twice: as it is, and through a FUSE file system, which counts as a network
-/// file system because inotify tells nothing there of what others do.
+/// The same directory twice: directly, and through a FUSE file system, which counts as a network
+/// file system because inotify does not report other processes' changes there.
 struct Mirror {
   private let mounts: MountNamespace
 
-  /// - Parameter isCached: whether the kernel answers for a second what it has asked before, also while
-  ///   the file system hangs.
+  /// - Parameter isCached: Whether the kernel caches answers for a second, even while the file
+  ///   system hangs.
   init(isCached: Bool = true) throws {
     mounts = try MountNamespace()
     let options = isCached ? "" : "-o attr_timeout=0 -o entry_timeout=0"
@@ -25,7 +25,7 @@ struct Mirror {
     }
   }
 
-  /// From now on nothing that is asked of the file system is answered.
+  /// From now on the file system answers nothing.
   func hang() throws { try mounts.run("kill -STOP $(cat server)") }
 
   func goOn() throws { try mounts.run("kill -CONT $(cat server)") }
@@ -46,7 +46,7 @@ struct Mirror {
 
 @Suite("On a network file system", .blocking, .enabled(if: Mirror.isPossible))
 struct NetworkTests {
-  @Test("observers hear what is changed elsewhere, by polling, and say so")
+  @Test("observers get changes from elsewhere by polling, and report that")
   func polling() throws {
     let mirror = try Mirror()
     let elsewhere = try SharedContainer(path: mirror.realPath).value("seats")
@@ -69,15 +69,15 @@ struct NetworkTests {
     #expect(reason.contains("network file system"))
     for number in 2...3 {
       try elsewhere.replace(with: .integer(Int64(number)))
-      try eventually("change \(number) is heard") {
+      try eventually("change \(number) is delivered") {
         heard.withLock { $0.last == .some(.integer(Int64(number))) }
       }
     }
     try elsewhere.remove()
-    try eventually("the removal is heard") { heard.withLock { $0.last == .some(nil) } }
+    try eventually("the removal is delivered") { heard.withLock { $0.last == .some(nil) } }
   }
 
-  @Test("values are changed and read, and nobody's change is lost")
+  @Test("values are changed and read, and no change is lost")
   func changes() throws {
     let mirror = try Mirror()
     let container = try SharedContainer(path: mirror.seenPath)
@@ -94,9 +94,9 @@ struct NetworkTests {
     #expect(try SharedContainer(path: mirror.realPath).value("seats").read() == 40)
   }
 
-  // The client gives a removed file that is open another name, so the lease of a stopped holder
-  // cannot be removed: it used to be tried a thousand times, and end as "directory not empty".
-  @Test("while a holder is stopped others time out and are told why; later no change is lost")
+  // The client renames a removed open file, so the lease of a stopped holder cannot be removed. The
+  // removal used to be tried a thousand times, and to end as "directory not empty".
+  @Test("while a holder is stopped others time out with the reason; later no change is lost")
   func stopped() throws {
     let mirror = try Mirror()
     let seats = try SharedContainer(path: mirror.seenPath).value("seats")

@@ -11,8 +11,8 @@ struct ConversionTests {
 
   init() throws { scene = try DefaultsScene() }
 
-  /// A stored value, and what each getter makes of it; the rules are the comments of
-  /// NSUserDefaults.h, which `Conversions` quotes.
+  /// A stored value with the result of each getter; the rules are the comments of NSUserDefaults.h,
+  /// which `Conversions` quotes.
   struct Row: Sendable, CustomTestStringConvertible {
     let value: PropertyListValue
     let string: String?
@@ -76,7 +76,7 @@ struct ConversionTests {
     #expect(defaults.bool(forKey: "k") == row.bool)
   }
 
-  @Test("of a key that is absent to nil, 0 and false")
+  @Test("of an absent key to nil, 0 and false")
   func absent() throws {
     let defaults = scene.defaults
     #expect(defaults.object(forKey: "k") == nil && defaults.string(forKey: "k") == nil)
@@ -86,7 +86,7 @@ struct ConversionTests {
     #expect(defaults.data(forKey: "k") == nil && defaults.stringArray(forKey: "k") == nil)
   }
 
-  @Test("of containers to what they hold, and an array with a number to no array of strings")
+  @Test("of containers to their content, and never of an array with a number to strings")
   func containers() throws {
     let defaults = scene.defaults
     defaults.set(["a", "b"], forKey: "strings")
@@ -102,7 +102,7 @@ struct ConversionTests {
     #expect(defaults.array(forKey: "dictionary") == nil)
   }
 
-  @Test("of paths to the URLs of files, and what was set as a URL is that URL")
+  @Test("of paths to file URLs, and of a stored URL to that URL")
   func urls() throws {
     let defaults = scene.defaults
     defaults.set("/tmp/a b", forKey: "path")
@@ -122,8 +122,8 @@ struct ConversionTests {
     #expect(defaults.url(forKey: "data") == nil)
   }
 
-  /// The strings go through the argument domain, so that nothing is stored anywhere.
-  @Test("of any string as swift-corelibs-foundation's does")
+  /// The strings go through the argument domain, so that nothing is stored.
+  @Test("of any string as in swift-corelibs-foundation")
   func differential() throws {
     let theirs = try #require(UserDefaults(suiteName: "wormhole-test"))
     let ours = scene.defaults
@@ -143,8 +143,8 @@ struct ConversionTests {
       #expect(ours.string(forKey: "k") == theirs.string(forKey: "k"))
       #expect(ours.integer(forKey: "k") == theirs.integer(forKey: "k"), "\(text.debugDescription)")
       #expect(ours.bool(forKey: "k") == theirs.bool(forKey: "k"), "\(text.debugDescription)")
-      // Theirs takes an "e" without digits for an error, and strtod(3) does not; and it rounds in
-      // every step, so that the last digits differ.
+      // Theirs treats an "e" without digits as an error, unlike strtod(3); and it rounds in every
+      // step, so that the last digits differ.
       if text.firstMatch(of: /[eE][+-]?\s*([^0-9]|$)/) != nil { continue }
       let (a, b) = (ours.double(forKey: "k"), theirs.double(forKey: "k"))
       #expect(a == b || abs(a - b) <= abs(b) * 1e-12, "\(text.debugDescription): \(a), \(b)")

@@ -23,14 +23,14 @@ struct DamageTests {
     ("an array", Array("<plist version=\"1.0\"><array/></plist>".utf8)),
   ]
 
-  @Test("are reported as damaged at every read, and never written over", arguments: damages)
+  @Test("are reported as damaged at every read, and never overwritten", arguments: damages)
   func damaged(_ name: String, _ bytes: [UInt8]) throws {
     let defaults = scene.defaults
     let key = "damaged-\(UInt64.random(in: .min ... .max))"
     defaults.register(defaults: [key: "registered"])
     defaults.set("stored", forKey: key)
     try plant(bytes)
-    // A getter goes on with the search list, and says so; a throwing one throws.
+    // A getter reports the damage and continues with the search list; a throwing one throws.
     #expect(defaults.string(forKey: key) == "registered")
     #expect(defaults.integer(forKey: "absent") == 0)
     let path = try scene.file
@@ -40,7 +40,7 @@ struct DamageTests {
       reported.allSatisfy { $0.contains("put it aside with quarantine()") })
     let refused = #expect(throws: GroupDefaultsError.self) { try defaults.read(forKey: key) }
     #expect(refused?.code == .damaged && refused?.path == path)
-    // No kind of write replaces what could not be read.
+    // No kind of write replaces an unreadable file.
     defaults.set(1, forKey: key)
     defaults.removeObject(forKey: key)
     #expect(scene.reported().count == 2)
@@ -50,7 +50,7 @@ struct DamageTests {
       try defaults.importSuite(from: PropertyListValue.dictionary([:]).binaryData(), .replacing)
     }
     #expect(try scene.container.own.value("defaults").snapshot().bytes() == bytes)
-    // Put aside, it is out of the way and still there.
+    // In the quarantine it is out of the way but still exists.
     let aside = try #require(try defaults.quarantine())
     let file = try FileDescriptor.open(aside, .readOnly)
     #expect(try file.readToEnd(expectedBytes: 0, maximumBytes: 1_000) == bytes)
@@ -58,11 +58,11 @@ struct DamageTests {
     #expect(defaults.integer(forKey: key) == 2 && scene.reported() == [])
   }
 
-  @Test("refuse what no reader would accept before it is published")
+  @Test("refuse content that no reader would accept before it is published")
   func unacceptable() throws {
     var deep = PropertyListValue.array([])
     for _ in 0..<511 { deep = .array([deep]) }
-    // One string on disk, and 300 MB for whoever expands it.
+    // One string on disk, but 300 MB for a reader that expands it.
     let shared = PropertyListValue.string(String(repeating: "x", count: 1 << 20))
     let large = PropertyListValue.array(Array(repeating: shared, count: 300))
     scene.defaults.set(1, forKey: "k")
@@ -72,20 +72,20 @@ struct DamageTests {
       }
       #expect(error?.code == .unsupportedValue)
     }
-    #expect(try scene.defaults.stored() == ["k": 1])
+    #expect(try scene.defaults.storedValues() == ["k": 1])
   }
 }
 
-@Suite("Defaults where nothing can be written", .blocking, .enabled(if: UnwritablePlace.isPossible))
+@Suite("Defaults on an unwritable file system", .blocking, .enabled(if: UnwritablePlace.isPossible))
 struct UnwritableTests {
   @Test(
-    "are read, and every write says why it fails and leaves them as they are",
+    "are read, and every write reports its failure and leaves them unchanged",
     arguments: UnwritablePlace.all)
   func unwritable(_ place: UnwritablePlace) throws {
     let mounts = try MountNamespace()
     try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,size=64k tmpfs disk")
     let container = try SharedContainer(path: mounts.inside + "/disk")
-    let defaults = GroupDefaults(container: container)
+    let defaults = GroupDefaults(in: container)
     try defaults.write("intact", forKey: "k")
     try mounts.run("(\(place.close)) 2>/dev/null || true")
     let large = PropertyListValue.string(String(repeating: "x", count: 9_000))
@@ -99,14 +99,14 @@ struct UnwritableTests {
       #expect(error.code == place.code && "\(error)".contains(place.remedy), "\(name): \(error)")
       #expect(error.path == (try defaults.path()), "\(name): \(error)")
     }
-    #expect(try defaults.stored() == ["k": "intact"])
+    #expect(try defaults.storedValues() == ["k": "intact"])
     try mounts.run(place.open)
     try defaults.write(2, forKey: "l", durability: .durable)
-    #expect(try defaults.stored() == ["k": "intact", "l": 2])
+    #expect(try defaults.storedValues() == ["k": "intact", "l": 2])
   }
 }
 
-/// A file system that takes no more, and how it comes to that.
+/// A file system that accepts no more writes, with the commands that cause it.
 struct UnwritablePlace: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let close: String

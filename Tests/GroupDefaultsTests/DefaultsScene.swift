@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A container of one test's own, its defaults, and the errors that they report.
+/// A container of one test, its defaults, and the errors that they report.
 final class DefaultsScene: Sendable {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -14,11 +14,11 @@ final class DefaultsScene: Sendable {
   init() throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
-    defaults = GroupDefaults(container: container)
+    defaults = GroupDefaults(in: container)
     defaults.onError = { [weak self] error in self?.errors.withLock { $0.append(error) } }
   }
 
-  /// What was reported since the last call, as sentences.
+  /// Returns the errors since the last call, as sentences.
   func reported() -> [String] {
     errors.withLock { errors in
       defer { errors = [] }

@@ -13,7 +13,7 @@ struct ExchangeTests {
 
   init() throws { scene = try DefaultsScene() }
 
-  /// As `plutil -convert xml1` and `defaults export` lay it out on Apple's systems.
+  /// The layout of `plutil -convert xml1` and `defaults export` on Apple's systems.
   private static let apple = """
     <?xml version="1.0" encoding="UTF-8"?>
     <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -51,7 +51,7 @@ struct ExchangeTests {
     ],
   ]
 
-  @Test("an import of XML or binary keeps all types, and says what becomes of other keys")
+  @Test("an import of XML or binary keeps all types, and treats other keys as requested")
   func imports() throws {
     let defaults = scene.defaults
     defaults.set(1, forKey: "other")
@@ -59,10 +59,10 @@ struct ExchangeTests {
     let binary = try PropertyListValue.dictionary(Self.contents).binaryData()
     for data in [Data(Self.apple.utf8), binary] {
       #expect(try defaults.importSuite(from: data, .merging) == 3)
-      #expect(try defaults.stored() == Self.contents.merging(["other": 1]) { $1 })
+      #expect(try defaults.storedValues() == Self.contents.merging(["other": 1]) { $1 })
     }
     #expect(try defaults.importSuite(from: Data(Self.apple.utf8), .replacing) == 3)
-    #expect(try defaults.stored() == Self.contents)
+    #expect(try defaults.storedValues() == Self.contents)
   }
 
   @Test("an export is read back by Foundation and by Python, with all types")
@@ -111,10 +111,10 @@ struct ExchangeTests {
       try scene.defaults.importSuite(from: data, .replacing)
     }
     #expect(error?.code == .badImport)
-    #expect(try scene.defaults.stored() == ["k": 1])
+    #expect(try scene.defaults.storedValues() == ["k": 1])
   }
 
-  @Test("an import of a file that is none, or is a FIFO, ends at once with its reason")
+  @Test("an import of a missing file or a FIFO ends at once with its reason")
   func files() throws {
     let place = try TemporaryDirectory()
     let file = URL(filePath: place.path + "/suite.plist")
@@ -129,7 +129,7 @@ struct ExchangeTests {
     #expect(error?.code == .notAValue)
   }
 
-  @Test("an export as XML says when there is something that XML cannot hold")
+  @Test("an export as XML reports content that XML cannot hold")
   func control() throws {
     scene.defaults.set("\u{1}", forKey: "k")
     let error = #expect(throws: GroupDefaultsError.self) {

@@ -14,13 +14,13 @@ struct ObservingTests {
 
   init() throws { scene = try DefaultsScene() }
 
-  /// What a handler was told, in order.
+  /// The calls of a handler, in order.
   final class Heard: Sendable {
     private let changes = Mutex<[DefaultsChange]>([])
 
     func add(_ change: DefaultsChange) { changes.withLock { $0.append(change) } }
 
-    /// Each as "key: old → new", with "own" at the end where it is.
+    /// Each as "key: old → new", with "own" at the end for own changes.
     var lines: [String] {
       changes.withLock { $0 }.map { change in
         let old = change.oldValue.map { "\($0)" } ?? "nil"
@@ -41,7 +41,7 @@ struct ObservingTests {
 
   private func observe(
     _ defaults: GroupDefaults, key: String? = nil, startsWithCurrent: Bool = false
-  ) throws -> (Heard, DefaultsObservation) {
+  ) throws -> (Heard, Observation) {
     let heard = Heard()
     let observation = try defaults.observe(
       key: key, startsWithCurrent: startsWithCurrent, on: DispatchQueue(label: "heard"), heard.add)
@@ -49,11 +49,11 @@ struct ObservingTests {
   }
 
   @Test(
-    "are told with the old and the new value, and whose they are, between processes and objects")
+    "are reported with the old and the new value and their origin, across processes and objects")
   func whose() throws {
     let (heard, observation) = try observe(scene.defaults)
     let other = try scene.participant()
-    let sibling = GroupDefaults(container: scene.container)
+    let sibling = GroupDefaults(in: scene.container)
     scene.defaults.set(1, forKey: "k")
     try heard.wait(for: ["k: nil → 1 own"])
     #expect(try other.ask("defaults-add k 4") == "done")
@@ -62,14 +62,14 @@ struct ObservingTests {
     try heard.wait(for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2"])
     scene.defaults.removeObject(forKey: "k")
     try heard.wait(for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2", "k: 2 → nil own"])
-    // The value that this object wrote once, by another process.
+    // The value that this object wrote once, now by another process.
     #expect(try other.ask("defaults-set k 1") == "done")
     try heard.wait(
       for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2", "k: 2 → nil own", "k: nil → 1"])
     observation.cancel()
   }
 
-  @Test("of one key are told without those of others; dots and a leading @ are ordinary characters")
+  @Test("of one key are reported alone; dots and a leading @ are ordinary characters")
   func keys() throws {
     let names = ["a.b.c", "@sum", "@", ".", "é", ""]
     let observers = try names.map { try observe(scene.defaults, key: $0) }
@@ -94,7 +94,7 @@ struct ObservingTests {
   // sets d            |              |
   //                   | sets d, e    |
   //                   |              | goes on
-  @Test("that come as one are told key by key, each as its last writer's")
+  @Test("that arrive as one are reported key by key, each as its last writer's")
   func merged() throws {
     let heard = Heard()
     let queue = DispatchQueue(label: "held")
@@ -125,7 +125,7 @@ struct ObservingTests {
     for _ in 0..<40 {
       try scene.defaults.update(forKey: "total") { $0 = .integer(($0?.int64Value ?? 0) + 1) }
     }
-    try eventually("the last state is told") {
+    try eventually("the last state is reported") {
       heard.lines.last.map { $0.contains("→ 160") } ?? false
     }
     let told = heard.lines.compactMap { line in
@@ -135,7 +135,7 @@ struct ObservingTests {
     observation.cancel()
   }
 
-  @Test("begin with what is there, where that is asked for")
+  @Test("begin with the current values on request")
   func current() throws {
     scene.defaults.set(1, forKey: "k")
     let (heard, observation) = try observe(scene.defaults, startsWithCurrent: true)
@@ -147,7 +147,7 @@ struct ObservingTests {
     other.cancel()
   }
 
-  @Test("are told to a task, too", .timeLimit(.minutes(1)))
+  @Test("are reported to a task, too", .timeLimit(.minutes(1)))
   func sequence() async throws {
     let changes = try scene.defaults.changes(forKey: "k")
     scene.defaults.set(0, forKey: "unheard")
@@ -169,11 +169,11 @@ struct ObservingTests {
     #expect(try await task.value)
   }
 
-  @Test("are not told any more after the handler has cancelled, not even those of the same look")
+  @Test("are not reported after the handler has cancelled, not even those of the same look")
   func cancelledInside() throws {
     let heard = Heard()
     let queue = DispatchQueue(label: "cancelled")
-    let observation = Mutex<DefaultsObservation?>(nil)
+    let observation = Mutex<Observation?>(nil)
     let made = try scene.defaults.observe(on: queue) { change in
       heard.add(change)
       observation.withLock { $0 }?.cancel()
@@ -189,7 +189,7 @@ struct ObservingTests {
     observation.withLock { $0 = nil }
   }
 
-  @Test("of a suite that was damaged are told when it can be read again")
+  @Test("of a damaged suite are reported when it can be read again")
   func damage() throws {
     scene.defaults.set(1, forKey: "k")
     let (heard, observation) = try observe(scene.defaults)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import GroupDefaults
 
-/// The moments at which an observer may look while a write is on its way, played one by one.
-@Suite("An observer tells its object's own writes from others'", .blocking)
+/// The moments at which an observer may look during a write, one by one.
+@Suite("An observer distinguishes its object's own writes from others'", .blocking)
 struct OwnWritesTests {
   private let writes = OwnWrites()
   private let observer: Int
@@ -44,7 +44,7 @@ struct OwnWritesTests {
   func overwritten() {
     writes.end(begin(0, 1), isPublished: true)
     look(2, isOwn: false, "another's")
-    look(1, isOwn: false, "what was overwritten is over")
+    look(1, isOwn: false, "an overwritten write no longer counts")
   }
 
   @Test("when the write ends in the middle of a look")
@@ -57,7 +57,7 @@ struct OwnWritesTests {
     look(1, isOwn: false, "once")
   }
 
-  @Test("when the write begins and ends in a look that does not see it yet")
+  @Test("when the write begins and ends within a look that does not see it yet")
   func seenLater() {
     writes.prepareLook(observer)
     let number = begin(5, 1)
@@ -67,7 +67,7 @@ struct OwnWritesTests {
     look(1, isOwn: true, "the next one sees it")
   }
 
-  @Test("when the write is made again, fails, or changes nothing")
+  @Test("when the write is repeated, fails, or changes nothing")
   func withoutEffect() {
     let failed = begin(0, 1)
     writes.end(failed, isPublished: false)
@@ -79,6 +79,6 @@ struct OwnWritesTests {
     let again = begin(0, 1)
     writes.note(again, from: ["k": 6], to: ["k": 7])
     writes.end(again, isPublished: true)
-    look(7, isOwn: true, "what was published in the end")
+    look(7, isOwn: true, "the final publication counts")
   }
 }

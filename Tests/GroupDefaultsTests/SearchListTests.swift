@@ -12,19 +12,19 @@ struct SearchListTests {
   init() throws { scene = try DefaultsScene() }
 
   @Test(
-    "goes from the command line to the suite, added suites in their order, and what is registered")
+    "is the command line, the suite, added suites in their order, and registered values")
   func order() throws {
     let defaults = scene.defaults
-    // Given: a key with another value in each domain. What is registered is the process's.
+    // Given: a key with a different value in each domain. Registered values belong to the process.
     let key = "order-\(UInt64.random(in: .min ... .max))"
     defaults.register(defaults: [key: "registered"])
     for name in ["first", "second"] {
-      GroupDefaults(container: scene.container, suite: name).set(name, forKey: key)
+      GroupDefaults(suite: name, in: scene.container).set(name, forKey: key)
       defaults.addSuite(named: name)
     }
     defaults.set("suite", forKey: key)
     defaults.setVolatileDomain([key: "argument"], forName: GroupDefaults.argumentDomain)
-    // Then: as each is taken away, the next one is found.
+    // Then: as each is removed, the next one is found.
     func expectFound(_ expected: String) {
       #expect(defaults.string(forKey: key) == expected)
       #expect(defaults.dictionaryRepresentation()[key] as? String == expected)
@@ -41,21 +41,21 @@ struct SearchListTests {
     #expect(scene.reported() == [])
   }
 
-  @Test("never stores what is registered")
+  @Test("never stores registered values")
   func registered() throws {
     let key = "registered-\(UInt64.random(in: .min ... .max))"
     scene.defaults.register(defaults: [key: 7])
     scene.defaults.set(1, forKey: "other")
     #expect(scene.defaults.integer(forKey: key) == 7)
-    #expect(try scene.defaults.stored() == ["other": 1])
+    #expect(try scene.defaults.storedValues() == ["other": 1])
     #expect(try scene.participant().ask("defaults-get \(key)") == "nil")
     #expect(
       scene.defaults.volatileDomain(forName: GroupDefaults.registrationDomain)[key] as? Int == 7)
   }
 
-  @Test("has suites of one container that are apart, each a persistent domain")
+  @Test("has separate suites of one container, each a persistent domain")
   func domains() throws {
-    let other = GroupDefaults(container: scene.container, suite: "other/suite")
+    let other = GroupDefaults(suite: "other/suite", in: scene.container)
     scene.defaults.set(1, forKey: "k")
     #expect(other.object(forKey: "k") == nil)
     scene.defaults.setPersistentDomain(["k": 2, "l": "x"], forName: "other/suite")
@@ -72,7 +72,7 @@ struct SearchListTests {
     #expect(scene.defaults.object(forKey: "v") == nil)
   }
 
-  @Test("begins with what the command line of the program says")
+  @Test("begins with the command line of the program")
   func arguments() throws {
     let directory = try TemporaryDirectory()
     let words = [directory.path, "-volume", " 7 ", "-xml", "<array><integer>1</integer></array>"]
@@ -80,10 +80,10 @@ struct SearchListTests {
     #expect(try participant.ask("defaults-set volume 3") == "done")
     #expect(try participant.ask("defaults-get volume") == "\"7\"")
     #expect(try participant.ask("defaults-get xml") == "[1]")
-    #expect(try GroupDefaults(container: directory.container()).integer(forKey: "volume") == 3)
+    #expect(try GroupDefaults(in: directory.container()).integer(forKey: "volume") == 3)
   }
 
-  @Test("of a group is in the container of that name, which the first use makes")
+  @Test("of a group is in the container of that name, which the first use creates")
   func groups() throws {
     let home = try TemporaryDirectory()
     let place = try TemporaryDirectory()

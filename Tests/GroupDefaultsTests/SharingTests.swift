@@ -18,7 +18,7 @@ struct SharingTests {
     for (index, other) in others.enumerated() { try other.tell("defaults-fill p\(index)- 100") }
     for other in others { #expect(try other.answer() == "done") }
     let expected = (0..<4).flatMap { process in (0..<100).map { ("p\(process)-\($0)", $0) } }
-    let stored = try #require(try scene.defaults.stored())
+    let stored = try #require(try scene.defaults.storedValues())
     #expect(stored.count == 400)
     for (key, index) in expected { #expect(stored[key] == .integer(Int64(index)), "\(key)") }
   }
@@ -50,7 +50,7 @@ struct SharingTests {
   //                         |                         | tally 60 times
   // tallies; is killed somewhere
   //                         | goes on: adds           |
-  @Test("lose no update, though one process is stopped and one is killed in the middle")
+  @Test("lose no update, although one process is stopped and one is killed in the middle")
   func updates() throws {
     let stopped = try scene.participant()
     #expect(try stopped.ask("defaults-hold stopped 5") == "holding")
@@ -69,18 +69,18 @@ struct SharingTests {
     }
     try stopped.send(.continue)
     try stopped.tell("go on")
-    // Its update begins again, for it was overtaken.
+    // Its update begins again, because its lease was taken over.
     #expect(try stopped.answer() == "holding")
     #expect(try stopped.ask("go on") == "done")
 
-    let stored = try #require(try scene.defaults.stored())
+    let stored = try #require(try scene.defaults.storedValues())
     func count(_ key: String) -> Int { stored[key]?.intValue ?? 0 }
     for index in 0..<3 { #expect(count("other\(index)") == 20) }
     #expect(count("killed") >= 10 && count("stopped") == 5)
     #expect(count("total") == 60 + count("killed"))
   }
 
-  @Test("wait for another process's change no longer than they are told to, and name it")
+  @Test("wait for another process's change until their deadline, and then name the process")
   func deadline() throws {
     let other = try scene.participant()
     #expect(try other.ask("defaults-hold k 1") == "holding")
@@ -88,26 +88,26 @@ struct SharingTests {
       try scene.defaults.write(2, forKey: "l", until: .now)
     }
     #expect(error?.code == .timedOut && error?.holder?.processID == other.processID)
-    #expect(scene.defaults.object(forKey: "l") == nil, "a read waits for nobody")
+    #expect(scene.defaults.object(forKey: "l") == nil, "a read never waits")
     #expect(try other.ask("go on") == "done")
   }
 
-  @Test("are those of the file that is there when the container is replaced")
+  @Test("are those of the new file when the container is replaced")
   func replaced() throws {
     scene.defaults.set(1, forKey: "k")
     let value = scene.container.own.value("defaults")
     try value.remove()
     #expect(scene.defaults.object(forKey: "k") == nil)
-    // As a program that knows nothing of us writes it, in XML.
+    // Written in XML, as by a foreign program.
     try value.replace(
       withBytes: Array("<plist version=\"1.0\"><dict><key>k</key><true/></dict></plist>".utf8))
     #expect(scene.defaults.bool(forKey: "k"))
     scene.defaults.set(2, forKey: "l")
-    #expect(try scene.defaults.stored() == ["k": true, "l": 2])
+    #expect(try scene.defaults.storedValues() == ["k": true, "l": 2])
   }
 
   #if DEBUG
-    @Test("cost one system call a read, and the file is read only when somebody has written")
+    @Test("cost one system call per read, and the file is read only after a write")
     func calls() throws {
       let defaults = scene.defaults
       for index in 0..<5 { defaults.set(index, forKey: "k\(index)") }
@@ -118,7 +118,7 @@ struct SharingTests {
         #expect(found == value)
         return plan.calls
       }
-      // The container's path may have its look of once a second in one of them.
+      // One of them may include the check of the container's path, which happens once a second.
       let counts = (0..<3).map { _ in calls(expecting: 1) }
       #expect(counts.min() == 1, "\(counts)")
       #expect(try scene.participant().ask("defaults-set k1 7") == "done")

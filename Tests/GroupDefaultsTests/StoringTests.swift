@@ -14,7 +14,7 @@ struct StoringTests {
 
   init() throws { scene = try DefaultsScene() }
 
-  @Test("keep what was set, one key at a time, in a file with exactly these keys")
+  @Test("keep the values that were set, one key at a time, in a file with exactly these keys")
   func stored() throws {
     let defaults = scene.defaults
     defaults.set(3, forKey: "Int")
@@ -39,12 +39,12 @@ struct StoringTests {
         "Int": 3, "bool": true, "double": 0.5, "float": 0.25, "a.dotted@key": "é",
         "@nested": ["a": [1, "b", true]],
       ])
-    let other = GroupDefaults(container: scene.container)
+    let other = GroupDefaults(in: scene.container)
     #expect(other.dictionaryRepresentation().keys.contains("@nested"))
     #expect(other.string(forKey: "a.dotted@key") == "é")
   }
 
-  @Test("give numbers that cast to every type that the original's cast to")
+  @Test("return numbers that cast to every type, as the original's do")
   func numbers() {
     for (key, object) in ReceivedNumbers.sent { scene.defaults.set(object, forKey: key) }
     var read: [String: Any] = [:]
@@ -56,7 +56,7 @@ struct StoringTests {
     #expect(scene.defaults.array(forKey: "ints") as? [Double] == [1, 2])
   }
 
-  @Test("refuse what no property list holds with an error that names the key and the place")
+  @Test("refuse a value that no property list can hold with an error that names key and place")
   func unsupported() throws {
     struct Own {}
     scene.defaults.set(1, forKey: "kept")
@@ -79,7 +79,7 @@ struct StoringTests {
     var taken: Date?
   }
 
-  @Test("hold types of the program's own, and say so when there is another one")
+  @Test("hold types of the program, and report a value of another type")
   func typed() throws {
     let defaults = scene.defaults
     let seat = Seat(row: 7, taken: Date(timeIntervalSinceReferenceDate: 1.5))
@@ -111,7 +111,7 @@ struct StoringTests {
     #expect(try await !defaults.remove(forKey: "both"))
   }
 
-  @Test("change a value only from what is expected")
+  @Test("change a value only from the expected one")
   func compareAndSet() throws {
     let defaults = scene.defaults
     #expect(try defaults.compareAndSet(nil, 1, forKey: "k") == nil)
@@ -131,7 +131,7 @@ struct StoringTests {
     #expect(try value.version() == version && version != nil)
   }
 
-  @Test("are on the disk after synchronize(), and it says so")
+  @Test("are on the disk after synchronize(), which reports it")
   func synchronize() throws {
     #expect(scene.defaults.synchronize(), "\(scene.reported())")
     scene.defaults.set(1, forKey: "k")
@@ -154,31 +154,31 @@ struct StoringTests {
         return count.withLock { $0 }
       }
       #expect(fsyncs { defaults.set(1, forKey: "k") } == 0)
-      // The file, its directory, and the one that it came from.
+      // The file, its directory, and the directory that it came from.
       #expect(fsyncs { defaults.synchronize() } >= 3)
       #expect(try fsyncs { try defaults.write(2, forKey: "k", durability: .durable) } >= 3)
       #expect(
         try fsyncs { try defaults.update(forKey: "k", durability: .durable) { $0 = 3 } } >= 3)
       #expect(try fsyncs { try defaults.remove(forKey: "k", durability: .durable) } >= 3)
-      // A disk that fails is no success.
+      // A failing disk is not a success.
       let failing = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
       #expect(!Faults.$plan.withValue(failing) { defaults.synchronize() })
       #expect(scene.reported().count == 1)
     }
   #endif
 
-  @Test("tell absent from empty, and are empty again after quarantine")
+  @Test("distinguish absent from empty, and are empty again after quarantine")
   func absence() throws {
-    #expect(try scene.defaults.stored() == nil)
+    #expect(try scene.defaults.storedValues() == nil)
     scene.defaults.set(1, forKey: "k")
     scene.defaults.removeObject(forKey: "k")
-    #expect(try scene.defaults.stored() == [:])
+    #expect(try scene.defaults.storedValues() == [:])
     #expect(try scene.defaults.quarantine() != nil)
-    #expect(try scene.defaults.stored() == nil)
+    #expect(try scene.defaults.storedValues() == nil)
   }
 
   @Test(
-    "are there for code that was written for UserDefaults, when the name of the type is changed")
+    "compile with code that was written for UserDefaults, if the name of the type is changed")
   func sourceCompatible() throws {
     typealias UserDefaults = GroupDefaults
     let defaults: UserDefaults = scene.defaults

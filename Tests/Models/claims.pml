@@ -1,52 +1,53 @@
 /*
- * Claims: coordinated access to one item, by private copies that are published in one step.
+ * Claims: coordinated access to one item, through private copies that are published in one step.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
- * result).  A process that is suspended is one that does not move while others do; a writer may be
- * killed at every step: the kernel closes its descriptors, and it begins again with new names.
+ * result).  A suspended process is one that does not move while others do.  A writer may be killed
+ * at every step: the kernel closes its descriptors, and it begins again with new names.
  *
- * The site's lease is one fenced lock here, for lease.pml proves it (PASSING): whoever has it may
- * lose it at every moment, and finds at its next rename that it has (`fenced`).  What is not a
- * rename out of or into the lease succeeds all the same: also to remove `held/`, which may be that
- * of a successor then.  What breakers and dead holders leave of it keeps nobody, and goes with it.
+ * The site's lease is one fenced lock here, because lease.pml proves it (PASSING).  Its holder may
+ * lose it at every moment, and notices that at its next rename (`fenced`).  Calls other than a
+ * rename out of or into the lease succeed all the same, even the removal of `held/`, which may then
+ * be a successor's.  The remains of breakers and dead holders block nothing, and go with the lease.
  *
- * Proved for every run, however long (accesses, take-aways and kills are unlimited; WRITERS and
+ * Proved for every run, however long (accesses, takeovers and kills are unlimited; WRITERS and
  * READERS):
- *   no lost update   what a publication replaces is what its writer copied (`stale`).
- *   overtaken        whoever publishes has a claim that nobody has taken away (`overtaken`).
- *   whole read       nothing is published while somebody reads, unless the reader was suspended or
+ *   no lost update   a publication replaces the file that its writer copied (`stale`).
+ *   overtaken        a publisher has a claim that was not taken over (`overtaken`).
+ *   whole read       nothing is published while a reader reads, unless the reader was suspended or
  *                    has passed by a publisher that was suspended or beyond its term (`unasked`).
- *   nobody is stuck  no state in which nobody can move.
- * -DIN_PLACE         the last writer changes the item where it is, while nobody reads: `unasked`
+ *   no deadlock      there is no state in which no process can move.
+ * -DIN_PLACE         the last writer changes the item in place, while there is no reader: `unasked`
  *                    and `stale` hold for each of its changes.
  * -DLITTER           each writer makes one access: when all have ended, there is no site (`left`).
- * -DPROGRESS         all writers but the first may stop for ever at every step with all they hold.
- *                    Only what is stopped is taken away.  Under weak fairness the first one
- *                    publishes again and again: whoever is alone with the stopped gets through.
+ * -DPROGRESS         all writers but the first may stop for ever at every step with all their
+ *                    locks and claims.  Only the claims and leases of stopped ones are taken over.
+ *                    Under weak fairness the first one publishes again and again: a process alone
+ *                    with stopped ones makes progress.
  *
  * Each of these drops one rule, to show that the model notices:
  * -DDROP_LEASE_AT_CLAIM     looks for others and makes its claim without the lease
  * -DDROP_LEASE_AT_PUBLISH   publishes without the lease
  * -DDROP_FENCE              renames as if the lease could not be lost (not through its descriptor)
- * -DDROP_STANDING           does not look, before it publishes, whether its claim still stands
+ * -DDROP_STANDING           does not check, before it publishes, that its claim still exists
  * -DDROP_ITEM_LOCK          publishes without waiting for readers
- * -DDROP_ANNOUNCING         passes by stopped readers without saying first that it publishes
+ * -DDROP_ANNOUNCING         passes by stopped readers without announcing the publication first
  * -DANY_STOPPED             passes by all readers when one of them is stopped
  * -DLOOK_FIRST              a reader looks for publishers before it locks the item
- * -DDROP_PLACE              a reader does not look whether what it has locked is still the item
- * -DDROP_SECOND_LOCK        a reader that finds the item locked, and then nobody there, goes on
- *                           unlocked
+ * -DDROP_PLACE              a reader does not check that the file it has locked is still the item
+ * -DDROP_SECOND_LOCK        a reader that finds the item locked, and then no publisher, continues
+ *                           without a lock
  * -DUNLOCK_LAST             (IN_PLACE) gives up the claim before it unlocks the item; with readers
  *                           that try a second time only
- * -DDROP_SECOND_LOOK        (LITTER) does not look again, after it had the lease, whether all left
- * -DGIVE_UP_AT_ONCE         (LITTER) who gives up waiting leaves the site to others
+ * -DDROP_SECOND_LOOK        (LITTER) does not check again, after it had the lease, that all left
+ * -DGIVE_UP_AT_ONCE         (LITTER) an access that gives up waiting leaves the site to others
  * -DDROP_TAKE_AWAY          (PROGRESS) waits for a stopped writer's claim
  *
- * Abstracted: the content, the copy and how a directory is merged; purposes (all differ); claims
- * that share; for how long whoever leaves tries to get the lease that another has (here not at all,
- * for the other one looks again); locks of programs that do not coordinate; time (a claim, like a
- * lease, may be beyond its term at any moment); names (they never repeat); failing file systems;
- * directories, for which see contents.pml.
+ * Abstracted: the content, the copy and the treatment of directories; purposes (all differ);
+ * claims that share; the time for which a leaving access tries to get a lease that another holds
+ * (here not at all, because the other one looks again); locks of programs that do not coordinate;
+ * time (a claim or a lease may be beyond its term at any moment); names (they never repeat); failing
+ * file systems; directories, for which see contents.pml.
  */
 
 #ifndef WRITERS
@@ -62,30 +63,30 @@
 #define add(set, n)  set = set | BIT(n)
 #define drop(set, n) set = set & ~BIT(n)
 
-/* The site.  Once it is removed, whoever has it open has a directory that takes no entry. */
+/* The site.  Once it is removed, open descriptors refer to a directory that accepts no entry. */
 bool site;                    /* there is one beside the item */
 bool leaseDirectory;          /* `held/` in it */
 byte claims;                  /* claim-…: one bit for each writer */
-byte publishing;              /* those that say so */
+byte publishing;              /* those that have announced it */
 bool abandoned;               /* the claim of a dead writer */
 byte taken;                   /* overtaken-…, which the late owner removes */
 byte trash;                   /* trash-…, which its owner is removing */
 bool deadTrash;               /* the same of dead writers */
 byte leaseBy = NONE;
-byte visitors;                /* writers that have this site open, and not one that was removed */
+byte visitors;                /* writers that have this site open, not a removed one */
 
-/* The item: locks are those on the file that is there now. */
+/* The item: the locks on the current file. */
 byte shared;                  /* LOCK_SH: one bit for each reader */
 byte exclusiveBy = NONE;      /* LOCK_EX */
-byte current;                 /* readers that have opened the file that is there now */
+byte current;                 /* readers that have opened the current file */
 
 /* Ghosts. */
-byte stale;                   /* writers that have copied what was replaced since */
+byte stale;                   /* writers whose copied file was replaced since */
 byte reading;
 byte suspended;               /* readers that do not move */
 byte excused;                 /* readers that were suspended, or passed by an overdue publisher */
 #ifdef PROGRESS
-byte stopped;                 /* writers that will never move again, with what they hold */
+byte stopped;                 /* writers that will never move again, with their locks and claims */
 #endif
 #ifdef LITTER
 byte ended;
@@ -103,7 +104,7 @@ hidden byte k;
 #define isOverdue(n) true
 #endif
 
-/* The first claim of another writer that may be taken away. */
+/* The first claim of another writer that may be taken over. */
 inline takeAway() {
   k = 0;
   do
@@ -143,7 +144,7 @@ inline unlockItem() {
   fi
 }
 
-/* The kernel closes all that a killed writer had open. */
+/* The kernel closes all descriptors of a killed writer. */
 inline die() {
   closeLease();
   unlockItem();
@@ -169,7 +170,7 @@ inline removeSite() {
   visitors = 0
 }
 
-/* What is at the item's place is another file, or has changed. */
+/* The file in the item's place was replaced, or has changed. */
 inline change() {
   assert(!has(stale, me));
   stale = (BIT(WRITERS) - 1) & ~BIT(me);
@@ -240,7 +241,7 @@ wanting:                        /* the lease, to claim */
   OR_DIES
   fi;
 
-looking:                        /* who is there? */
+looking:                        /* which claims are there? */
   if
   :: atomic { others == 0 && !abandoned }
 #ifdef DROP_LEASE_AT_CLAIM
@@ -297,7 +298,7 @@ copying:                        /* then the accessor runs, or throws */
   OR_DIES
   fi;
 
-waiting:                        /* for those who read */
+waiting:                        /* for the readers */
   if
   :: atomic { readersAreOver -> exclusiveBy = me }
   :: atomic { !readersAreOver && !announced ->
@@ -317,7 +318,7 @@ waiting:                        /* for those who read */
   :: atomic { !has(inPlace, me) -> goto publishing_ }
   :: atomic { has(inPlace, me) }
   fi;
-changing:                       /* as long as nobody has taken the claim away it is alone */
+changing:                       /* as long as the claim was not taken over it is alone */
   if
   :: atomic { has(claims, me) -> drop(stale, me); change(); goto leaving }
   :: atomic { !has(claims, me) -> goto leaving }
@@ -386,7 +387,7 @@ progress_published:             /* still under the lease: the empty claim is rem
   OR_DIES
   fi;
 
-leaving:                        /* unlock the item, then rename what was the claim to trash-… */
+leaving:                        /* unlock the item, then rename the claim to trash-… */
 #ifndef UNLOCK_LAST
   if
   :: atomic { true -> unlockItem() }
@@ -411,9 +412,9 @@ trashing:
   OR_DIES
   fi;
 
-removing:                       /* the site, unless somebody is there */
+removing:                       /* the site, unless it is in use */
   if
-  :: atomic { !here -> goto after }                                   /* somebody was quicker */
+  :: atomic { !here -> goto after }                                   /* another one was quicker */
   :: atomic { here && deadTrash -> deadTrash = false; goto removing }
   :: atomic { here && !deadTrash && isUsed -> goto after }
   :: atomic { here && !isUsed }
@@ -422,7 +423,7 @@ removing:                       /* the site, unless somebody is there */
   if
   :: atomic { here && !leaseDirectory -> leaseDirectory = true; goto removing }
   :: atomic { here && leaseDirectory && leaseBy == NONE -> leaseBy = me }
-  :: atomic { here && leaseBy != NONE -> goto after }        /* who has it will look again */
+  :: atomic { here && leaseBy != NONE -> goto after }        /* its holder will look again */
   :: atomic { !here -> goto after }
   OR_DIES
   fi;
@@ -432,13 +433,13 @@ dismantling:                    /* under the lease */
   :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto releasing }
   :: atomic { !isUsed && !abandoned -> leaseDirectory = false; leaseBy = NONE }
   :: atomic { isUsed -> goto releasing }
-  :: atomic { fenced && !isUsed -> goto releasing }          /* something is in the other's */
+  :: atomic { fenced && !isUsed -> goto releasing }          /* the successor's is in use */
   OR_DIES
   fi;
   if
   :: atomic { here && !leaseDirectory && !isUsed && !abandoned -> removeSite(); goto after }
   :: atomic { !here -> goto after }
-  :: atomic { leaseDirectory || isUsed || abandoned -> goto after }   /* whoever came looks again */
+  :: atomic { leaseDirectory || isUsed || abandoned -> goto after }   /* the newcomer looks again */
   OR_DIES
   fi;
 releasing:
@@ -541,7 +542,7 @@ looking:
   if
   :: atomic { inTheWay != 0 -> goto idle }
 #ifndef PROGRESS
-  :: atomic { inTheWay != 0 -> add(excused, me) }            /* by somebody who is overdue */
+  :: atomic { inTheWay != 0 -> add(excused, me) }            /* by an overdue publisher */
 #endif
   :: atomic { inTheWay == 0 && isLeft ->
 #ifdef UNLOCK_LAST
@@ -555,7 +556,7 @@ looking:
   fi;
 #endif
 
-placing:                        /* is what was opened still the item? */
+placing:                        /* is the opened file still the item? */
   if
 #ifdef DROP_PLACE
   :: atomic { true -> add(reading, me) }

@@ -1,34 +1,37 @@
 /*
  * Contents: coordinated access to a directory that is deleted, moved, replaced or published, against
- * access to what is in it.
+ * access to items in it.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
- * result), or what claims.pml proves to be like one: making a claim, and publishing if the claim
- * still stands.  Of the directories that replace each other at one place only the last one has a
- * name; one that was replaced stays for those who have something in it open.
+ * result), or an action that claims.pml proves to be like one: making a claim, and publishing if the
+ * claim still exists.  Of the directories that replace each other at one place only the last one has
+ * a name; a replaced one remains for the processes that have an item in it open.
  *
  * Proved for every run, however long (INSIDERS that change, and a reader of, ITEMS in the
  * directory; one process that replaces it):
  *   kept             nothing is published into a directory that was replaced, nor into one after
- *                    its content was carried over to what replaces it (`lost`).
- *   whole read       the directory is not replaced while somebody reads in it, unless the reader
+ *                    its entries were compared with its replacement (`lost`).
+ *   whole read       the directory is not replaced while a process reads in it, unless the reader
  *                    was suspended (`unasked`).
- *   nobody is stuck  no state in which nobody can move; an insider wants ITEMS items at once.
- * -DPROGRESS         nobody's claim is overdue: under weak fairness the directory is replaced again
- *                    and again, while those inside come and go.
+ *   no deadlock      there is no state in which no process can move; an insider wants ITEMS items at
+ *                    once.
+ * -DPROGRESS         no claim is overdue: under weak fairness the directory is replaced again and
+ *                    again, while insiders come and go.
  *
  * Each of these drops one rule, to show that the model notices:
- * -DDROP_CONTAINING    an insider does not look for whoever claims the contents
+ * -DDROP_CONTAINING    an insider does not look for a claim of the contents
  * -DCONTAINING_FIRST   an insider looks for it before it makes its own claim
- * -DDROP_PLACE         an insider does not look whether the directory is still at its place
- * -DPLACE_FIRST        it looks so before it looks for whoever claims the contents
- * -DPASS_OVERDUE       overdue claims inside are passed by, not taken away
- * -DKEEP_PASSED        whoever claims the contents, gives way to a directory further up and claims
- *                      them again relies on what it saw before
- * -DKEEP_OTHERS        an insider that gives way keeps what else it has in the directory
+ * -DDROP_PLACE         an insider does not check that the directory is still in its place
+ * -DPLACE_FIRST        it checks this before it looks for a claim of the contents
+ * -DPASS_OVERDUE       overdue claims inside are passed by, not taken over
+ * -DKEEP_PASSED        a process that claims the contents, gives way to a directory further up and
+ *                      claims them again relies on its earlier look
+ * -DKEEP_OTHERS        an insider that gives way keeps its other items in the directory
  *
- * Abstracted: leases, names and sites (claims.pml), the walk (one look at each item), how content
- * is carried over, who is overdue, directories in between (each is looked at like this one).
+ * Abstracted: leases, names and sites (claims.pml), the walk (one look at each item), the entries
+ * (a change before they are compared is a conflict, and then nothing is replaced: the model replaces
+ * the directory all the same), which claims are overdue, directories in between (each is checked
+ * like this one).
  */
 
 #ifndef INSIDERS
@@ -46,21 +49,21 @@
 
 bool contents;                /* the contents are claimed */
 bool above;                   /* those of a directory further up are */
-byte claims[ITEMS];           /* who has the item: a bit for each insider, and for a reader */
+byte claims[ITEMS];           /* the claims of the item: a bit for each insider, and for a reader */
 byte inside;                  /* those whose site, or item, is in the directory that has the name */
 
 /* Ghosts. */
-bool carriedOver;             /* the directory's content, to what will replace it */
+bool compared;                /* the entries; nobody looks at them again before the replacement */
 bool reading;
 bool excused;
 bool suspended;
 
-/* A claim in the directory that has the name, by somebody who changes something. */
+/* A claim in the directory that has the name, by an insider that changes an item. */
 #define isClaimed(i) ((claims[i] & inside & ~BIT(READER)) != 0)
 #define isRead(i)    (has(claims[i], READER) && has(inside, READER))
 
 proctype Replacer() {
-  byte passed;                /* items that have been looked at */
+  byte passed;                /* items that have been checked */
   byte i;
   bool unasked;
 
@@ -94,18 +97,18 @@ looking:
   :: atomic { above -> contents = false; goto idle }
   :: atomic { !above }
   fi;
-  atomic { true -> carriedOver = true }
+  atomic { true -> compared = true }
   atomic { true ->
     unasked = reading && has(inside, READER) && !excused;
     assert(!unasked);
     inside = 0;
-    carriedOver = false }
+    compared = false }
 progress_replaced:
   passed = 0;
   atomic { true -> contents = false; goto idle }
 }
 
-/* Somebody who claims what the directory is in, now and then. */
+/* A process that sometimes claims the directory further up. */
 proctype Above() {
 end_:
   atomic { true -> above = true }
@@ -127,7 +130,7 @@ opening:
   :: atomic { i == first -> add(inside, me) }
   :: atomic { i != first }
   fi;
-  /* who is there, and then a claim of its own */
+  /* the present claims, and then its own */
   atomic { (claims[i] & inside & ~BIT(me) & ~BIT(READER)) == 0 || !has(inside, me) ->
            add(claims[i], me) }
 #ifdef PLACE_FIRST
@@ -164,7 +167,7 @@ publishing:
   atomic {
     if
     :: has(claims[i], me) ->
-       lost = !has(inside, me) || carriedOver;
+       lost = !has(inside, me) || compared;
        assert(!lost);
        drop(claims[i], me)
     :: else                   /* overtaken */

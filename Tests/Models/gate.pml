@@ -1,31 +1,33 @@
 /*
  * The gate of a shared lease: overlapping shared holders must not starve an exclusive waiter.
  *
+ * This is rule 7 of Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md.
+ *
  * One writer (LOCK_EX) and READERS readers (LOCK_SH) share the lease `held`; no lock call blocks,
- * who fails tries again.  One `atomic` is one system call.  All claims are under weak fairness: a
- * client that can go on for ever does so at some time; nothing is assumed about how fast.
+ * and a process whose call fails tries again.  One `atomic` is one system call.  All claims are under
+ * weak fairness: a process that can move for ever moves at some time; nothing is assumed about
+ * speed.
  *
  * (no switch)      no gate.
  * -DGATE           the gate is one file.  A writer that found `held` busy tries LOCK_EX on it and
  *                  keeps it until it has the lease; a reader takes LOCK_SH on it, then on `held`,
  *                  then closes the gate.
- * -DOWN_GATE       each waiting writer puts up a gate file of its own, locked before it gets its
- *                  name; a reader only looks whether there is one that is locked.
+ * -DOWN_GATE       each waiting writer puts up its own gate file, which it locks before the file gets
+ *                  its name; a reader only checks whether there is a locked one.
  * -DSTOPS          the writer may stop for ever at every step, with its locks (suspended) or
- *                  without (killed); readers take away what a suspended one holds
- *                  (-DDROP_TAKE_AWAY: they do not take away the gate).
+ *                  without (killed); readers take over the lease of a suspended one and remove its
+ *                  gate (-DDROP_TAKE_AWAY: they do not remove the gate).
  * -DIGNORE_GATE    (GATE) readers go through a closed gate.
  *
  * Claims (pan -N):
  *   served           a writer that waits gets the lease
  *   servedAtGate     a writer that waits and has the gate gets the lease
- *   readersGoOn      once the writer has stopped, again and again a reader gets the lease
+ *   readersGoOn      once the writer has stopped, a reader gets the lease again and again
  *
- * With GATE the writer can miss every moment in which no reader is in the gate: what is left of
- * the starvation is as long as a passage of the gate, not as a lease.  With OWN_GATE nothing
- * is left.
+ * With GATE the writer can miss every moment without a reader in the gate.  The remaining starvation
+ * lasts as long as a passage of the gate, not as long as a lease.  With OWN_GATE there is none.
  *
- * Abstracted: everything that lease.pml proves; stopped readers (their lease is taken away,
+ * Abstracted: everything that lease.pml proves; stopped readers (their lease is taken over,
  * lease.pml).
  */
 

@@ -1,55 +1,58 @@
 /*
  * The lease of a value, or of an item: exclusive change that cannot deadlock.
  *
- * One statement marked `atomic` is one system call (with the decision that follows from its
- * result), so every interleaving of system calls is explored.  A client that is suspended is one
- * that does not move while others do; a client may be killed at every step: the kernel closes its
- * descriptors, and the program is started again with new names for what it stages.
+ * "Rule <n>" is that of Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md.
  *
- * Proved for every run, however long (updates, removals, leases, take-aways and kills are
+ * One statement marked `atomic` is one system call (with the decision that follows from its
+ * result), so every interleaving of system calls is explored.  A suspended client is one that does
+ * not move while others do.  A client may be killed at every step: the kernel closes its
+ * descriptors, and the program is started again with new names for its staged files.
+ *
+ * Proved for every run, however long (updates, removals, leases, takeovers and kills are
  * unlimited; CLIENTS programs, DIRECTORIES lease directories that have a name at one moment):
- *   no lost update   what an update replaces or removes is what it has read (`stale`).  By
- *                    induction the number of successful updates equals the counter they keep.
+ *   no lost update   an update replaces or removes the value that it has read (`stale`).  By
+ *                    induction the number of successful updates equals the counter that they keep.
  *   one holder       two clients never act at once on leases that both still exist (`acting`).
- *                    This is stronger: a holder whose lease was cleared away can publish nothing.
- *   whole, in order  what stands at value.plist is a file that was written to its end, was moved
- *                    there by a holder, and never one that had been replaced before (`value`).
+ *                    This is stronger: a holder whose lease was removed can publish nothing.
+ *   whole, in order  the file at value.plist was written to its end, was moved there by a holder,
+ *                    and was never replaced before (`value`).
  * -DUPDATES=n        the same with an explicit counter and without `stale`: n successful updates,
  *                    each must leave the number of successes, and a reader that never locks must
  *                    see whole files with numbers that never fall.
- * -DSHARED           clients may also take the lease shared (LOCK_SH): nobody changes the value
+ * -DSHARED           clients may also take the lease shared (LOCK_SH): no client changes the value
  *                    while a shared lease exists, and no exclusive holder acts beside a shared
  *                    one.  A shared holder may clear and mark, but it never sweeps `held` itself.
  * -DPASSING          the lease of an item, whose site is removed with its last user (LeaseLayout):
- *                    there is no marker, so every holder looks for what breakers left; and a
- *                    holder makes no file to declare itself, so it reads before it stages.  One
- *                    whose lease is gone by then does not know, but can stage nothing.  How a site
- *                    comes and goes is in claims.pml.
- * -DPROGRESS         all clients but the first may stop for ever at every step, with all they hold
- *                    (suspended) or without (killed).  Waiters take away only what is overdue, and
- *                    WRONG_BREAKS times what is not.  Under weak fairness there is always another
- *                    successful update, and no state in which nobody can move; no claim is made
- *                    about which client gets through.  (Without this switch the second is empty:
- *                    being killed is a move.)  Not together with SHARED: see gate.pml.
+ *                    there is no marker, so every holder looks for the leftovers of breakers; and a
+ *                    holder creates no file to declare itself, so it reads before it stages.  A
+ *                    holder whose lease is gone by then does not know that, but can stage nothing.
+ *                    The creation and removal of sites is in claims.pml.
+ * -DPROGRESS         all clients but the first may stop for ever at every step, with all their locks
+ *                    (suspended) or without (killed).  Waiters take over only overdue leases, and
+ *                    WRONG_BREAKS times others.  Under weak fairness there is always another
+ *                    successful update, and there is no state in which no client can move; no claim
+ *                    is made about which client gets through.  (Without this switch the second part
+ *                    is empty, because being killed is a move.)  Not together with SHARED: see
+ *                    gate.pml.
  *
- * Each of these drops one rule, to show that the model notices; -DONLY_UPDATES leaves out the claim
- * of one holder, to show that it is an update that gets lost:
- * -DDROP_RULE_2        stages through the path `held` instead of through the lease's descriptor
- * -DDROP_RULE_5        acts as holder without clearing `broken-*`
- * -DDROP_UNTIL_GONE    clears without repeating: goes on although rmdir said ENOTEMPTY
- * -DMARK_FIRST         creates the marker before clearing
- * -DMARK_BY_PATH       creates the marker through the path `held`
- * -DDROP_TAKE_AWAY     (PROGRESS) waits for a stopped holder instead of taking its lease away
- * -DDROP_HELP          (PROGRESS) waits for a stopped breaker instead of finishing its work
- * -DDROP_INODE_CHECK   does not look whether `held` still names the locked directory.  Nothing is
- *                      found: the marker and the descriptor already refuse what this would let in.
+ * Each of these drops one rule, to show that the model notices; -DONLY_UPDATES leaves out the
+ * property of one holder, to show that an update gets lost:
+ * -DDROP_RULE_2        rule 2: stages through the path `held`, not through the lease's descriptor
+ * -DDROP_RULE_5        rule 5: acts as holder without clearing `broken-*`
+ * -DDROP_UNTIL_GONE    rule 4: clears without repeating: continues although rmdir said ENOTEMPTY
+ * -DMARK_FIRST         rule 5: creates the marker before clearing
+ * -DMARK_BY_PATH       rule 5: creates the marker through the path `held`
+ * -DDROP_TAKE_AWAY     (PROGRESS) rule 3: waits for a stopped holder instead of taking over
+ * -DDROP_HELP          (PROGRESS) rule 5: waits for a stopped breaker instead of helping
+ * -DDROP_INODE_CHECK   rule 1: does not check that `held` still names the locked directory.  No
+ *                      fault is found: the marker and the descriptor already refuse such a holder.
  *
- * Abstracted: content (a file is empty, whole, or replaced; nobody writes to it once it is
- * published; a blind write is an update that ignores what it read), durability, time (a lease may
- * be taken away at any moment, rightly or wrongly), the gate (gate.pml), who is overdue and how
- * that is known, names (`broken-<n>` and staged names never repeat), inode numbers (a descriptor
- * keeps its own), and hostile or failing file systems.  A removed directory is one value, GONE,
- * for all who have it open.
+ * Abstracted: content (a file is empty, whole, or replaced; no program writes to a published file;
+ * a blind write is an update that ignores its read), durability, time (a lease may be taken over at
+ * any moment, rightly or wrongly), the gate (gate.pml), how an overdue holder is recognized, names
+ * (`broken-<n>` and staged names never repeat), inode numbers (a descriptor keeps its own), and
+ * hostile or failing file systems.  A removed directory is one value, GONE, for all clients that
+ * have it open.
  */
 
 #ifndef CLIENTS
@@ -74,9 +77,9 @@ byte named[DIRECTORIES];            /* what path names it */
 byte held = NONE;                   /* the slot that path `held` names */
 byte entries[DIRECTORIES];          /* staged entries in it: one bit for each client */
 byte clean;                         /* those with the marker in it: one bit for each slot */
-byte lockedBy[DIRECTORIES] = NONE;  /* who has flock(LOCK_EX) on it */
+byte lockedBy[DIRECTORIES] = NONE;  /* the client with flock(LOCK_EX) on it */
 
-/* What each client has in its hands. */
+/* What each client holds. */
 byte lease[CLIENTS] = NONE;         /* the slot its descriptor stands for, or GONE */
 byte todo[CLIENTS];                 /* broken directories it waits for: one bit for each slot */
 byte draft[CLIENTS];                /* the file behind its staged entry */
@@ -94,14 +97,14 @@ byte number;                        /* the counter in value.plist; a removal cou
 byte successes;
 byte counted[CLIENTS];              /* the counter that each client has read */
 #else
-byte stale;                         /* clients that read what was since replaced: a bit for each */
+byte stale;                         /* clients whose value was replaced since: one bit for each */
 #endif
 #ifdef SHARED
-byte sharedBy[DIRECTORIES];         /* who has flock(LOCK_SH) on it: one bit for each client */
+byte sharedBy[DIRECTORIES];         /* clients with flock(LOCK_SH) on it: one bit for each */
 byte sharing;                       /* clients that act as shared holders */
 #endif
 #ifdef PROGRESS
-byte stopped;                       /* clients that will never move again, with what they hold */
+byte stopped;                       /* clients that will never move again, with their locks */
 byte wrongBreaks = WRONG_BREAKS;
 #endif
 
@@ -143,7 +146,7 @@ inline makeDirectory() {
   held = k
 }
 
-/* rmdir of slot d succeeded: whoever has it open keeps a directory that takes no entry. */
+/* rmdir of slot d succeeded: open descriptors refer to a directory that accepts no entry. */
 inline removeDirectory(d) {
   named[d] = FREE;
   lockedBy[d] = NONE;
@@ -169,7 +172,7 @@ inline takeAway() {
   held = NONE
 }
 
-/* Closing the descriptor is the unlock; the client forgets all it knew. */
+/* Closing the descriptor releases the lease; the client drops all its knowledge. */
 inline closeLease() {
   if
   :: exists && lockedBy[mine] == me -> lockedBy[mine] = NONE
@@ -250,7 +253,7 @@ inline replaceWhatWasRead() {
   :: atomic { true -> closeLease(); goto idle }
 #endif
 
-/* One step of clearing the broken directory d, whose name nobody else will ever use. */
+/* One step of clearing the broken directory d, whose name is never used again. */
 #define UNLINK(d, c) \
   :: atomic { has(todo[me], d) && has(entries[d], c) -> drop(entries[d], c); goto clearing }
 #if CLIENTS > 2
@@ -290,7 +293,7 @@ idle:
   OR_STOPS
 #else
   :: atomic { held != NONE -> takeAway(); goto clearing }
-  :: atomic { broken != 0 -> todo[me] = broken; goto clearing }     /* anybody may help */
+  :: atomic { broken != 0 -> todo[me] = broken; goto clearing }     /* any client may help */
 #endif
   fi;
 
@@ -315,7 +318,7 @@ opened:                             /* flock(LOCK_EX | LOCK_NB), or LOCK_SH */
   OR_STOPS
   fi;
 
-locked:                             /* does the path still name what was locked? */
+locked:                             /* does the path still name the locked directory? */
 #ifndef DROP_INODE_CHECK
   if
   :: atomic { held == mine }
@@ -348,7 +351,7 @@ list:                               /* which broken-* are there? */
   OR_STOPS
   fi;
 
-clearing:                           /* unlink their entries and rmdir, again until they are gone */
+clearing:                           /* unlink their entries and rmdir, until they are gone */
   if
   CLEAR(0)
   CLEAR(1)
@@ -372,7 +375,7 @@ clearing:                           /* unlink their entries and rmdir, again unt
   OR_STOPS
   fi;
 
-holding:                            /* unlink what a dead predecessor left, then stage */
+holding:                            /* unlink a dead predecessor's entries, then stage */
 #ifdef SHARED
   if
   :: atomic { has(sharing, me) -> closeLease(); goto idle }         /* a reader is done */
@@ -433,7 +436,7 @@ publish:                            /* renameat2: EXCHANGE if there is a value, 
   OR_STOPS
   fi;
 
-published:                          /* unlink what came back */
+published:                          /* unlink the old file */
 progress_published:
   if
   :: atomic { staged -> drop(entries[staging], me) }

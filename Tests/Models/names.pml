@@ -1,22 +1,29 @@
 /*
  * The directory of a name: a sweep removes it when it is empty, while writers come.
  *
- * One statement marked `atomic` is one system call, as in lease.pml.  A writer opens the lease through
- * the path, makes what is missing, locks, stages through the lease's descriptor and publishes, or
- * removes the value.  A sweeper takes the lease the same way, and then removes `held`, `lease` and the
- * directory, each only if it is empty.  Everybody may stop for ever at every step, and a lease may be
- * taken away from its holder.
+ * One statement marked `atomic` is one system call, as in lease.pml.  A writer opens the lease
+ * through the path, creates missing parts, locks, stages through the lease's descriptor and
+ * publishes, or removes the value.  A sweeper takes the lease in the same way, and then removes
+ * `held`, `lease` and the directory, each only if it is empty.  Every process may stop for ever at
+ * every step, and a lease may be taken over from its holder.
  *
  * Proved:
- *   not lost   what a writer publishes stands in the directory that the path names (`lost`), and what
- *              the path shows is what was published or removed last (`lost`).
+ *   not lost   a published value is in the directory that the path names, and the path shows the
+ *              last publication or removal (`lost`).
  *
  * Each of these drops a rule, to show that the model notices:
- * -DMOVE_AWAY     the directory is moved aside, and removed with all that is in it
+ * -DMOVE_AWAY     the directory is moved aside, and removed with its content
  * -DREMOVE_ALL    the same by `rm -r`, after a look for the value without the lease
  *
- * Abstracted: how a lease is taken away (lease.pml: it is gone in one step), the marker, what is kept
- * for the loss of power, the file `identifier`, and the gate.
+ * The names of values and notifications, of users and of the package, differ in their path only.
+ * Presences and queues, also those of peers, are removed in the same two steps.  An arrival creates
+ * its entry there (a member's file, a batch, a part of a queue) through a descriptor of the
+ * directory.  So the entry keeps the directory, as `lease` does here; or its creation fails because
+ * the directory is removed, and the arrival begins again through the path.  The exclusive role is a
+ * value in the presence's directory, written under the lease, as here.
+ *
+ * Abstracted: how a lease is taken over (lease.pml: it is gone in one step), the marker, the version
+ * that is kept for the loss of power, the file `identifier`, and the gate.
  */
 
 #ifndef WRITERS
@@ -31,18 +38,18 @@
 #define NONE 9
 
 byte path = NONE;               /* the directory that the path names */
-byte sites = 0;                 /* how many there were */
+byte sites = 0;                 /* the number of directories so far */
 bool lease[SITES];              /* whether `lease` is in it */
-byte held[SITES] = NONE;        /* which generation `lease/held` is */
+byte held[SITES] = NONE;        /* the generation of `lease/held` */
 byte value[SITES];              /* 0 is none */
 
-byte leases = 0;                /* how many generations there were */
+byte leases = 0;                /* the number of generations so far */
 bool exists[LEASES];
 byte siteOf[LEASES];
 byte lockedBy[LEASES] = NONE;
-byte entries[LEASES];           /* how many files are staged in it */
+byte entries[LEASES];           /* the number of staged files in it */
 
-byte last = 0;                  /* what was published last */
+byte last = 0;                  /* the last publication */
 bool lost;
 
 #define OR_STOPS :: true -> goto stopped
@@ -55,7 +62,7 @@ inline unlock() {
   mine = NONE
 }
 
-/* Opens `lease/held` through the path, and makes what is missing of it, a call at a time. */
+/* Opens `lease/held` through the path, and creates missing parts, one call at a time. */
 inline acquire() {
   do
   :: atomic { path == NONE && sites < SITES -> path = sites; site = sites; sites++ }
@@ -186,7 +193,7 @@ stopped:
   skip
 }
 
-/* The lease of anybody who has it is taken away: its entries are unlinked, it is removed. */
+/* The lease is taken over from its holder: its entries are unlinked, and it is removed. */
 #define BREAK(n) \
   :: atomic { exists[n] && lockedBy[n] != NONE -> \
        exists[n] = false; entries[n] = 0; held[siteOf[n]] = NONE }

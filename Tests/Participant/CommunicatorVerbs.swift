@@ -3,21 +3,21 @@ import Foundation
 import Synchronization
 import WatchConnectivity
 
-/// What a participant does as an app that uses Communicator; the environment says which side it is.
+/// The verbs of a participant as an app that uses Communicator; the environment selects its side.
 ///
 /// ```
-/// communicator-observe KIND          begins to write down what observers of KIND are told: immediate,
-///                                    interactive (each is replied to with its content), silent
+/// communicator-observe KIND          begins to record the values for observers of KIND: immediate,
+///                                    interactive (replied to with its content), silent
 ///                                    (interactive, never replied to), guaranteed, blob, context,
 ///                                    complication, finished, reachability, state, watch, phone
-/// communicator-heard KIND            what was written down, and under "replies", "errors" and
-///                                    "completions" what handlers were called with
+/// communicator-heard KIND            the recorded values, and under "replies", "errors" and
+///                                    "completions" the arguments of handlers
 /// communicator-now KIND              state, reachability, watch, phone, sent or received as it is now
 /// communicator-immediate ID N        sends; so with interactive, guaranteed, context, complication
 /// communicator-blob ID SIZE          transfers a blob of that many bytes, each the first of ID
 /// communicator-large ID LENGTH       sends a guaranteed message with a text of that length
-/// communicator-cancel ID             cancels the transfer of ID; answers whether there is one
-/// communicator-raw MANNER            is no communicator: a session of another app, that replies
+/// communicator-cancel ID             cancels the transfer of ID; answers whether it exists
+/// communicator-raw MANNER            acts as a session of another app, which replies
 ///                                    "malformed" to everything
 /// communicator-raw-send N            sends a dictionary, as a message with a reply handler
 /// ```
@@ -165,7 +165,7 @@ enum CommunicatorVerbs {
   }
 }
 
-/// Code on the other side that does not use Communicator, and speaks to it.
+/// Code on the other side that does not use Communicator but exchanges messages with it.
 private final class RawCounterpart: NSObject, WCSessionDelegate, Sendable {
   private static let shared = RawCounterpart()
 

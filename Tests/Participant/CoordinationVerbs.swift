@@ -3,13 +3,13 @@ import FoundationEssentials
 import SystemCalls
 import TestSupport
 
-/// What a participant does about files; a path is absolute and has no spaces.
+/// The verbs of a participant about files; a path is absolute and has no spaces.
 ///
 /// ```
-/// KIND PATH [KIND PATH]… [SETTING=VALUE]…      makes one access to all these items
-/// count PATH NAME TIMES                        changes a counter so often; answers each with its
+/// KIND PATH [KIND PATH]… [SETTING=VALUE]…      coordinates one access to all these items
+/// count PATH NAME TIMES                        changes a counter so many times; answers each with its
 ///                                              number, and all with "done"
-/// memory                                       the most memory it ever used, in KiB
+/// memory                                       its peak memory, in KiB
 /// ```
 ///
 /// Kinds are "reading", "uploading", "linked" (reading what a link points to), "writing", "merging",
@@ -17,12 +17,13 @@ import TestSupport
 ///
 /// ```
 /// wait=SECONDS term=SECONDS purpose=NAME
-/// put=TEXT stamp=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     what the accessor does with
+/// put=TEXT stamp=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     the accessor's action on
 ///                                                                       the last item
 /// ```
 ///
-/// An accessor that is told nothing of that answers "inside URL…" and then takes its own lines: the
-/// same words without "=", "leave", "throw", and any line that a participant takes, an access in it.
+/// Without any of the actions the accessor answers "inside URL…" and then takes its own lines: the
+/// same words without "=", "leave", "throw", and any line that a participant takes, even another
+/// access.
 enum CoordinationVerbs {
   static let kinds: Set<String> = [
     "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
@@ -59,7 +60,8 @@ enum CoordinationVerbs {
           ) { try SharedCounter.add(to: $0.path, name) }
           isDone = true
         } catch let error as FileCoordinationError where error.code == .overtaken {
-          // Stopped meanwhile: nothing of it is visible, so it is repeated.
+          // The process was stopped meanwhile, so nothing of the change is visible and it is
+          // repeated.
           continue
         }
       }
@@ -77,7 +79,7 @@ enum CoordinationVerbs {
   }
 }
 
-/// One access as a line of words asks for it.
+/// One access as a line of words requests it.
 private struct CoordinationOrder {
   private var intents: [FileAccessIntent] = []
   private var settings: [(name: String, value: String)] = []
@@ -152,9 +154,9 @@ private struct CoordinationOrder {
   }
 }
 
-/// What an accessor does with an item.
+/// The action of an accessor on an item.
 private enum ItemAction {
-  /// - Returns: "done", or what was read.
+  /// - Returns: "done", or the content that was read.
   static func perform(_ name: String, _ value: String, _ path: String) throws -> String {
     switch name {
     case "put": try ItemText.write(value, to: path)

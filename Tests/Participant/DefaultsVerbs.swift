@@ -3,24 +3,24 @@ import GroupDefaults
 import PropertyLists
 import SystemCalls
 
-/// What a participant does with the container's defaults; each verb begins with "defaults-".
+/// The verbs of a participant about the container's defaults; each begins with "defaults-".
 ///
 /// ```
 /// defaults-get KEY                 the value's description, or "nil"
 /// defaults-set KEY NUMBER          sets
 /// defaults-remove KEY              removes
-/// defaults-fill PREFIX COUNT       sets so many keys, PREFIX0 and so on, one after the other
+/// defaults-fill PREFIX COUNT       sets COUNT keys, PREFIX0 and so on, one after the other
 /// defaults-add KEY NUMBER          updates: adds to the number
 /// defaults-hold KEY NUMBER         updates; in the middle answers "holding" and reads a line before
-///                                  it goes on to add the number
-/// defaults-group GROUP             sets "k" of the group's defaults to 7; its value then, and its path
-/// defaults-tally NAME COUNT        so often: adds 1 to "total" and to NAME in one update, and says so
+///                                  it adds the number
+/// defaults-group GROUP             sets "k" of the group's defaults to 7; answers its value and path
+/// defaults-tally NAME COUNT        COUNT times: adds 1 to "total" and to NAME in one update
 /// ```
 struct DefaultsVerbs {
   private let defaults: GroupDefaults
 
   init(_ container: SharedContainer) {
-    defaults = GroupDefaults(container: container)
+    defaults = GroupDefaults(in: container)
   }
 
   func perform(_ verb: Substring, _ key: String, _ number: Int64) throws -> String {

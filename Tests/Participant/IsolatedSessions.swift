@@ -3,7 +3,7 @@ import Foundation
 import MainActorApp
 import WatchConnectivity
 
-/// Apps whose handlers are written in the main actor, each as its compiler takes it.
+/// Apps whose handlers are written in the main actor, each as its compiler mode requires.
 @MainActor
 enum IsolatedSessions {
   static func ask(as app: String, _ count: Int) -> String {

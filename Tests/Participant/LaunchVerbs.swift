@@ -3,20 +3,21 @@ import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
-/// What a participant does about starting peers.
+/// The verbs of a participant about starting peers.
 ///
 /// ```
 /// launch PEER [SECONDS] [OCCASION]   starts it for a request, and waits until it is active
 /// begin PEER [OCCASION]              starts it for queued work, and does not wait
 /// ```
 ///
-/// Started itself as a peer's program, with the words "launched PEER MANNER" after its container, it
-/// adds itself to the value "launched", and ends when it is killed or its container is gone. Manners:
+/// If it was started as a peer's program, with the words "launched PEER MANNER" after its
+/// container, it adds itself to the value "launched", and ends when it is killed or its container
+/// is gone. Manners:
 ///
 /// ```
 /// active      becomes active at once
-/// patient     becomes active when the value "go" is there
-/// passing     becomes active for a moment, and goes on without being so
+/// patient     becomes active when the value "go" exists
+/// passing     becomes active for a moment, and continues without being active
 /// idle        never becomes active
 /// receiving   becomes active, and notes the messages it receives in "launched.log"
 /// ```
@@ -46,7 +47,7 @@ enum LaunchVerbs {
     }
   }
 
-  /// Is a peer's program until its test is over.
+  /// Acts as a peer's program until its test is over.
   static func beLaunched(
     _ peer: String, _ manner: String, _ container: SharedContainer
   ) throws {
@@ -64,7 +65,7 @@ enum LaunchVerbs {
     if manner == "passing" { registration?.leave() }
     if manner == "receiving" {
       _ = try PeerMessageVerbs.perform(
-        "message-handle", PeerSession(container, name: peer),
+        "message-handle", PeerSession(peer, in: container),
         [CommandLine.arguments[1] + "/launched.log"])
     }
     while lasts() { pauseThread(.milliseconds(20)) }

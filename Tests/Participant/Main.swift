@@ -3,21 +3,21 @@ import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
-/// Does what a test tells it, a line at a time, and answers each with one line.
+/// Executes a test's commands, one per line, and answers each with one line.
 ///
 /// ```
 /// read KEY                         the value's description, or "nil"
 /// set KEY NUMBER                   replaces
-/// text KEY LENGTH                  replaces with a string of so many characters
+/// text KEY LENGTH                  replaces with a string of LENGTH characters
 /// remove KEY                       removes
 /// add KEY NUMBER                   updates: adds to the number
 /// hold KEY NUMBER                  updates; in the middle answers "holding" and reads a line before
-///                                  it goes on to add the number
+///                                  it adds the number
 /// once KEY NUMBER                  as hold, but a lost lease is an error
 /// long KEY NUMBER                  as hold, with a term of ten minutes
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
-/// calls COMMAND…                   as COMMAND; answers how many system calls it made
+/// calls COMMAND…                   as COMMAND; answers the number of its system calls
 /// fall N M COMMAND…                as COMMAND, whose Nth system call finds no space, killed before the Mth
 ///                                  after it; answers "fell", or "done" if it made fewer calls than N
 /// post NAME                        posts a notification
@@ -25,9 +25,9 @@ import SystemCalls
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
 ///
-/// `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`, `CoordinationVerbs`,
-/// `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and `CommunicatorVerbs` have
-/// more.
+/// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
+/// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and
+/// `CommunicatorVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE".
 @main
@@ -78,6 +78,7 @@ struct Participant {
     case "read": return try value.read().map { "\($0)" } ?? "nil"
     case "set": try value.replace(with: .integer(number))
     case "durable": try value.replace(with: .integer(number), durability: .durable)
+    case "ticks": return ticks(value, durability: rest.first == "durable" ? .durable : .standard)
     case "text": try value.replace(with: .string(String(repeating: "x", count: Int(number))))
     case "remove": try value.remove()
     case "add": try value.update { $0 = .integer(($0?.int64Value ?? 0) + number) }
@@ -98,11 +99,11 @@ struct Participant {
     case _ where verb.hasPrefix("queue-"):
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
     case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
-      return try PeerMessageVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
+      return try PeerMessageVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
     case _ where verb.hasPrefix("peer-"):
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("file-"):
-      return try PeerFileVerbs.perform(verb, PeerSession(container, name: key), Array(rest))
+      return try PeerFileVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case "fall": return try fall(Int(key) ?? 0, Int(number), words.dropFirst(3))
     case _ where verb.hasPrefix("communicator-"):
@@ -114,8 +115,23 @@ struct Participant {
     return "done"
   }
 
+  /// Publishes the time all the time, in nanoseconds since the start of the machine, until the disk fails.
+  private func ticks(_ value: Value, durability: Durability) -> String {
+    var last: UInt64 = 0
+    while true {
+      let now = bootTimeNanoseconds()
+      do {
+        try value.replace(with: PropertyListValue(now), durability: durability)
+        last = now
+      } catch {
+        // The power was cut.
+        return "\(last)"
+      }
+    }
+  }
+
   private func hold(
-    _ value: Value, _ number: Int64, repeats: Bool = true, term: Duration = LeaseTerm.standard
+    _ value: Value, _ number: Int64, repeats: Bool = true, term: Duration = Value.standardTerm
   ) throws {
     try value.update(term: term, repeatsAfterLoss: repeats) { content in
       try Program.write(Array("holding\n".utf8), to: 1)

@@ -5,23 +5,23 @@ import PropertyLists
 import Synchronization
 import SystemCalls
 
-/// What a participant does with files, as a peer of a name.
+/// The verbs of a participant about files, as a peer of a name.
 ///
 /// ```
 /// file-intend ME PEER PATH [moved]  stores the intention to send a file, and does not copy it
 /// file-send ME PEER PATH [moved]    sends a file, and waits until it is stored
-/// file-copy ME                      copies what is to be sent, on this very thread
-/// file-end ME                       how the file ended that it sent last
-/// file-receive ME [SECONDS]         becomes the receiver, waiting so long
+/// file-copy ME                      copies the files to send, on this very thread
+/// file-end ME                       the outcome of the last sent file
+/// file-receive ME [SECONDS]         becomes the receiver within SECONDS
 /// file-next ME                      takes a file and keeps it: "SENDER NAME SIZE [again]"
-/// file-acknowledge ME               acknowledges what it took last
-/// file-fail ME                      the same, as failed
-/// file-claim ME PATH                claims what it took last
+/// file-acknowledge ME               acknowledges the last taken file
+/// file-fail ME                      fails the last taken file
+/// file-claim ME PATH                claims the last taken file
 /// file-work ME DIRECTORY            receives until none waits: claims each file as DIRECTORY/NAME
 /// ```
 enum PeerFileVerbs {
   private struct Kept {
-    var receivers: [String: PeerFileReceiver] = [:]
+    var receivers: [String: PeerReceiver<PeerFile>] = [:]
     var files: [String: PeerFile] = [:]
     var transfers: [String: PeerFileTransfer] = [:]
   }
@@ -40,11 +40,11 @@ enum PeerFileVerbs {
         ? try session.transfer(fileAt: url, to: rest[0], options: options)
         : try session.intendTransfer(fileAt: url, to: rest[0], options: options)
       kept.withLock { $0.transfers[name] = transfer }
-      if verb == "file-send" { try transfer.stored(until: .now + .seconds(20)) }
+      if verb == "file-send" { try transfer.waitUntilStored(until: .now + .seconds(20)) }
     case "file-copy": try session.sendOutgoingFiles()
     case "file-end":
       let transfer = kept.withLock { $0.transfers[name] }
-      return "\(try transfer?.end(until: .now + .seconds(20)) ?? .stored)"
+      return "\(try transfer?.finalStatus(until: .now + .seconds(20)) ?? .stored)"
     case "file-receive":
       let wait = Duration.seconds(rest.first.flatMap { Int($0) } ?? 0)
       let receiver = try session.receiveFiles(until: .now + wait)

@@ -5,14 +5,14 @@ import PropertyLists
 import Synchronization
 import SystemCalls
 
-/// What a participant does with guaranteed messages, as a peer of a name.
+/// The verbs of a participant about guaranteed messages, as a peer of a name.
 ///
 /// ```
 /// message-send ME PEER FIRST COUNT LOG  sends numbers; notes each in the log once it is stored
-/// message-cancel ME ID                  takes back; answers "true" or "false"
-/// message-receive ME [SECONDS]          becomes the receiver, waiting so long
+/// message-cancel ME ID                  cancels; answers "true" or "false"
+/// message-receive ME [SECONDS]          becomes the receiver within SECONDS
 /// message-next ME                       takes a message and keeps it: "SENDER NUMBER [again]"
-/// message-acknowledge ME                acknowledges what it took last
+/// message-acknowledge ME                acknowledges the last taken message
 /// message-handle ME LOG                 receives; notes each message in the log as above when it is
 ///                                       handled, and "ended CODE" when receiving ends
 /// message-work ME LOG                   the same until none waits
@@ -22,7 +22,7 @@ import SystemCalls
 /// ```
 enum PeerMessageVerbs {
   private struct Kept {
-    var receivers: [String: PeerReceiver] = [:]
+    var receivers: [String: PeerReceiver<PeerMessage>] = [:]
     var messages: [String: PeerMessage] = [:]
     var observations: [Observation] = []
   }
@@ -38,7 +38,7 @@ enum PeerMessageVerbs {
         try session.enqueue(PropertyListValue(number), to: rest[0])
         try note("\(number)", in: rest[3])
       }
-    case "message-cancel": return "\(try session.transfer(id: rest[0])?.cancel() ?? false)"
+    case "message-cancel": return "\(try session.messageTransfer(id: rest[0])?.cancel() ?? false)"
     case "message-receive":
       let wait = Duration.seconds(rest.first.flatMap { Int($0) } ?? 0)
       let receiver = try session.receiveMessages(until: .now + wait)
@@ -63,7 +63,7 @@ enum PeerMessageVerbs {
         try note(describe(message), in: rest[0])
         try message.acknowledge()
       }
-    case "message-end": kept.withLock { $0.receivers.removeValue(forKey: name) }?.end()
+    case "message-end": kept.withLock { $0.receivers.removeValue(forKey: name) }?.close()
     case "context-set": try session.setContext(PropertyListValue(Int(rest[1]) ?? -1), for: rest[0])
     case "context-observe":
       let (peer, log) = (rest[0], rest[1])

@@ -5,20 +5,20 @@ import PropertyLists
 import Synchronization
 import SystemCalls
 
-/// What a participant does about requests, as the peer of a name.
+/// The verbs of a participant about requests, as the peer of a name.
 ///
 /// ```
-/// peer-activate NAME [SECONDS]         becomes active, waiting so long
-/// peer-crowd PREFIX COUNT              so many peers become active, PREFIX0 … ; they echo
+/// peer-activate NAME [SECONDS]         becomes active within SECONDS
+/// peer-crowd PREFIX COUNT              COUNT peers become active, PREFIX0 …; they echo
 /// peer-handle NAME MANNER              handles requests: echo, fail, hold, forget, refuse, or
 ///                                      slow (a task that waits until it is cancelled)
-/// peer-release NAME                    replies to all that are held; answers how many it could
-/// peer-held NAME                       "VALUE:cancelled" or "VALUE:waiting" of each, in their order
-/// peer-request NAME PEER NUMBER [SECONDS]  asks; answers the reply
-/// peer-burst NAME PEER COUNT SECONDS   asks so often without waiting; answers "COUNT CODE…"
-/// peer-begin NAME PEER NUMBER SECONDS  asks and goes on
+/// peer-release NAME                    replies to all that are held; answers the number of successes
+/// peer-held NAME                       "VALUE:cancelled" or "VALUE:waiting" of each, in order
+/// peer-request NAME PEER NUMBER [SECONDS]  sends a request; answers the reply
+/// peer-burst NAME PEER COUNT SECONDS   sends COUNT requests at once; answers "COUNT CODE…"
+/// peer-begin NAME PEER NUMBER SECONDS  sends a request without waiting
 /// peer-is-active NAME                  "true" or "false"
-/// peer-invalidate NAME                 ends
+/// peer-close NAME                      closes the session
 /// ```
 enum PeerRequestVerbs {
   private struct Kept {
@@ -58,15 +58,16 @@ enum PeerRequestVerbs {
     case "peer-request":
       let reply = try session.request(
         PropertyListValue(Int(rest[1]) ?? 0), to: rest[0],
-        timeout: .seconds(rest.dropFirst(2).first.flatMap { Double($0) } ?? 10))
+        until: .now + .seconds(rest.dropFirst(2).first.flatMap { Double($0) } ?? 10))
       return "\(reply.intValue ?? -1)"
     case "peer-burst": return burst(session, rest[0], Int(rest[1]) ?? 0, Double(rest[2]) ?? 10)
     case "peer-begin":
       session.request(
-        PropertyListValue(Int(rest[1]) ?? 0), to: rest[0], timeout: .seconds(Double(rest[2]) ?? 10)
+        PropertyListValue(Int(rest[1]) ?? 0), to: rest[0],
+        until: .now + .seconds(Double(rest[2]) ?? 10)
       ) { _ in }
     case "peer-is-active": return "\(session.isActive)"
-    case "peer-invalidate": session.invalidate()
+    case "peer-close": session.close()
     default: return "error usage"
     }
     return "done"
@@ -75,7 +76,7 @@ enum PeerRequestVerbs {
   private static func session(_ name: String, _ container: SharedContainer) throws -> PeerSession {
     try kept.withLock { kept in
       if let session = kept.sessions[name] { return session }
-      let session = try PeerSession(container, name: name)
+      let session = try PeerSession(name, in: container)
       kept.sessions[name] = session
       return session
     }
@@ -95,16 +96,16 @@ enum PeerRequestVerbs {
   private static func handle(_ session: PeerSession, _ manner: String) {
     let name = session.name
     switch manner {
-    case "refuse": session.requests.refuseAll()
+    case "refuse": session.refuseRequests()
     case "slow":
-      session.requests.handle { _ in
+      session.handleRequests { _ in
         try await Task.sleep(for: .seconds(600))
         return 0
       }
     case "fail":
-      session.requests.handle { _ in throw Refusal() }
+      session.handleRequests { _ in throw Refusal() }
     default:
-      session.requests.handle(on: queue) { request in
+      session.handleRequests(on: queue) { request in
         do {
           switch manner {
           case "echo": try request.reply(request.value)
@@ -120,7 +121,7 @@ enum PeerRequestVerbs {
 
   private struct Refusal: Error, CustomStringConvertible { let description = "on purpose" }
 
-  /// How often each end came, by its code; "reply" for replies.
+  /// Returns the number of each outcome, by its code; "reply" for replies.
   private static func burst(
     _ session: PeerSession, _ peer: String, _ count: Int, _ seconds: Double
   ) -> String {
@@ -128,7 +129,8 @@ enum PeerRequestVerbs {
     let group = DispatchGroup()
     for number in 0..<count {
       group.enter()
-      session.request(PropertyListValue(number), to: peer, timeout: .seconds(seconds)) { result in
+      session.request(PropertyListValue(number), to: peer, until: .now + .seconds(seconds)) {
+        result in
         let end =
           switch result {
           case .success(let value): value.intValue == number ? "reply" : "another's"

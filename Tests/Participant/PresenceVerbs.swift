@@ -2,15 +2,15 @@ import AppGroup
 import PropertyLists
 import Synchronization
 
-/// What a participant does about being present.
+/// The verbs of a participant about presence.
 ///
 /// ```
 /// enter NAME [TEXT]       enters, and stays until the next "leave"; answers its id
-/// alone NAME [SECONDS]    the same exclusively, waiting so long
+/// alone NAME [SECONDS]    the same exclusively, within SECONDS
 /// leave NAME              leaves
 /// confirm NAME            confirms
-/// members NAME            "PID:STATE…" of those who are here
-/// mailbox-make NAME       makes a mailbox that ends with the process; answers "address ADDRESS"
+/// members NAME            "PID:STATE…" of the present processes
+/// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
 /// ```
 enum PresenceVerbs {
   static let all: Set<String> = ["enter", "alone", "leave", "confirm", "members", "mailbox-make"]

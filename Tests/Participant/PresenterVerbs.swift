@@ -3,19 +3,19 @@ import FileCoordination
 import Synchronization
 import TestSupport
 
-/// What a participant does about presenters; a path is absolute and has no spaces.
+/// The verbs of a participant about presenters; a path is absolute and has no spaces.
 ///
 /// ```
 /// present PATH [MANNER]     presents the item in one of the manners of RecordingPresenter, or
 ///                           "listens": as a ListeningPresenter
 /// dismiss PATH              removes that presenter
-/// heard PATH                what it was told so far
+/// heard PATH                the callbacks so far
 /// ask KIND PATH             begins a conversation as a coordinator does before an access that is
 ///                           "reading", "current" (reading without changes) or an effect; answers
-///                           "begun" with the states of those who were silent
-/// over KIND PATH            ends it
-/// moved OLD NEW             tells that an item was moved
-/// wakeups -                 how often the thread that hears of changes has woken up
+///                           "begun" with the states of the silent presenters
+/// over KIND PATH            ends the conversation
+/// moved OLD NEW             reports that an item was moved
+/// wakeups -                 the number of wake-ups of the monitor's thread
 /// ```
 enum PresenterVerbs {
   static let all: Set<String> = ["present", "dismiss", "heard", "ask", "over", "moved", "wakeups"]
@@ -25,7 +25,7 @@ enum PresenterVerbs {
   static func perform(_ verb: String, _ first: String, _ second: String?) throws -> String {
     switch verb {
     case "present" where second == "listens":
-      // Registered, it is kept as long as the process lives.
+      // A registered presenter lives as long as the process.
       try FileCoordinator.addFilePresenter(ListeningPresenter(first))
     case "present":
       let manner = second.flatMap { RecordingPresenter.Manner(rawValue: $0) }
@@ -52,11 +52,11 @@ enum PresenterVerbs {
   }
 
   private static func ask(_ kind: String, _ path: String) throws -> String {
-    let demand: PresenterDemand.Kind
+    let demand: AccessKind
     switch kind {
-    case "reading": demand = .reading(savesChanges: true)
-    case "current": demand = .reading(savesChanges: false)
-    default: demand = .writing(PresenterDemand.Effect(rawValue: kind) ?? .content)
+    case "reading": demand = .reading
+    case "current": demand = .readingWithoutChanges
+    default: demand = AccessKind(rawValue: kind) ?? .content
     }
     let conversation = try PresenterConversation.begin(
       [PresenterDemand(path: path, kind: demand)], for: client, until: .now + .seconds(20))

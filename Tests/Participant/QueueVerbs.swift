@@ -3,20 +3,20 @@ import PropertyLists
 import Synchronization
 import SystemCalls
 
-/// What a participant does with a queue.
+/// The verbs of a participant about a queue.
 ///
 /// ```
 /// queue-send NAME SENDER FIRST COUNT LOG  sends numbers; notes each in the log once it is stored
 /// queue-keep NAME SENDER NUMBER           sends a number with a receipt
 /// queue-key NAME SENDER KEY NUMBER        sends a number with a key
 /// queue-cancel NAME ID                    cancels; answers "true" or "false"
-/// queue-consume NAME [SECONDS]            becomes the consumer, waiting so long
+/// queue-consume NAME [SECONDS]            becomes the consumer within SECONDS
 /// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
-/// queue-acknowledge NAME                  acknowledges what it took last
-/// queue-fail NAME                         the same, as failed
+/// queue-acknowledge NAME                  acknowledges the last taken entry
+/// queue-fail NAME                         fails the last taken entry
 /// queue-poison NAME LIMIT LOG             becomes the consumer with a limit of deliveries; notes each number,
-///                                         gives 0 back and acknowledges all others, until none waits
-/// queue-retry NAME                        sends again what has failed and was kept
+///                                         releases 0 and acknowledges all others, until none waits
+/// queue-retry NAME                        sends kept failed entries again
 /// queue-follow NAME LAST LOG              as queue-work, until the entry LAST is acknowledged
 /// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
 ///                                         and then acknowledges it, until none waits

@@ -5,39 +5,39 @@ import Synchronization
 import TestSupport
 import WatchConnectivity
 
-/// What a participant does as a phone or a watch.
+/// The verbs of a participant as a phone or a watch.
 ///
 /// ```
 /// session-start ROLE WATCH MANNER [SECONDS]  activates; MANNER as in `SessionManner`, SECONDS for
 ///                                            replies; answers "activated" or the error's code
 /// session-environment                        the same, as the environment says
 /// session-activate                           activates again; answers at once
-/// session-await TEXT…                        the first event that begins so, once there is one
-/// session-events                             all that were not awaited, "; " between them
+/// session-await TEXT…                        waits for the first event that begins with TEXT
+/// session-events                             all events that were not awaited, with "; " between them
 /// session-ask PAIRS…                         a message with a reply; waits for "reply…" or "failed…"
 /// session-begin PAIRS…                       the same, whose end becomes an event
-/// session-tell PAIRS…                        a message without; an error becomes an event
+/// session-tell PAIRS…                        a message without a reply; an error becomes an event
 /// session-data TEXT / session-tell-data TEXT the same with data
 /// session-context PAIRS…                     updates the application context
 /// session-contexts                           "SENT / RECEIVED"
 /// session-info FIRST COUNT                   transfers dictionaries {n: NUMBER}
 /// session-complication FIRST COUNT           the same for the complication
 /// session-outstanding                        the numbers, "!" behind the current complication's
-/// session-cancel NUMBER                      cancels the dictionary of that number
+/// session-cancel NUMBER                      cancels the dictionary with that number
 /// session-file PATH PAIRS…                   transfers a file
 /// session-file-cancel                        cancels the first outstanding file
-/// session-files                              the names of the outstanding ones
-/// session-state                              what the session knows of its counterpart
+/// session-files                              the names of the outstanding files
+/// session-state                              the session's view of its counterpart
 /// session-directory                          the watch's directory
 /// session-numbers                            sends numbers of all kinds, in each way; as session-ask
-/// session-oversize BYTES                     sends each kind with so much; answers the codes
-/// session-forget                             lets the delegate go
+/// session-oversize BYTES                     sends each kind with BYTES bytes; answers the codes
+/// session-forget                             releases the delegate
 /// session-remember                           sets it again
 /// session-cinema ROLE CODES                  becomes one side of the tutorial's cinema
 /// session-buy DELIVERY ID…                   buys there; answers "done"
 /// session-isolated APP COUNT                 becomes a watch of the main actor ("five", "six", "default"),
-///                                            asks COUNT questions; answers what it heard
-/// session-bought                             what is bought, and what was answered
+///                                            asks COUNT questions; answers the replies
+/// session-bought                             the bought films, and the answers
 /// ```
 enum SessionVerbs {
   private static let actor = Mutex<SessionActor?>(nil)
@@ -79,8 +79,8 @@ enum SessionVerbs {
     return new.events.await("activated")
   }
 
-  /// A phone or watch as its environment says, without anybody at its standard input: it answers
-  /// messages until it is told to quit, or for a minute.
+  /// Runs a phone or watch as its environment says, without a user at its standard input: it
+  /// answers messages until it receives "quit", or for a minute.
   static func serve() -> Never {
     let actor = SessionActor("full")
     WCSession.default.delegate = actor.delegate
@@ -90,9 +90,10 @@ enum SessionVerbs {
   }
 }
 
-/// The tutorial's cinema, whose code hops to the main queue: the main thread serves it between lines.
+/// The tutorial's cinema. Its code hops to the main queue, which the main thread serves between
+/// lines.
 enum SessionCinema {
-  // Only the main thread, which reads the lines, touches it.
+  // Only the main thread, which reads the lines, uses it.
   nonisolated(unsafe) private static var cinema: CinemaTutorial?
 
   static func perform(
@@ -118,20 +119,20 @@ enum SessionCinema {
   }
 }
 
-/// What a delegate was told, in order.
+/// The events of a delegate, in order.
 final class SessionEvents: Sendable {
   private let events = Mutex<[String]>([])
 
   private let isBusy = Mutex(false)
 
-  /// Also notes a call on the main queue, and one inside another.
+  /// Records an event, and also a call on the main queue or within another call.
   func add(_ event: String) {
     let wasBusy = isBusy.withLock { isBusy in
       defer { isBusy = true }
       return isBusy
     }
     if wasBusy || Thread.isMainThread { events.withLock { $0.append("wrong: \(event)") } }
-    // Long enough for another call to come inside, if there is one.
+    // Long enough for another call to come within this one, if there is one.
     Thread.sleep(forTimeInterval: 0.000_1)
     events.withLock { $0.append(event) }
     isBusy.withLock { $0 = false }
@@ -173,42 +174,44 @@ struct SessionActor: Sendable {
     case "activate": session.activate()
     case "ask", "begin":
       return ask(verb == "begin") {
-        session.sendMessage(pairs(words), replyHandler: $0, errorHandler: $1)
+        session.sendMessage(SessionWords.pairs(words), replyHandler: $0, errorHandler: $1)
       }
     case "tell":
-      session.sendMessage(pairs(words), replyHandler: nil) { [events] in
-        events.add("failed \(code($0))")
+      session.sendMessage(SessionWords.pairs(words), replyHandler: nil) { [events] in
+        events.add("failed \(SessionWords.code($0))")
       }
     case "data": return askData(Data(words.joined(separator: " ").utf8))
     case "tell-data":
       session.sendMessageData(Data(words.joined(separator: " ").utf8), replyHandler: nil) {
         [events] in
-        events.add("failed \(code($0))")
+        events.add("failed \(SessionWords.code($0))")
       }
     case "context":
       do {
-        try session.updateApplicationContext(pairs(words))
+        try session.updateApplicationContext(SessionWords.pairs(words))
       } catch {
-        return "failed \(code(error))"
+        return "failed \(SessionWords.code(error))"
       }
     case "contexts":
-      return text(session.applicationContext) + " / " + text(session.receivedApplicationContext)
+      return SessionWords.text(session.applicationContext) + " / "
+        + SessionWords.text(session.receivedApplicationContext)
     case "info": try each(words) { session.transferUserInfo(["n": $0]) }
     case "complication": try each(words) { session.transferCurrentComplicationUserInfo(["n": $0]) }
     case "cancel":
       for transfer in session.outstandingUserInfoTransfers
-      where text(transfer.userInfo) == "n=\(words[0])" {
+      where SessionWords.text(transfer.userInfo) == "n=\(words[0])" {
         transfer.cancel()
         return "\(!transfer.isTransferring)"
       }
       return "none"
     case "outstanding":
       return session.outstandingUserInfoTransfers.map {
-        text($0.userInfo).dropFirst(2) + ($0.isCurrentComplicationInfo ? "!" : "")
+        SessionWords.text($0.userInfo).dropFirst(2) + ($0.isCurrentComplicationInfo ? "!" : "")
       }.joined(separator: " ")
     case "file":
       session.transferFile(
-        URL(filePath: words[0]), metadata: words.count > 1 ? pairs(Array(words.dropFirst())) : nil)
+        URL(filePath: words[0]),
+        metadata: words.count > 1 ? SessionWords.pairs(Array(words.dropFirst())) : nil)
     case "file-cancel": session.outstandingFileTransfers.first?.cancel()
     case "files":
       return session.outstandingFileTransfers.map(\.file.fileURL.lastPathComponent)
@@ -238,7 +241,9 @@ struct SessionActor: Sendable {
   ) -> String {
     let events = events
     let mark = isLater ? "" : "own "
-    send({ events.add("\(mark)reply \(text($0))") }, { events.add("\(mark)failed \(code($0))") })
+    send(
+      { events.add("\(mark)reply \(SessionWords.text($0))") },
+      { events.add("\(mark)failed \(SessionWords.code($0))") })
     if isLater { return "done" }
     return String(events.await("own ").dropFirst(4))
   }
@@ -248,7 +253,7 @@ struct SessionActor: Sendable {
     session.sendMessageData(data) { reply in
       events.add("own reply \(String(decoding: reply, as: UTF8.self))")
     } errorHandler: { error in
-      events.add("own failed \(code(error))")
+      events.add("own failed \(SessionWords.code(error))")
     }
     return String(events.await("own ").dropFirst(4))
   }
@@ -276,151 +281,8 @@ struct SessionActor: Sendable {
       try session.updateApplicationContext(objects)
       codes.append("done")
     } catch {
-      codes.append("failed \(code(error))")
+      codes.append("failed \(SessionWords.code(error))")
     }
     return codes.joined(separator: ", ")
   }
-}
-
-/// How a delegate answers messages.
-enum SessionManner: String {
-  /// With what it got, and its name.
-  case full
-  /// It lets the reply handler go.
-  case release
-  /// It keeps the reply handler.
-  case hold
-  /// With what no property list can hold.
-  case bad
-  /// Two times.
-  case twice
-}
-
-/// Implements what it must.
-private final class BareSessionDelegate: NSObject, WCSessionDelegate, Sendable {
-  private let events: SessionEvents
-  init(_ events: SessionEvents) { self.events = events }
-
-  func session(
-    _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
-    error: (any Error)?
-  ) { events.add("activated" + (error.map { " \(code($0))" } ?? "")) }
-}
-
-private final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
-  private let events: SessionEvents
-  private let manner: SessionManner
-  private let kept = Mutex<[@Sendable ([String: Any]) -> Void]>([])
-
-  init(_ events: SessionEvents, _ manner: SessionManner?) {
-    self.events = events
-    self.manner = manner ?? .full
-  }
-
-  func session(
-    _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
-    error: (any Error)?
-  ) { events.add("activated" + (error.map { " \(code($0))" } ?? "")) }
-
-  func sessionDidBecomeInactive(_ session: WCSession) {
-    events.add("inactive")
-    // As one of the well-known tutorials does.
-    if manner == .hold { session.activate() }
-  }
-
-  func sessionDidDeactivate(_ session: WCSession) { events.add("deactivated") }
-
-  func sessionWatchStateDidChange(_ session: WCSession) { events.add("watchState") }
-
-  func sessionCompanionAppInstalledDidChange(_ session: WCSession) { events.add("companion") }
-
-  func sessionReachabilityDidChange(_ session: WCSession) {
-    events.add("reachability \(session.isReachable)")
-  }
-
-  func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
-    events.add("message \(message["quit"] != nil ? "quit" : text(message))")
-  }
-
-  func session(
-    _ session: WCSession, didReceiveMessage message: [String: Any],
-    replyHandler: @escaping @Sendable ([String: Any]) -> Void
-  ) {
-    events.add("asked \(text(message))")
-    switch manner {
-    case .full: replyHandler(message.merging(["by": "\(getpid())"]) { $1 })
-    case .release: break
-    case .hold: kept.withLock { $0.append(replyHandler) }
-    case .bad: replyHandler(["a": NSObject()])
-    case .twice:
-      replyHandler(["reply": 1])
-      replyHandler(["reply": 2])
-    }
-  }
-
-  func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
-    events.add("data \(String(decoding: messageData, as: UTF8.self))")
-  }
-
-  func session(
-    _ session: WCSession, didReceiveMessageData messageData: Data,
-    replyHandler: @escaping @Sendable (Data) -> Void
-  ) {
-    events.add("askedData \(String(decoding: messageData, as: UTF8.self))")
-    if manner == .full { replyHandler(Data(messageData.reversed())) }
-  }
-
-  func session(
-    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
-  ) { events.add("context \(text(applicationContext))") }
-
-  func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
-    events.add("info \(text(userInfo))")
-  }
-
-  func session(
-    _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
-    error: (any Error)?
-  ) { events.add("finished \(text(userInfoTransfer.userInfo)) \(error.map(code) ?? "-")") }
-
-  func session(_ session: WCSession, didReceive file: WCSessionFile) {
-    let name = file.fileURL.lastPathComponent
-    do {
-      let content = try String(contentsOf: file.fileURL, encoding: .utf8)
-      // Tests look there whether it was moved, and that a file that was not is gone.
-      if let place = file.metadata?["moveTo"] as? String {
-        try FileManager.default.moveItem(at: file.fileURL, to: URL(filePath: place))
-      }
-      events.add("file \(name) \(content) \(text(file.metadata ?? [:])) at \(file.fileURL.path)")
-    } catch {
-      events.add("file \(name) error \(error)")
-    }
-  }
-
-  func session(
-    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
-  ) {
-    let isWhole = fileTransfer.progress.fractionCompleted == 1 || error != nil
-    events.add(
-      "sent \(fileTransfer.file.fileURL.lastPathComponent) \(error.map(code) ?? "-")"
-        + (isWhole ? "" : " not whole"))
-  }
-}
-
-private func code(_ error: any Error) -> String { "\((error as NSError).code)" }
-
-/// "a=1 b=x": numbers and strings, by key; of numbers of all kinds, which casts fail.
-private func text(_ objects: [String: Any]) -> String {
-  if objects["counts"] != nil { return "numbers \(ReceivedNumbers.findings(in: objects))." }
-  return objects.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
-}
-
-private func pairs(_ words: [String]) -> [String: Any] {
-  var objects: [String: Any] = [:]
-  for word in words {
-    let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
-    let value = parts.count > 1 ? parts[1] : ""
-    objects[parts[0]] = Int(value) ?? value
-  }
-  return objects
 }

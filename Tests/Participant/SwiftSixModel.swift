@@ -1,7 +1,8 @@
 import Foundation
 import WatchConnectivity
 
-/// A model of the main actor, in Swift 6's mode: the compiler says nothing of its handlers.
+/// A model of the main actor in Swift 6 mode, whose handlers the compiler accepts without a
+/// warning.
 @MainActor
 final class SwiftSixModel {
   private var heard: [String] = []
@@ -15,7 +16,7 @@ final class SwiftSixModel {
     WCSession.default.activate()
   }
 
-  /// Asks so many questions, and sends what is refused.
+  /// Sends a number of questions, and then data that is refused.
   func ask(_ count: Int) {
     for number in 1...count {
       WCSession.default.sendMessage(["n": number]) { reply in
@@ -34,16 +35,16 @@ final class SwiftSixModel {
 
   private func hearRefusal(_ error: any Error) { hear("refused data") }
 
-  // Without a hop this traps: the compiler relies on the isolation, and says nothing.
+  // Without a hop this traps, because the compiler relies on the isolation without a warning.
   private func hear(_ text: String) {
     MainActor.assertIsolated()
     heard.append(text)
   }
 
-  /// What was heard, in order.
+  /// The received answers, in order.
   var all: [String] { heard }
 
-  /// What came to the delegate.
+  /// The number of the delegate's messages.
   var received: Int { delegate.count }
 }
 

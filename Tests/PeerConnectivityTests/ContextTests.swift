@@ -17,7 +17,7 @@ struct ContextTests {
 
   init() throws { scene = try MessageScene() }
 
-  @Test("is the latest that one peer set for another, for both to read, in each direction its own")
+  @Test("is the latest that one peer set for another, readable by both, one for each direction")
   func latest() async throws {
     #expect(try phone.context(for: "watch") == nil && watch.context(from: "phone") == nil)
     try await phone.setContext(["seat": 1], for: "watch")
@@ -37,7 +37,7 @@ struct ContextTests {
     #expect(try watch.context(from: "phone") == nil)
   }
 
-  @Test("is handed over once, the last after a burst, none after a newer one, also over restarts")
+  @Test("is delivered once, the last after a burst, none after a newer one, even over restarts")
   func observing() throws {
     try phone.setContext(0, for: "watch")
     try phone.setContext(1, for: "watch")
@@ -47,21 +47,21 @@ struct ContextTests {
       try eventually("the last") { heard().last == 100 }
     }
     #expect(heard == heard.sorted() && Set(heard).count == heard.count, "\(heard)")
-    // Under this name it was seen; what comes meanwhile is seen by the next.
+    // This name has seen it; the next observer sees contexts from the meantime.
     heard = try observed { heard in
       try phone.setContext(101, for: "watch")
       try eventually("only the new one") { heard() == [101] }
       try phone.removeContext(for: "watch")
       try phone.setContext(101, for: "watch")
-      try eventually("the same set anew is another") { heard() == [101, 101] }
+      try eventually("setting the same again delivers it again") { heard() == [101, 101] }
     }
     try phone.setContext(102, for: "watch")
     heard = try observed { heard in try eventually("the one between") { heard() == [102] } }
   }
 
-  /// What an observer of its own hears while a body runs.
+  /// Returns the contexts that a new observer receives while a body runs.
   private func observed(_ body: (@escaping () -> [Int]) throws -> Void) throws -> [Int] {
-    let watch = try PeerSession(scene.container, name: "watch")
+    let watch = try PeerSession("watch", in: scene.container)
     let heard = Mutex<[Int]>([])
     let queue = DispatchQueue(label: "context")
     let observation = try watch.observeContext(from: "phone", on: queue) { context in
@@ -72,14 +72,14 @@ struct ContextTests {
         Issue.record(error)
       }
     }
-    // What is there already is looked at by now.
+    // The existing contexts have been read by now.
     queue.sync {}
     try body { heard.withLock { $0 } }
     queue.sync { observation.cancel() }
     return heard.withLock { $0 }
   }
 
-  @Test("is not handed over again to the successor of a process that was killed")
+  @Test("is not delivered again to the successor of a process that was killed")
   func killed() throws {
     let log = scene.log("heard")
     for number in 0..<3 {
@@ -95,7 +95,7 @@ struct ContextTests {
     #expect(try scene.lines(log) == ["0", "1", "2"])
   }
 
-  @Test("that is damaged is told as an error, and the next one comes all the same")
+  @Test("that is damaged is reported as an error, and the next one arrives all the same")
   func damaged() throws {
     try phone.setContext(1, for: "watch")
     let heard = Mutex<[String]>([])
@@ -115,7 +115,7 @@ struct ContextTests {
     try eventually("the damage") { heard.withLock { $0.last } == "damaged" }
     let error = #expect(throws: PeerError.self) { try watch.context(from: "phone") }
     #expect(error?.code == .damaged)
-    // So must not be what is damaged in the memory of it.
+    // A damaged record of delivered contexts must not be an obstacle either.
     let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch")).path
     try FileDescriptor.open(seen, [.writeOnly, .truncate]).writeAll(Array("no".utf8))
     try phone.setContext(2, for: "watch")

@@ -8,10 +8,10 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A file that is taken back", .blocking)
+@Suite("A cancelled file", .blocking)
 struct FileCancelTests {
   @Test(
-    "is where it was, and nowhere else, before it is copied and when it waits for its peer",
+    "stays in its place, and nowhere else, before it is copied and while it waits for its peer",
     arguments: [false, true], [false, true])
   func waiting(isCopied: Bool, isMoved: Bool) throws {
     let scene = try FileScene()
@@ -25,11 +25,11 @@ struct FileCancelTests {
     try scene.sender.sendOutgoingFiles()
     #expect(try scene.receiveAll().isEmpty && scene.read(scene.url("f")) == [1, 2])
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
-    try transfer.forget()
+    try transfer.removeReceipt()
     #expect(try scene.sender.fileTransfers().isEmpty)
   }
 
-  @Test("is not, once its peer has it")
+  @Test("is not cancelled once its peer has it")
   func delivered() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
@@ -43,7 +43,7 @@ struct FileCancelTests {
   }
 
   @Test(
-    "is cancelled or delivered, never both, whichever step of copying its sender was stopped before",
+    "is cancelled or delivered, never both, before whichever copying step its sender was stopped",
     arguments: [0, 1], [false, true])
   func inTheMiddle(share: Int, isMoved: Bool) throws {
     let counting = try FileScene()
@@ -72,21 +72,20 @@ struct FileCancelTests {
     }
   }
 
-  @Test("by another process than the one that copies it is not sent", arguments: [false, true])
+  @Test("by another process than the copying one is not sent", arguments: [false, true])
   func elsewhere(isMoved: Bool) throws {
     let scene = try FileScene()
     let transfer = try scene.sender.intendTransfer(
       fileAt: scene.write([1, 2], "f"), to: "watch", options: .init(isMoved: isMoved))
-    // As it does that cannot take it out of the queue any more.
+    // As a sender does that cannot take it out of the queue any more.
     try scene.sender.outgoingFiles.note(transfer.id, isGivenUp: true)
-    try PeerSession(scene.container, name: "phone").sendOutgoingFiles()
+    try PeerSession("phone", in: scene.container).sendOutgoingFiles()
     #expect(try transfer.status() == .cancelled && scene.read(scene.url("f")) == [1, 2])
     #expect(try scene.receiveAll().isEmpty && scene.leftovers().isEmpty)
-    let notes = try #require(try scene.sender.outgoingFiles.notes.read())
-    #expect(notes["cancelled"] == [:], "and there is nothing to remember")
+    #expect(try scene.sender.outgoingFiles.notes.read() == nil, "and there is nothing to remember")
   }
 
-  @Test("in the middle of copying a large file stops that")
+  @Test("in the middle of copying a large file stops the copy")
   func large() throws {
     let scene = try FileScene()
     let file = try FileDescriptor.open(scene.path("f"), [.writeOnly, .create])
@@ -106,12 +105,12 @@ struct FileCancelTests {
 
 @Suite("A file for which there is no room", .blocking, .enabled(if: SmallFileSystem.isPossible))
 struct FileFullDiskTests {
-  @Test("fails with that reason, leaves nothing, and the next one arrives")
+  @Test("fails with that reason, leaves nothing behind, and the next one arrives")
   func full() throws {
     let mounts = try MountNamespace()
     try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,size=1m tmpfs disk")
     let container = try SharedContainer(path: mounts.inside + "/disk")
-    let session = try PeerSession(container, name: "phone")
+    let session = try PeerSession("phone", in: container)
     let scene = try FileScene()
     let large = try scene.write(FileScene.content(3 << 20), "large")
     let small = try scene.write(FileScene.content(3_000), "small")
@@ -127,7 +126,7 @@ struct FileFullDiskTests {
     }
     #expect(try mounts.run("ls disk/own/queues/*files/attachments") == "")
     try session.transfer(fileAt: small, to: "watch").store()
-    let files = try PeerSession(container, name: "watch").receiveFiles()
+    let files = try PeerSession("watch", in: container).receiveFiles()
     let file = try #require(try files.next(until: .now))
     #expect(try scene.read(file.url) == FileScene.content(3_000))
     try file.acknowledge()

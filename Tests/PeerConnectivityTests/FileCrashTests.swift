@@ -9,12 +9,12 @@ import Testing
 
 @Suite("A file between peers, whatever happens to its processes,", .blocking)
 struct FileCrashTests {
-  /// The steps of a command are shared out among tests that run beside each other. With FILES_EVERY_STEP
-  /// each is tried, else each sixth.
+  /// The steps of a command are shared among parallel tests. With FILES_EVERY_STEP each step is
+  /// tried, otherwise each sixth.
   private static let shares = [0, 1]
   static let stride = Program.environment("FILES_EVERY_STEP") == nil ? 6 : 1
 
-  /// Whether it was killed; false when it has fewer steps.
+  /// Returns whether it was killed; false if it has fewer steps.
   private func killed(_ victim: Participant, _ command: String) throws -> Bool {
     try victim.tell(command)
     do {
@@ -26,7 +26,7 @@ struct FileCrashTests {
     }
   }
 
-  /// How many steps becoming the consumer of a queue has; they have tests of their own.
+  /// Returns the number of steps of becoming the consumer of a queue, which have their own tests.
   private func entering() throws -> Int {
     let scene = try FileScene()
     let answer = try scene.participant().ask("calls queue-consume peer/phone/outgoing")
@@ -46,7 +46,7 @@ struct FileCrashTests {
       let transfer = try scene.sender.intendTransfer(
         fileAt: url, to: "watch", options: .init(isMoved: isMoved))
       let wasKilled = try killed(scene.participant(), "die \(step) file-copy phone")
-      // It may have been stored, and handled before its sender is there again.
+      // It may have been stored, and handled before its sender runs again.
       let before = try scene.receiveAll()
       try scene.sender.sendOutgoingFiles()
       let after = try scene.receiveAll()
@@ -62,7 +62,7 @@ struct FileCrashTests {
   }
 
   @Test(
-    "arrives exactly once when its sender is stopped, taken over, and goes on",
+    "arrives exactly once when its sender is stopped, replaced, and continued",
     arguments: shares, [false, true])
   func senderStopped(share: Int, isMoved: Bool) throws {
     var step = try entering() + 4 + share * 2 * Self.stride
@@ -79,7 +79,7 @@ struct FileCrashTests {
       let before = try scene.receiveAll()
       try late.send(.continue)
       let answer = try late.answer()
-      // Whatever it has done since, and whoever had to finish it.
+      // Whatever it has done since, and whichever process had to complete it.
       try scene.sender.sendOutgoingFiles()
       let after = try scene.receiveAll()
       let comment: Comment = "before call \(step), \(answer): \(scene.directory.listing)"
@@ -130,7 +130,7 @@ struct FileCrashTests {
     #expect(try scene.leftovers().isEmpty)
   }
 
-  @Test("is kept with its content when it has failed, and arrives when it is sent again")
+  @Test("is kept with its content after a failure, and arrives when it is sent again")
   func kept() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")
@@ -142,11 +142,11 @@ struct FileCrashTests {
       try file.release(after: .zero)
     }
     #expect(try files.next(until: .now) == nil)
-    files.end()
+    files.close()
     let status = try transfer.status()
     #expect(status == .failed(reason: "it was delivered 2 times, and not processed"))
-    // What its sender forgets is its own.
-    try transfer.forget()
+    // The sender's records are its own.
+    try transfer.removeReceipt()
     let failure = try #require(try scene.receiver.failures().first)
     #expect(failure.content == .file(name: "f", size: 2) && failure.sender == "phone")
     #expect(try scene.receiver.retry(failure: failure.id) != nil)
@@ -156,7 +156,7 @@ struct FileCrashTests {
   }
 
   @Test(
-    "is its successor's when its receiver was stopped, which then neither claims nor deletes it")
+    "belongs to the successor of a stopped receiver, which then neither claims nor deletes it")
   func receiverStopped() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2], "f"), to: "watch")

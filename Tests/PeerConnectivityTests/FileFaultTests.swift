@@ -8,10 +8,10 @@ import Testing
 
 @testable import PeerConnectivity
 
-/// What its sender is told of a file, what its receiver gets, and where the file is agree, whatever failed.
+/// The sender's outcome, the receiver's file, and the place of the file agree, whatever failed.
 ///
-/// With EVERY_STEP each call fails once, also in a retry, and each call of an undoing is the last one; else
-/// some, from a place that differs in each run.
+/// With EVERY_STEP each call fails once, even in a retry, and each call of an undo is the last one;
+/// otherwise some of them, from a start that differs in each run.
 @Suite("A file between peers, whichever call fails,", .blocking)
 struct FileFaultTests {
   enum Way: CaseIterable, Sendable {
@@ -26,7 +26,7 @@ struct FileFaultTests {
 
   private static func stride(_ stride: Int) -> Int { isThorough ? 1 : stride }
 
-  /// The first of the steps that are tried.
+  /// Returns the first of the tried steps.
   private static func first(_ stride: Int) -> Int {
     isThorough ? 0 : Int(seed % UInt64(stride))
   }
@@ -39,7 +39,7 @@ struct FileFaultTests {
     let transfer: PeerFileTransfer
     let way: Way
     private var isMoved: Bool { way != .copied }
-    /// Which calls failed.
+    /// The calls that failed.
     private let failed = Mutex<[SystemCall]>([])
 
     init(_ way: Way) throws {
@@ -53,14 +53,14 @@ struct FileFaultTests {
         fileAt: url, to: "watch", options: .init(isMoved: way != .copied))
     }
 
-    /// Sends it on this thread, one call of which may fail.
+    /// Sends it on this thread; one call may fail.
     ///
-    /// - Returns: how many calls it made, and whether it is to be tried again.
+    /// - Returns: The number of its calls, and whether it should be tried again.
     func send(
       failing step: Int, _ error: Errno = .tooManyOpenFiles
     ) throws -> (calls: Int, isUnfinished: Bool) {
       let plan = Faults.Plan { call, index in
-        // A descriptor is closed also where close says that it is not.
+        // A descriptor is closed even if close reports an error.
         guard index == step, call != .close else { return .proceed }
         self.failed.withLock { $0.append(call) }
         return .fail(error)
@@ -75,9 +75,9 @@ struct FileFaultTests {
 
     private static let removing: Set<SystemCall> = [.unlinkat, .fstatat]
 
-    /// All that is still to be done is done; then the receiver is asked.
+    /// Completes all remaining work, and then asks the receiver.
     ///
-    /// - Parameter isElsewhere: whether another process has sent it.
+    /// - Parameter isElsewhere: Whether another process has sent it.
     func check(
       _ when: String, isElsewhere: Bool = false, _ sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -88,8 +88,8 @@ struct FileFaultTests {
       switch try transfer.status() {
       case .processed:
         #expect(received == [content], comment, sourceLocation: sourceLocation)
-        // A copy that is stored is stored, also where the source cannot be removed: it stays, and no less.
-        // Another process cannot say which of its calls failed.
+        // A stored copy stays stored even if the source cannot be removed; then the source stays.
+        // Another process cannot report which of its calls failed.
         let wasRemoval = failed.withLock { $0.contains { Self.removing.contains($0) } }
         let mayStay = way == .movedByCopying && (wasRemoval || isElsewhere)
         #expect(
@@ -106,7 +106,7 @@ struct FileFaultTests {
     }
   }
 
-  /// How many calls becoming the one who sends takes; they have tests of their own.
+  /// Returns the number of calls of becoming the sender, which have their own tests.
   private func entering() throws -> Int {
     let scene = try FileScene()
     let answer = try scene.participant().ask("calls queue-consume peer/phone/outgoing")
@@ -114,7 +114,7 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or has failed and is where it was", arguments: Way.allCases,
+    "is delivered exactly once, or has failed and is in its place", arguments: Way.allCases,
     [Errno.tooManyOpenFiles, .noSpace, .inputOutput])
   func oneCall(way: Way, error: Errno) throws {
     let stride = Self.stride(9)
@@ -129,7 +129,7 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or is where it was, when a call of the next attempt fails, too",
+    "is delivered exactly once, or is in its place, if a call of the next attempt also fails",
     arguments: Way.allCases)
   func retries(way: Way) throws {
     let stride = Self.stride(19)
@@ -154,7 +154,7 @@ struct FileFaultTests {
   }
 
   @Test(
-    "is delivered exactly once, or is where it was, when its sender is killed after a failed call",
+    "is delivered exactly once, or is in its place, if its sender is killed after a failed call",
     arguments: Way.allCases)
   func undoing(way: Way) throws {
     let stride = Self.stride(23)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-/// A sender and a receiver of files in a container of their own, and a directory beside it for files.
+/// A sender and a receiver of files in a new container, and a directory beside it for files.
 struct FileScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -19,8 +19,8 @@ struct FileScene {
     try makeDirectory(directory.path + "/container")
     try makeDirectory(directory.path + "/files")
     container = try SharedContainer(path: directory.path + "/container")
-    sender = try PeerSession(container, name: "phone")
-    receiver = try PeerSession(container, name: "watch")
+    sender = try PeerSession("phone", in: container)
+    receiver = try PeerSession("watch", in: container)
   }
 
   func participant() throws -> Participant { try Participant(container.url.path) }
@@ -29,7 +29,7 @@ struct FileScene {
 
   func url(_ name: String) -> URL { URL(filePath: path(name)) }
 
-  /// Where the peer's files wait.
+  /// The queue of the peer's files.
   var queue: String { container.url.path + "/own/queues/peer%2Fwatch%2Ffiles" }
 
   @discardableResult
@@ -38,7 +38,7 @@ struct FileScene {
     return url(name)
   }
 
-  /// Content of a length that says where it is damaged.
+  /// Returns content of a length that reveals the place of damage.
   static func content(_ count: Int, _ seed: UInt8 = 1) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ ($0 >> 8)) ^ seed }
   }
@@ -57,7 +57,8 @@ struct FileScene {
 
   func exists(_ name: String) throws -> Bool { try read(path(name)) != nil }
 
-  /// What lies in the peer's queue of files, but for empty directories, notes of outcomes and receipts.
+  /// Returns the entries of the peer's queue of files, without empty directories, outcomes and
+  /// receipts.
   func leftovers() throws -> [String] {
     try directory.listing.split(separator: "\n").map(String.init).filter { line in
       line.contains("queues/peer%2Fwatch%2Ffiles/") && !line.contains(" directory ")
@@ -75,10 +76,10 @@ struct FileScene {
     }
   }
 
-  /// What a receiver gets, each acknowledged; and nothing is left then.
+  /// Receives and acknowledges all files, and checks that nothing is left.
   func receiveAll() throws -> [(name: String, content: [UInt8]?, isRedelivery: Bool)] {
     let files = try receiver.receiveFiles()
-    defer { files.end() }
+    defer { files.close() }
     var all: [(String, [UInt8]?, Bool)] = []
     while let file = try files.next(until: .now) {
       all.append((file.name, try read(file.url), file.isRedelivery))
@@ -90,12 +91,12 @@ struct FileScene {
 
 extension PeerFileTransfer {
   /// Waits for its end, within a deadline that only ends a failing test.
-  func ended() throws -> QueueEntryStatus { try end(until: .now + .seconds(20)) }
+  func ended() throws -> QueueEntryStatus { try finalStatus(until: .now + .seconds(20)) }
 
-  func store() throws { try stored(until: .now + .seconds(20)) }
+  func store() throws { try waitUntilStored(until: .now + .seconds(20)) }
 }
 
-/// Runs a piece of work that fails, and returns why.
+/// Runs a closure that must fail, and returns its error.
 func failure(_ body: () throws -> Void) throws -> PeerError {
   do {
     try body()

@@ -13,7 +13,7 @@ import Testing
 @Suite("A file between peers", .blocking)
 struct FileTransferTests {
   @Test(
-    "arrives with its content, name and metadata, and is deleted when it was handled",
+    "arrives with its content, name and metadata, and is deleted after it was handled",
     arguments: [0, 1, 70_000])
   func arrives(size: Int) throws {
     let scene = try FileScene()
@@ -58,7 +58,7 @@ struct FileTransferTests {
     }
   }
 
-  @Test("that is claimed is the receiver's, and replaces what lay there")
+  @Test("that is claimed belongs to the receiver, and replaces the file in the target's place")
   func claimed() throws {
     let scene = try FileScene()
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2, 3], "f"), to: "watch")
@@ -108,7 +108,7 @@ struct FileTransferTests {
     return try TemporaryDirectory(under: "/dev/shm")
   }
 
-  @Test("that its handler moves away itself is the receiver's, too")
+  @Test("that its handler moves away itself also belongs to the receiver")
   func movedAway() throws {
     let scene = try FileScene()
     let handled = Mutex<[String]>([])
@@ -132,7 +132,7 @@ struct FileTransferTests {
   }
 
   @Test(
-    "that is moved is gone from where it was, and whole where it arrives; also across file systems")
+    "that is moved is gone from its old place, and whole in the new one, even across file systems")
   func moved() throws {
     let content = FileScene.content(50_000)
     let scene = try FileScene()
@@ -154,7 +154,7 @@ struct FileTransferTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("is refused with a sentence when it is none")
+  @Test("is refused with a sentence if it is not a file")
   func refused() throws {
     let scene = try FileScene()
     let send = { (name: String, isMoved: Bool) throws -> PeerError in
@@ -174,7 +174,7 @@ struct FileTransferTests {
     #expect(try send("fifo", false).reason.contains("not a regular file"))
     #expect(try send("link", true).reason.contains("symbolic link"))
     #expect(try scene.sender.fileTransfers().isEmpty)
-    // A link is followed to copy what it points to.
+    // A link is followed in order to copy its target.
     try scene.sender.transfer(fileAt: scene.url("link"), to: "watch").store()
     let name = try #require(try scene.receiveAll().first)
     #expect(name.name == "link" && name.content == [1])
@@ -201,7 +201,7 @@ struct FileTransferTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("is listed until it is forgotten, also by the next process of its sender's name")
+  @Test("is listed until it is cleared, even by the next process of its sender's name")
   func listed() throws {
     let scene = try FileScene()
     for name in ["one", "two"] {
@@ -210,20 +210,20 @@ struct FileTransferTests {
     }
     try scene.sender.transfer(fileAt: scene.url("one"), to: "other").store()
     #expect(try scene.receiveAll().count == 2)
-    let again = try PeerSession(scene.container, name: "phone")
+    let again = try PeerSession("phone", in: scene.container)
     let listed = try again.fileTransfers(to: "watch")
     #expect(listed.map(\.source.lastPathComponent) == ["one", "two"])
     #expect(listed.map(\.metadata) == ["one", "two"] && listed.allSatisfy { $0.sender == "phone" })
     #expect(try listed.map { try $0.status() } == [.processed, .processed])
     #expect(listed[0].progress.fraction == 1)
-    try listed[0].forget()
+    try listed[0].removeReceipt()
     let waiting = try #require(try again.fileTransfers(to: "other").first)
-    try waiting.forget()
+    try waiting.removeReceipt()
     #expect(try waiting.status() == .stored)
     #expect(try again.fileTransfers().map(\.id) == [listed[1].id, waiting.id])
   }
 
-  @Test("whose content was damaged on the way is found out")
+  @Test("whose content was damaged on the way is detected")
   func damaged() throws {
     let scene = try FileScene()
     let content = FileScene.content(10_000)
@@ -258,7 +258,7 @@ struct FileTransferTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("expires, waiting to be copied or to be received, and is deleted then")
+  @Test("expires while it waits to be copied or received, and is deleted then")
   func expires() throws {
     let scene = try FileScene()
     let url = try scene.write([1], "f")
@@ -276,13 +276,13 @@ struct FileTransferTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("tells both sides how much of it is copied")
+  @Test("reports the copied part to both sides")
   func progress() throws {
     let scene = try FileScene()
     let url = try scene.write(FileScene.content(20_000), "f")
     let told = Mutex<[PeerFileProgress]>([])
     let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
-    transfer.observeProgress { progress in told.withLock { $0.append(progress) } }
+    let observation = transfer.observeProgress { progress in told.withLock { $0.append(progress) } }
     #expect(transfer.progress == .init(completedBytes: 0, totalBytes: 20_000))
     let stage = try scene.sender.outgoingFiles.sender(to: "watch").stage(transfer.id + "-1")
     let seen = Mutex<[PeerFileProgress]>([])
@@ -303,9 +303,12 @@ struct FileTransferTests {
     try scene.container.own.queue(PeerNames.files("watch"))
       .removeAttachment(stage.id)
     try scene.sender.sendOutgoingFiles()
-    try eventually("the end is told") { told.withLock { $0.last?.fraction == 1 } }
+    try eventually("the end is reported") { told.withLock { $0.last?.fraction == 1 } }
     let late = Mutex(false)
-    transfer.observeProgress { progress in late.withLock { $0 = progress.fraction == 1 } }
-    try eventually("the end is told to who comes late") { late.withLock { $0 } }
+    let second = transfer.observeProgress { progress in
+      late.withLock { $0 = progress.fraction == 1 }
+    }
+    try eventually("the end is reported to an observer that comes late") { late.withLock { $0 } }
+    withExtendedLifetime((observation, second)) {}
   }
 }

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import PeerConnectivity
+@testable import PeerLaunching
 
 @Suite("A budget of starts", .blocking)
 struct LaunchBudgetTests {
@@ -15,13 +16,13 @@ struct LaunchBudgetTests {
     .init(nonce: "a", launcher: .current, uptime: 0)
   }
 
-  @Test("is counted before the start, for all who ask, and says when it is used up")
+  @Test("is counted before the start, for all requests, and reports when it is used up")
   func counted() throws {
     let scene = try LaunchScene()
     try scene.register("active", budget: 2)
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 2)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 2)
     #expect(try scene.launch())
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 1)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 1)
     try scene.killActive()
     #expect(try scene.participant().ask("launch p") == "true")
     try scene.killActive()
@@ -29,13 +30,13 @@ struct LaunchBudgetTests {
     let error = try #require(throws: PeerError.self) { try scene.launch() }
     #expect(error.code == .notLaunched && error.reason.contains("2 times today"), "\(error)")
     #expect(try scene.started() == 2)
-    // Registering it again gives nothing back; a larger budget does.
+    // Registering it again restores nothing; a larger budget does.
     try scene.register("active", budget: 2)
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 0)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 0)
     try scene.register("active", budget: 3)
     #expect(try scene.launch())
     try scene.register("active", budget: 1)
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 0)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 0)
   }
 
   @Test("is full again on the next day, and not when the clock is set back")
@@ -59,7 +60,7 @@ struct LaunchBudgetTests {
     #expect(LaunchState(state.propertyList) == state)
   }
 
-  @Test("is full again after a day by the clock that cannot be set, if the date was far ahead")
+  @Test("is full again after a day of the clock that cannot be set, if the date was far ahead")
   func farAhead() {
     var state = LaunchState()
     state.begin(start(), at: Moment(day: 90_000, uptime: Self.hour, machine: 1))
@@ -69,7 +70,7 @@ struct LaunchBudgetTests {
     #expect(state.count(at: now) == 0)
     state.begin(start(), at: now)
     #expect(state.count(at: now) == 1)
-    // The clock of another machine, or of this one started anew, says nothing.
+    // The clock of another machine, or of this one after a restart, means nothing.
     now.machine = 2
     now.uptime = 100 * Self.hour
     #expect(state.count(at: now) == 1)

@@ -7,13 +7,14 @@ import TestSupport
 import Testing
 
 @testable import PeerConnectivity
+@testable import PeerLaunching
 
-/// A few places of each call by default; every one with LAUNCH_EVERY_STEP set.
-@Suite("Starting a peer, whatever happens to who starts it,", .blocking)
+/// A few steps of each call by default; all of them with LAUNCH_EVERY_STEP set.
+@Suite("Starting a peer, whatever happens to the launcher,", .blocking)
 struct LaunchCrashTests {
   private static let isThorough = Program.environment("LAUNCH_EVERY_STEP") != nil
 
-  /// Places among so many calls: all, or some by chance.
+  /// Returns the steps to try out of a number of calls: all, or some at random.
   private func places(_ command: String) throws -> [Int] {
     let scene = try LaunchScene()
     try scene.register("active")
@@ -24,14 +25,14 @@ struct LaunchCrashTests {
     return (0..<12).map { _ in Int.random(in: 0..<calls, using: &generator) }
   }
 
-  @Test("starts it once when who starts it is killed before any of its system calls")
+  @Test("starts it once if the launcher is killed before any of its system calls")
   func killed() throws {
     for step in try places("begin p request") {
       let scene = try LaunchScene()
       try scene.register("active")
       let victim = try scene.participant()
       try victim.tell("die \(step) begin p request")
-      // A step that it does not get to is as good.
+      // A step that it does not reach is as good.
       if try victim.hasAnswer() { try victim.end() } else { _ = try victim.wait() }
       #expect(try scene.launch(), "killed before call \(step): \(scene.directory.listing)")
       #expect(try scene.started() == 1, "killed before call \(step): \(scene.directory.listing)")
@@ -39,7 +40,7 @@ struct LaunchCrashTests {
     }
   }
 
-  @Test("starts it once when who starts it is stopped before any of its calls, and goes on later")
+  @Test("starts it once if the launcher is stopped before any of its calls, and continued later")
   func stopped() throws {
     for step in try places("begin p request") {
       let scene = try LaunchScene()
@@ -56,13 +57,13 @@ struct LaunchCrashTests {
     }
   }
 
-  @Test("waits for the one that a launcher left which died before it could note it")
+  @Test("waits for a program whose launcher died before it could note it")
   func unknownProcess() throws {
     let scene = try LaunchScene()
     try scene.register("patient")
     #expect(try Launcher.begin("p", for: .request, in: scene.container))
     try eventually("it counts itself") { try scene.started() == 1 }
-    // What a launcher leaves that dies after the start.
+    // The state that a launcher leaves if it dies after the start.
     let book = LaunchBook("p", scene.container)
     let start = try #require(try book.read().start)
     let dead = ProcessIdentity(
@@ -87,7 +88,7 @@ struct LaunchCrashTests {
     #expect(try scene.started() == 1)
   }
 
-  @Test("is not kept from it by a state that is damaged, hostile or of a machine started anew")
+  @Test("works despite a state that is damaged, hostile or from before a restart of the machine")
   func damaged() throws {
     let scene = try LaunchScene()
     let value = scene.container.own.value(PeerNames.launching("p"))

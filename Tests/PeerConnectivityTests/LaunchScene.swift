@@ -5,9 +5,10 @@ import SystemCalls
 import TestSupport
 
 @testable import PeerConnectivity
+@testable import PeerLaunching
 
-/// A container with a peer "p" that others start; what was started ends with the scene, before its
-/// directory: a presence would be made again in it.
+/// A container with a peer "p" that others start. Started programs end with the scene, before its
+/// directory is removed, because a presence would create it again.
 final class LaunchScene: Sendable {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -27,7 +28,7 @@ final class LaunchScene: Sendable {
         try Program.send(.kill, to: process.processID)
         try eventually("a program has ended") { process.status?.isDead ?? true }
       }
-      // Of its own child this process notes the end.
+      // This process reaps its own child.
       try eventually("its end is noted") {
         guard let start = try book.read().start else { return true }
         return start.launcher != .current || start.process == nil || start.ending != nil
@@ -52,13 +53,13 @@ final class LaunchScene: Sendable {
     program: String, _ arguments: [String] = [], for occasions: PeerLaunch.Occasions = .request,
     budget: Int? = nil
   ) throws {
-    try PeerSession.setLaunch(
+    try PeerLaunch.Registry(in: container).set(
       PeerLaunch(
         program: program, arguments: arguments, occasions: occasions, budgetPerDay: budget),
-      of: "p", in: container)
+      for: "p")
   }
 
-  /// How many programs were started, as they say themselves.
+  /// Returns the number of started programs, from their own reports.
   func started() throws -> Int { try programs().count }
 
   private func programs() throws -> [ProcessIdentity] {
@@ -71,8 +72,8 @@ final class LaunchScene: Sendable {
     }
   }
 
-  /// The processes that are, or are about to be, the peer's program: seen as soon as they are started,
-  /// which is before they can say so themselves.
+  /// Returns the processes that are, or are about to become, the peer's program. They are visible
+  /// as soon as they are started, before they can report themselves.
   func running() throws -> [Int32] {
     let words = Array("\0\(directory.path)\0launched\0".utf8)
     let table = try FileDescriptor.open("/proc", [.readOnly, .directory])
@@ -88,7 +89,7 @@ final class LaunchScene: Sendable {
     }
   }
 
-  /// Who is active.
+  /// Returns the active processes.
   func active() throws -> [Int32] { try presence.members().map(\.processID) }
 
   func launch(
@@ -97,7 +98,7 @@ final class LaunchScene: Sendable {
     try Launcher.launch("p", for: occasion, in: container, until: .now + .seconds(seconds))
   }
 
-  /// Ends whoever is active, and waits until nobody is.
+  /// Ends all active processes, and waits until there are none.
   func killActive() throws {
     for process in try active() { try Program.send(.kill, to: process) }
     try eventually("nobody is active") { try active().isEmpty }

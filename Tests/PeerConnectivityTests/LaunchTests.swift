@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import PeerConnectivity
+@testable import PeerLaunching
 
 @Suite("Starting a peer", .blocking)
 struct LaunchTests {
@@ -22,7 +23,7 @@ struct LaunchTests {
     return error
   }
 
-  @Test("starts one process when twenty others ask at the same moment, and all find it active")
+  @Test("starts one process if twenty others ask at the same moment, and all find it active")
   func exactlyOnce() throws {
     try scene.register("active")
     let askers = try (0..<20).map { _ in try scene.participant() }
@@ -33,14 +34,14 @@ struct LaunchTests {
     for asker in askers { #expect(try asker.answer() == "true") }
     try eventually("it is active") { try scene.active().count == 1 }
     #expect(try scene.started() == 1)
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == nil)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == nil)
   }
 
   @Test("starts one process when twenty threads ask at the same moment")
   func threads() throws {
     try scene.register("patient")
     let scene = scene
-    // Threads of their own: the other tests need those that are shared.
+    // Separate threads, because the other tests need the shared ones.
     let answers = Mutex<[Result<Bool, any Error>]>([])
     for _ in 0..<20 {
       try startThread(name: "launch") {
@@ -55,7 +56,7 @@ struct LaunchTests {
     #expect(try scene.started() == 1)
   }
 
-  @Test("is not needed where it is active, and is possible again when it was killed")
+  @Test("is not needed while it is active, and is possible again after it was killed")
   func again() throws {
     try scene.register("active")
     for round in 1...3 {
@@ -66,7 +67,7 @@ struct LaunchTests {
     }
   }
 
-  @Test("starts another when the one that was started is not active any more, but runs on")
+  @Test("starts another if the started one is not active any more, but still runs")
   func passing() throws {
     try scene.register("passing")
     #expect(try scene.launch())
@@ -94,13 +95,13 @@ struct LaunchTests {
     #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
     #expect(try scene.launch(for: .urgentWork))
     #expect(try scene.started() == 2)
-    try PeerSession.removeLaunch(of: "p", in: scene.container)
-    #expect(try PeerSession.launch(of: "p", in: scene.container) == nil)
+    try PeerLaunch.Registry(in: scene.container).remove("p")
+    #expect(try PeerLaunch.Registry(in: scene.container).launch(of: "p") == nil)
     try scene.killActive()
     #expect(try !scene.launch(for: .urgentWork))
   }
 
-  @Test("says why a program cannot be run, and does not count it")
+  @Test("reports why a program cannot be run, and does not count it")
   func unusableProgram() throws {
     let path = scene.directory.path
     try scene.register(program: path + "/none", budget: 5)
@@ -111,8 +112,8 @@ struct LaunchTests {
     try FileDescriptor.open(path + "/text", [.writeOnly, .create], mode: 0o600).close()
     try scene.register(program: path + "/text", budget: 5)
     #expect(try refusal().reason.contains("is not executable (mode 600)"))
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 5)
-    // No shell is asked to run what the kernel does not take for a program.
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 5)
+    // No shell runs a file that the kernel does not accept as a program.
     let file = try FileDescriptor.open(path + "/odd", [.writeOnly, .create], mode: 0o700)
     try file.writeAll(Array("exit 0\n".utf8))
     try file.close()
@@ -120,7 +121,7 @@ struct LaunchTests {
     #expect(try refusal().reason.contains("cannot be run"))
   }
 
-  @Test("says that a program ended before it was active, how, and what it printed")
+  @Test("reports that a program ended before it was active, with its status and output")
   func endsAtOnce() throws {
     try scene.register(
       program: "/bin/sh", ["-c", "echo so it begins; echo no library >&2; exit 3"])
@@ -128,18 +129,18 @@ struct LaunchTests {
     #expect(error.reason.contains("ended before it was active"), "\(error)")
     #expect(error.reason.contains("exited with status 3"), "\(error)")
     #expect(error.reason.contains("printed last: no library"), "\(error)")
-    let output = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    let output = try #require(try PeerLaunch.Registry(in: scene.container).output(of: "p"))
     #expect(error.remedy?.contains(output) == true)
     #expect(try ItemText.read(output) == "so it begins\nno library\n")
-    // Each call tries anew.
+    // Each call tries again.
     try scene.register(program: "/bin/sh", ["-c", "kill -9 $$"])
     #expect(try refusal().reason.contains("was killed by signal 9"))
-    let second = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    let second = try #require(try PeerLaunch.Registry(in: scene.container).output(of: "p"))
     #expect(second != output)
     #expect(try ItemText.read(output) == nil)
   }
 
-  @Test("ends at its deadline, naming a program that does not become active, and starts no other")
+  @Test("ends at its deadline with the program that does not become active, and starts no other")
   func neverActive() throws {
     try scene.register("idle")
     let error = try refusal(.timedOut, within: 0.3)
@@ -152,20 +153,19 @@ struct LaunchTests {
     #expect(try refusal(.timedOut, within: -1).holder?.processID == process)
   }
 
-  @Test("gives the program its arguments and environment, a session, and nothing to read")
+  @Test("gives the program its arguments and environment, a session, and no input")
   func surroundings() throws {
     let script = """
       printf '%s|' "$@"; printf '%s|%s|' "$LAUNCH_TEST" "$PWD"; cat; \
       cut -d' ' -f1,6 /proc/$$/stat; \
       for fd in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$fd ] && printf '%s ' $fd; done
       """
-    try PeerSession.setLaunch(
+    try PeerLaunch.Registry(in: scene.container).set(
       PeerLaunch(
         program: "/bin/sh", arguments: ["-c", script, "sh", "a b", "", "$HOME"],
-        environment: ["LAUNCH_TEST": "x=y"]),
-      of: "p", in: scene.container)
+        environment: ["LAUNCH_TEST": "x=y"]), for: "p")
     _ = try refusal()
-    let output = try #require(try PeerSession.launchOutput(of: "p", in: scene.container))
+    let output = try #require(try PeerLaunch.Registry(in: scene.container).output(of: "p"))
     let lines = try #require(try ItemText.read(output)).split(separator: "\n")
     #expect(lines[0].hasPrefix("a b||$HOME|x=y|/|"), "\(lines)")
     let numbers = lines[0].split(separator: "|").last?.split(separator: " ") ?? []
@@ -173,7 +173,7 @@ struct LaunchTests {
     #expect(lines[1] == "0 1 2 ", "\(lines)")
   }
 
-  @Test("leaves no zombie, whether somebody waits or not")
+  @Test("leaves no zombie, with or without a waiter")
   func noZombies() throws {
     try scene.register(program: "/bin/false", for: [.request, .queuedWork])
     _ = try refusal()
@@ -188,7 +188,7 @@ struct LaunchTests {
     }
   }
 
-  @Test("goes on when who began it ends right after")
+  @Test("continues if its launcher ends right after")
   func beginAndEnd() throws {
     try scene.register("patient", for: .queuedWork)
     let asker = try scene.participant()
@@ -216,7 +216,7 @@ struct LaunchTests {
     #expect(try scene.active() != [first.processID])
   }
 
-  @Test("refuses names and registrations that cannot be")
+  @Test("refuses impossible names and registrations")
   func unsuitable() throws {
     let unsuitable = [
       PeerLaunch(program: "sh"), PeerLaunch(program: ""), PeerLaunch(program: "/bin/s\0h"),
@@ -227,16 +227,16 @@ struct LaunchTests {
     ]
     for launch in unsuitable {
       #expect(throws: PeerError.self, "\(launch)") {
-        try PeerSession.setLaunch(launch, of: "p", in: scene.container)
+        try PeerLaunch.Registry(in: scene.container).set(launch, for: "p")
       }
     }
     #expect(throws: PeerError.self) {
-      try PeerSession.setLaunch(PeerLaunch(program: "/bin/sh"), of: "", in: scene.container)
+      try PeerLaunch.Registry(in: scene.container).set(PeerLaunch(program: "/bin/sh"), for: "")
     }
     let whole = PeerLaunch(
       program: "/bin/ä", arguments: ["", "b"], environment: ["A": "", "ü": "="],
       occasions: [.request, .urgentWork], budgetPerDay: 0)
-    try PeerSession.setLaunch(whole, of: "p/q", in: scene.container)
-    #expect(try PeerSession.launch(of: "p/q", in: scene.container) == whole)
+    try PeerLaunch.Registry(in: scene.container).set(whole, for: "p/q")
+    #expect(try PeerLaunch.Registry(in: scene.container).launch(of: "p/q") == whole)
   }
 }

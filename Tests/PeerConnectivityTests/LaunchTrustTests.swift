@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import PeerConnectivity
+@testable import PeerLaunching
 
 @Suite("A registration of a program", .blocking)
 struct LaunchTrustTests {
@@ -30,7 +31,7 @@ struct LaunchTrustTests {
   }
 
   @Test(
-    "is not followed when others may write it, or any directory above it",
+    "is not followed if other users may write it, or any parent directory",
     arguments: [
       ("own/values/*launch%2Fp/value.plist", "664"), ("own/values/*launch%2Fp/value.plist", "602"),
       ("own/values/*launch%2Fp", "770"), ("own/values", "777"), ("own", "777"),
@@ -44,7 +45,7 @@ struct LaunchTrustTests {
   }
 
   @Test(
-    "is not followed when another user owns it, or a directory above it",
+    "is not followed if another user owns it, or a parent directory",
     .enabled(if: Program.effectiveUser == 0, "only root gives files away"),
     arguments: [
       "own/values/*launch%2Fp/value.plist", "own/values/*launch%2Fp", "own/values", "own",
@@ -61,13 +62,13 @@ struct LaunchTrustTests {
     defer { scene.makePrivate() }
     let container = try SharedContainer(url: scene.container.url, access: .group)
     let error = try #require(throws: PeerError.self) {
-      try PeerSession.setLaunch(PeerLaunch(program: "/bin/sh"), of: "p", in: container)
+      try PeerLaunch.Registry(in: container).set(PeerLaunch(program: "/bin/sh"), for: "p")
     }
     #expect(error.code == .notLaunched && error.reason.contains("2770"), "\(error)")
-    #expect(try PeerSession.launch(of: "p", in: container) == nil)
+    #expect(try PeerLaunch.Registry(in: container).launch(of: "p") == nil)
   }
 
-  @Test("that is damaged, hostile or none says so, and starts nothing")
+  @Test("that is damaged, hostile or missing is an error, and starts nothing")
   func damaged() throws {
     let value = scene.container.own.value(PeerNames.launch("p"))
     let contents: [PropertyListValue] = [
@@ -80,7 +81,9 @@ struct LaunchTrustTests {
       let error = try #require(throws: PeerError.self) { try scene.launch() }
       #expect(error.code == .damaged, "\(error)")
       #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
-      #expect(throws: PeerError.self) { try PeerSession.launch(of: "p", in: scene.container) }
+      #expect(throws: PeerError.self) {
+        try PeerLaunch.Registry(in: scene.container).launch(of: "p")
+      }
     }
     try FileDescriptor.open(value.path, [.writeOnly, .truncate]).close()
     let error = try #require(throws: PeerError.self) { try scene.launch() }

@@ -14,7 +14,7 @@ struct MessageCrashTests {
 
   init() throws { scene = try MessageScene() }
 
-  @Test("outlive the sender that was killed, who finds them again, and the receiver, and both")
+  @Test("outlive a killed sender, which finds them again, a killed receiver, and both")
   func killed() throws {
     let sender = try scene.participant()
     #expect(try sender.ask("message-send phone watch 0 3 \(scene.log("sent"))") == "done")
@@ -33,14 +33,15 @@ struct MessageCrashTests {
     #expect(try scene.drain() == ["phone 1 again", "phone 2", "phone 3"])
   }
 
-  @Test("are neither lost nor reordered, and repeated only where marked, while all are killed")
+  @Test("are neither lost nor reordered, and only repeated if marked, while all are killed")
   func flow() throws {
     let seed = TestSeed.next("MESSAGE_SEED")
     var random = seed.generator
     let (sent, heard) = (scene.log("sent"), scene.log("heard"))
     var receiver = try Self.receiver(scene, heard)
     for _ in 0..<8 {
-      // One number may have been stored without its sender knowing; so the next begins after it.
+      // One number may have been stored without its sender's knowledge, so the next one begins
+      // after it.
       let next = (try scene.lines(sent).last.flatMap { Int($0) } ?? -1) + 2
       let sender = try scene.participant()
       try sender.tell("message-send phone watch \(next) 1000 \(sent)")
@@ -77,19 +78,19 @@ struct MessageCrashTests {
     return receiver
   }
 
-  @Test("are taken back or delivered, never both, while another process receives")
+  @Test("are cancelled or delivered, never both, while another process receives")
   func cancelling() throws {
     let log = scene.log("heard")
     let receiver = try Self.receiver(scene, log)
     var cancelled: Set<Int> = []
-    var transfers: [PeerTransfer] = []
+    var transfers: [PeerMessageTransfer] = []
     for number in 0..<60 {
       let transfer = try scene.phone.enqueue(PropertyListValue(number), to: "watch")
       transfers.append(transfer)
       if try transfer.cancel() { cancelled.insert(number) }
     }
     for (number, transfer) in transfers.enumerated() {
-      let end = try transfer.end(until: .now + .seconds(30))
+      let end = try transfer.finalStatus(until: .now + .seconds(30))
       #expect(end == (cancelled.contains(number) ? .cancelled : .processed), "\(number)")
     }
     let heard = try scene.lines(log)

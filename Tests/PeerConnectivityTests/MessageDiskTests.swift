@@ -14,13 +14,13 @@ private let isPossible: Bool = {
 
 @Suite("When the file system is full, guaranteed messages", .blocking, .enabled(if: isPossible))
 struct MessageDiskTests {
-  @Test("are refused with the reason, none that was stored is lost, and all goes on with room")
+  @Test("are refused with the reason, no stored one is lost, and all works again with room")
   func full() throws {
     let mounts = try MountNamespace()
     try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,size=128k tmpfs disk")
     let container = try SharedContainer(path: mounts.inside + "/disk")
-    let phone = try PeerSession(container, name: "phone")
-    let watch = try PeerSession(container, name: "watch")
+    let phone = try PeerSession("phone", in: container)
+    let watch = try PeerSession("watch", in: container)
     try phone.setContext("before", for: "watch")
     for number in 0..<3 { try phone.enqueue(PropertyListValue(number), to: "watch") }
     let receiver = try watch.receiveMessages()
@@ -37,7 +37,7 @@ struct MessageDiskTests {
     let error = try #require(throws: PeerError.self) { try phone.setContext("after", for: "watch") }
     #expect(error.code == .noSpace)
     #expect(try watch.context(from: "phone") == "before")
-    // What was stored can be received without any room.
+    // Stored messages can be received without any room.
     try first.acknowledge()
     try #require(try receiver.next(until: .now)).acknowledge()
 
@@ -49,6 +49,6 @@ struct MessageDiskTests {
       try message.acknowledge()
     }
     #expect(left == [2, 4])
-    #expect(try phone.transfers().isEmpty)
+    #expect(try phone.messageTransfers().isEmpty)
   }
 }

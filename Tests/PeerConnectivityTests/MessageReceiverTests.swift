@@ -17,7 +17,7 @@ struct MessageReceiverTests {
 
   init() throws { scene = try MessageScene() }
 
-  @Test("hands messages over one at a time and in order, and acknowledges what was handled")
+  @Test("delivers messages one at a time and in order, and acknowledges handled ones")
   func handling() async throws {
     struct NoPaper: Error, CustomStringConvertible { let description = "no paper" }
     let early = try await phone.enqueue(0, to: "watch")
@@ -30,18 +30,18 @@ struct MessageReceiverTests {
       heard.withLock { $0.append(message.value.intValue ?? -1) }
       if message.value == 7 { throw NoPaper() }
     }
-    #expect(try await early.end(until: .now + .seconds(30)) == .processed)
-    var transfers: [PeerTransfer] = []
+    #expect(try await early.finalStatus(until: .now + .seconds(30)) == .processed)
+    var transfers: [PeerMessageTransfer] = []
     for number in 1..<50 {
       transfers.append(try await phone.enqueue(PropertyListValue(number), to: "watch"))
     }
-    #expect(try await transfers[48].end(until: .now + .seconds(30)) == .processed)
+    #expect(try await transfers[48].finalStatus(until: .now + .seconds(30)) == .processed)
     #expect(heard.withLock { $0 } == Array(0..<50))
     #expect(try transfers[6].status() == .failed(reason: "no paper"))
     try eventually("it is idle") { try receiver.isIdle() }
   }
 
-  @Test("hands over again what its handler gave back, when its time has come, and others meanwhile")
+  @Test("redelivers messages that its handler released when they are due, and others meanwhile")
   func givingBack() async throws {
     let transfers = try [0, 1].map { try phone.enqueue(PropertyListValue($0), to: "watch") }
     let heard = Mutex<[String]>([])
@@ -52,8 +52,8 @@ struct MessageReceiverTests {
       heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.deliveries)") }
       if message.value == 0 { try message.release(after: .milliseconds(30)) }
     }
-    guard case .failed = try await transfers[0].end(until: .now + .seconds(30)) else {
-      Issue.record("it has failed when it was given back as often as may be")
+    guard case .failed = try await transfers[0].finalStatus(until: .now + .seconds(30)) else {
+      Issue.record("it fails after the allowed number of releases")
       return
     }
     #expect(heard.withLock { $0 } == ["0 1", "1 1", "0 2", "0 3"])
@@ -61,7 +61,7 @@ struct MessageReceiverTests {
     #expect(try transfers[1].status() == .processed)
   }
 
-  @Test("is not idle while something waits or is handled")
+  @Test("is not idle while a message waits or is handled")
   func idle() throws {
     let receiver = try watch.receiveMessages()
     #expect(try receiver.isIdle())
@@ -73,7 +73,7 @@ struct MessageReceiverTests {
     #expect(try receiver.isIdle())
   }
 
-  @Test("that is ended wakes who waits at once: a thread, and a task", arguments: [false, true])
+  @Test("that is ended wakes its waiters at once: a thread, and a task", arguments: [false, true])
   func ending(isTask: Bool) async throws {
     let receiver = try await watch.receiveMessages()
     let waiter = Task {
@@ -82,29 +82,29 @@ struct MessageReceiverTests {
       return try await receiver.next(until: limit)?.id
     }
     try await Blocking.run { try eventually("it waits") { receiver.isAwaited } }
-    receiver.end()
+    receiver.close()
     await #expect { try await waiter.value } throws: { ($0 as? PeerError)?.code == .notActive }
-    receiver.end()
+    receiver.close()
     let error = #expect(throws: PeerError.self) { try receiver.isIdle() }
     #expect(error?.code == .notActive)
   }
 
-  @Test("ends when it is forgotten, with or without a handler, and the next has what it left")
+  @Test("ends when it is released, with or without a handler, and the next gets the rest")
   func forgetting() throws {
     try phone.enqueue(1, to: "watch")
-    var first: PeerReceiver? = try watch.receiveMessages()
+    var first: PeerReceiver<PeerMessage>? = try watch.receiveMessages()
     let taken = try #require(try first?.next(until: .now))
     let busy = #expect(throws: PeerError.self) { try watch.receiveMessages(until: .now) }
     #expect(busy?.code == .replaced && busy?.holder?.processID != nil)
     first = nil
-    var second: PeerReceiver? = try watch.receiveMessages(until: .now)
+    var second: PeerReceiver<PeerMessage>? = try watch.receiveMessages(until: .now)
     let error = #expect(throws: PeerError.self) { try taken.acknowledge() }
     #expect(error?.code == .replaced)
     let again = try #require(try second?.next(until: .now))
     #expect(again.isRedelivery && again.value == 1)
     second?.handle(on: DispatchQueue(label: "forgotten")) { _ in Issue.record("none is left") }
     second = nil
-    // A look that was enqueued may still hold it for a moment.
+    // An enqueued look may still hold it for a moment.
     try eventually("another can receive") {
       do {
         _ = try watch.receiveMessages(until: .now)
@@ -115,7 +115,7 @@ struct MessageReceiverTests {
     }
   }
 
-  @Test("that is ended while a handler runs lets it finish, and settles its message")
+  @Test("that is ended while a handler runs lets the handler finish, and settles its message")
   func endingInHandler() throws {
     let sent = try phone.enqueue(1, to: "watch")
     try phone.enqueue(2, to: "watch")
@@ -130,13 +130,13 @@ struct MessageReceiverTests {
         gate.wait()
       })
     isRunning.wait()
-    receiver.end()
+    receiver.close()
     gate.signal()
-    #expect(try sent.end(until: .now + .seconds(30)) == .processed)
+    #expect(try sent.finalStatus(until: .now + .seconds(30)) == .processed)
     #expect(try scene.drain() == ["phone 2"])
   }
 
-  @Test("that was replaced while its process was stopped learns it, and what it does does no harm")
+  @Test("that was replaced while its process was stopped learns it, and does no harm")
   func replaced() throws {
     for number in 0..<3 { try phone.enqueue(PropertyListValue(number), to: "watch") }
     let late = try scene.participant()
@@ -153,7 +153,7 @@ struct MessageReceiverTests {
     #expect(try scene.drain(receiver) == ["phone 3"])
   }
 
-  @Test("tells its handler's owner at once that it was replaced, though nothing comes any more")
+  @Test("reports at once that it was replaced, although no message arrives any more")
   func replacedWhileIdle() throws {
     let log = scene.log("late")
     let late = try scene.participant()
@@ -167,7 +167,7 @@ struct MessageReceiverTests {
     try eventually("it learns it") { try scene.lines(log).last == "ended replaced" }
     try phone.enqueue(1, to: "watch")
     let left = try scene.drain(receiver)
-    // Stopped before it could acknowledge, perhaps.
+    // Perhaps stopped before it could acknowledge.
     #expect(left.suffix(1) == ["phone 1"] && left.dropLast().allSatisfy { $0 == "phone 0 again" })
     #expect(try scene.lines(log).count == 2)
   }

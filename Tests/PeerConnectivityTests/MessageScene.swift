@@ -6,7 +6,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-/// A phone and a watch in a container of their own; the test is one of them, or none.
+/// A phone and a watch in a new container; the test is one of them, or none.
 struct MessageScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -16,26 +16,26 @@ struct MessageScene {
   init() throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
-    phone = try PeerSession(container, name: "phone")
-    watch = try PeerSession(container, name: "watch")
+    phone = try PeerSession("phone", in: container)
+    watch = try PeerSession("watch", in: container)
   }
 
   func participant() throws -> Participant { try Participant(directory.path) }
 
-  /// A message as it was delivered: "phone 3", or "phone 3 again".
+  /// Returns a message as it was delivered: "phone 3", or "phone 3 again".
   static func describe(_ message: PeerMessage) -> String {
     let again = message.isRedelivery ? " again" : ""
     return "\(message.sender) \(message.value.intValue.map(String.init) ?? "?")\(again)"
   }
 
-  /// Receives and acknowledges all that waits for the watch.
+  /// Receives and acknowledges all messages that wait for the watch.
   func drain() throws -> [String] {
     let receiver = try watch.receiveMessages()
-    defer { receiver.end() }
+    defer { receiver.close() }
     return try drain(receiver)
   }
 
-  func drain(_ receiver: PeerReceiver) throws -> [String] {
+  func drain(_ receiver: PeerReceiver<PeerMessage>) throws -> [String] {
     var all: [String] = []
     while let message = try receiver.next(until: .now) {
       all.append(Self.describe(message))
@@ -44,10 +44,10 @@ struct MessageScene {
     return all
   }
 
-  /// Where a participant notes something.
+  /// Returns the path of a participant's log.
   func log(_ name: String) -> String { directory.path + "/" + name + ".log" }
 
-  /// The lines that a participant has noted.
+  /// Returns the lines of a participant's log.
   func lines(_ log: String) throws -> [String] {
     do throws(Errno) {
       let bytes = try FileDescriptor.open(log, .readOnly).readToEnd(
@@ -59,7 +59,7 @@ struct MessageScene {
     }
   }
 
-  /// The only file in a part of the watch's queue.
+  /// Returns the only file in a part of the watch's queue.
   func onlyFile(in part: String) throws -> String {
     let place = container.own.queue(PeerNames.messages("watch")).path + "/" + part
     let names = try FileDescriptor.open(place, [.readOnly, .directory]).entries().map(\.name.text)

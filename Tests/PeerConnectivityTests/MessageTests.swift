@@ -16,7 +16,7 @@ struct MessageTests {
 
   init() throws { scene = try MessageScene() }
 
-  @Test("waits for a peer that was never there, and comes in the order of sending")
+  @Test("waits for a peer that was never there, and arrives in the order of sending")
   func order() throws {
     let before = Date()
     let transfers = try (0..<5).map {
@@ -40,7 +40,7 @@ struct MessageTests {
     #expect(try receiver.isIdle())
   }
 
-  @Test("is what was sent and nothing else, for whoever reads the files")
+  @Test("is exactly the sent value for readers of the files")
   func plain() throws {
     let value: PropertyListValue = ["seat": 7, "name": "Ada"]
     try phone.enqueue(value, to: "watch")
@@ -49,79 +49,79 @@ struct MessageTests {
     #expect(try PropertyListValue(bytes: batch)["entries"] == [["payload": value]])
   }
 
-  @Test("tells its sender how it ended: a thread that waits, a task that waits, and who asks later")
+  @Test("reports its outcome to a waiting thread, a waiting task, and on a later request")
   func ends() async throws {
     let receiver = try await watch.receiveMessages()
     let kept = PeerMessageOptions(keepsReceipt: true)
     let first = try await phone.enqueue(1, to: "watch", options: kept)
     let second = try await phone.enqueue(2, to: "watch", options: kept)
-    #expect(try await first.end(until: .now) == .stored)
-    async let firstEnd = first.end(until: .now + .seconds(30))
-    async let secondEnd = Blocking.run { try second.end(until: .now + .seconds(30)) }
+    #expect(try await first.finalStatus(until: .now) == .stored)
+    async let firstEnd = first.finalStatus(until: .now + .seconds(30))
+    async let secondEnd = Blocking.run { try second.finalStatus(until: .now + .seconds(30)) }
     try #require(try await receiver.next(until: .now)).acknowledge()
     try #require(try await receiver.next(until: .now)).fail("no paper")
     #expect(try await firstEnd == .processed)
     #expect(try await secondEnd == .failed(reason: "no paper"))
-    let late = Task { try await phone.enqueue(3, to: "watch").end() }
+    let late = Task { try await phone.enqueue(3, to: "watch").finalStatus() }
     late.cancel()
     await #expect { try await late.value } throws: { ($0 as? PeerError)?.code == .cancelled }
   }
 
-  @Test("is found again with its fate by a sender that was started anew, until it is forgotten")
+  @Test("is found again with its outcome by a restarted sender, until it is cleared")
   func receipts() throws {
     let kept = PeerMessageOptions(keepsReceipt: true)
     let failing = try phone.enqueue(1, to: "watch", options: kept)
     try phone.enqueue(2, to: "other", options: kept)
     let unlisted = try phone.enqueue(3, to: "watch")
-    try PeerSession(scene.container, name: "stranger").enqueue(4, to: "watch", options: kept)
+    try PeerSession("stranger", in: scene.container).enqueue(4, to: "watch", options: kept)
     let waiting = try phone.enqueue(5, to: "watch", options: kept)
     let receiver = try watch.receiveMessages()
     try #require(try receiver.next(until: .now)).fail("why")
     try #require(try receiver.next(until: .now)).acknowledge()
 
-    let again = try PeerSession(scene.container, name: "phone")
-    let found = try again.transfers(to: "watch")
+    let again = try PeerSession("phone", in: scene.container)
+    let found = try again.messageTransfers(to: "watch")
     #expect(found.map(\.value) == [1, 5] && found.map(\.id) == [failing.id, waiting.id])
     #expect(try found.map { try $0.status() } == [.failed(reason: "why"), .stored])
-    #expect(try again.transfers().map(\.peer) == ["other", "watch", "watch"])
-    #expect(try again.status(ofTransfer: unlisted.id) == .processed)
-    #expect(try again.transfer(id: unlisted.id).map(\.id) == nil)
-    #expect(try again.transfer(id: waiting.id)?.value == 5)
-    // What has not ended stays, and is delivered.
-    for transfer in found { try transfer.forget() }
-    #expect(try again.transfers(to: "watch").map(\.id) == [waiting.id])
+    #expect(try again.messageTransfers().map(\.peer) == ["other", "watch", "watch"])
+    #expect(try again.status(ofMessage: unlisted.id) == .processed)
+    #expect(try again.messageTransfer(id: unlisted.id).map(\.id) == nil)
+    #expect(try again.messageTransfer(id: waiting.id)?.value == 5)
+    // Messages that have not ended stay, and are delivered.
+    for transfer in found { try transfer.removeReceipt() }
+    #expect(try again.messageTransfers(to: "watch").map(\.id) == [waiting.id])
     #expect(try scene.drain(receiver) == ["stranger 4", "phone 5"])
-    for transfer in try again.transfers(to: "watch") { try transfer.forget() }
-    #expect(try again.transfers(to: "watch").isEmpty)
-    #expect(try again.transfer(id: waiting.id).map(\.id) == nil)
+    for transfer in try again.messageTransfers(to: "watch") { try transfer.removeReceipt() }
+    #expect(try again.messageTransfers(to: "watch").isEmpty)
+    #expect(try again.messageTransfer(id: waiting.id).map(\.id) == nil)
   }
 
-  @Test("has an id that can be kept as text, whatever its peers are called")
+  @Test("has an id that can be kept as text, whatever the names of its peers")
   func ids() throws {
     for name in ["watch", "a/b", "%2F", "../..", "\u{301}/messages", "m m", "é", "e\u{301}"] {
-      let peer = try PeerSession(scene.container, name: name)
+      let peer = try PeerSession(name, in: scene.container)
       let sent = try peer.enqueue(.string(name), to: name)
-      let found = try #require(try phone.transfer(id: sent.id), "\(sent.id)")
+      let found = try #require(try phone.messageTransfer(id: sent.id), "\(sent.id)")
       #expect(found.peer.utf8.elementsEqual(name.utf8) && found.id == sent.id)
       #expect(found.sender.utf8.elementsEqual(name.utf8))
       #expect(try found.cancel())
       #expect(try peer.receiveMessages().next(until: .now).map(\.id) == nil)
     }
     for text in ["", "/", "//", "x", "peer/watch/messages/x/0", "peer/watch/files/x/0"] {
-      #expect(try phone.transfer(id: text).map(\.id) == nil, "\(text)")
-      #expect(try phone.status(ofTransfer: text) == nil, "\(text)")
+      #expect(try phone.messageTransfer(id: text).map(\.id) == nil, "\(text)")
+      #expect(try phone.status(ofMessage: text) == nil, "\(text)")
     }
   }
 
-  @Test("never reaches a peer of another name, though the two are equal as strings")
+  @Test("never reaches a peer of another name, although the two are equal as strings")
   func equalNames() throws {
     try phone.enqueue(1, to: "\u{e9}")
     try phone.enqueue(2, to: "e\u{301}")
-    let receiver = try PeerSession(scene.container, name: "e\u{301}").receiveMessages()
+    let receiver = try PeerSession("e\u{301}", in: scene.container).receiveMessages()
     #expect(try scene.drain(receiver) == ["phone 2"])
   }
 
-  @Test("is refused with a sentence when its peer cannot be one, or no peer would accept it")
+  @Test("is refused with a sentence if its peer is impossible, or no peer would accept it")
   func refused() throws {
     for name in ["", String(repeating: "x", count: 101)] {
       let error = #expect(throws: PeerError.self) { try phone.enqueue(1, to: name) }
@@ -137,15 +137,15 @@ struct MessageTests {
     #expect(try scene.drain().isEmpty)
   }
 
-  @Test("is not delivered once its time is over, and its sender learns it")
+  @Test("is not delivered once it has expired, and its sender learns it")
   func expiry() throws {
     let late = try phone.enqueue(1, to: "watch", options: .init(expiry: .zero))
     try phone.enqueue(2, to: "watch", options: .init(expiry: .seconds(3_600)))
     #expect(try scene.drain() == ["phone 2"])
-    #expect(try late.end(until: .now) == .expired)
+    #expect(try late.finalStatus(until: .now) == .expired)
   }
 
-  @Test("is taken back as long as nobody has it")
+  @Test("can be cancelled as long as no receiver has it")
   func cancelling() async throws {
     let first = try await phone.enqueue(1, to: "watch")
     let second = try await phone.enqueue(2, to: "watch")
@@ -160,26 +160,26 @@ struct MessageTests {
     #expect(try await !second.cancel())
   }
 
-  @Test("takes the place of an older one with its key from the same sender, unless that is taken")
+  @Test("replaces an older one with its key from the same sender, unless that is taken")
   func superseding() async throws {
     let keyed = PeerMessageOptions(key: "k")
-    let other = try PeerSession(scene.container, name: "other")
+    let other = try PeerSession("other", in: scene.container)
     let taken = try await phone.enqueue(0, to: "watch", options: keyed)
     let receiver = try await watch.receiveMessages()
     let first = try #require(try await receiver.next(until: .now))
     let old = try await phone.enqueue(1, to: "watch", options: keyed)
     try await phone.enqueue(2, to: "watch")
     try await other.enqueue(3, to: "watch", options: keyed)
-    // A sender that was started anew knows nothing of the first but its key.
-    let again = try PeerSession(scene.container, name: "phone")
+    // A restarted sender knows nothing of the first but its key.
+    let again = try PeerSession("phone", in: scene.container)
     try await again.enqueue(4, to: "watch", options: keyed)
-    #expect(try await old.end(until: .now + .seconds(30)) == .superseded)
+    #expect(try await old.finalStatus(until: .now + .seconds(30)) == .superseded)
     try first.acknowledge()
     #expect(try scene.drain(receiver) == ["phone 2", "other 3", "phone 4"])
     #expect(try taken.status() == .processed)
   }
 
-  @Test("is refused when too much waits, nothing is dropped, and goes again when there is room")
+  @Test("is refused if too many wait, without dropping any, and accepted again when there is room")
   func full() throws {
     phone.outbox.limit(to: .init(entries: 3, bytes: 1 << 20))
     for number in 0..<3 { try phone.enqueue(PropertyListValue(number), to: "watch") }
@@ -199,7 +199,7 @@ struct MessageTests {
       .writeAll(Array("bplist00 no".utf8))
     try phone.enqueue(2, to: "watch")
     #expect(try scene.drain() == ["phone 2"])
-    guard case .failed(let reason) = try victim.end(until: .now) else {
+    guard case .failed(let reason) = try victim.finalStatus(until: .now) else {
       Issue.record("it ended as \(try victim.status())")
       return
     }

@@ -7,50 +7,50 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A guaranteed message to a peer that registered how it is started", .blocking)
+@Suite("A guaranteed message to a peer with a registered program", .blocking)
 struct MessageWakingTests {
   let scene: LaunchScene
   let phone: PeerSession
 
   init() throws {
     scene = try LaunchScene()
-    phone = try PeerSession(scene.container, name: "phone")
+    phone = try PeerSession("phone", in: scene.container)
   }
 
   @Test("starts it once, however many are sent, and it gets them all")
   func waking() async throws {
     try scene.register("receiving", for: .queuedWork)
-    var sent: [PeerTransfer] = []
+    var sent: [PeerMessageTransfer] = []
     for number in 0..<5 {
       let transfer = try await phone.enqueue(PropertyListValue(number), to: "p")
       #expect(transfer.launchFailure == nil, "\(transfer.launchFailure.map { "\($0)" } ?? "")")
       sent.append(transfer)
     }
     for transfer in sent {
-      #expect(try await transfer.end(until: .now + .seconds(30)) == .processed)
+      #expect(try await transfer.finalStatus(until: .now + .seconds(30)) == .processed)
     }
     #expect(try scene.started() == 1)
   }
 
-  @Test("starts it for what is urgent only, if that is what it wants, and not while it receives")
+  @Test("starts it only for urgent ones if so registered, and not while it receives")
   func occasions() throws {
     try scene.register("receiving", for: .urgentWork, budget: 5)
     try phone.enqueue(0, to: "p")
-    let receiver = try PeerSession(scene.container, name: "p").receiveMessages()
+    let receiver = try PeerSession("p", in: scene.container).receiveMessages()
     try phone.enqueue(1, to: "p", options: .init(isUrgent: true))
     for number in 0..<2 {
       let message = try #require(try receiver.next(until: .now))
       #expect(message.value == PropertyListValue(number))
       try message.acknowledge()
     }
-    receiver.end()
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 5)
+    receiver.close()
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 5)
     let urgent = try phone.enqueue(2, to: "p", options: .init(isUrgent: true))
-    #expect(try urgent.end(until: .now + .seconds(30)) == .processed)
-    #expect(try PeerSession.remainingLaunches(of: "p", in: scene.container) == 4)
+    #expect(try urgent.finalStatus(until: .now + .seconds(30)) == .processed)
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 4)
   }
 
-  @Test("is sent all the same when the peer cannot be started, and tells why")
+  @Test("is sent all the same if the peer cannot be started, and reports why")
   func failing() async throws {
     try scene.register(program: "/nonexistent/program", for: .queuedWork)
     let first = try enqueueBlocking()
@@ -62,6 +62,6 @@ struct MessageWakingTests {
     }
   }
 
-  // The form without `async`, for a test that is.
-  private func enqueueBlocking() throws -> PeerTransfer { try phone.enqueue(0, to: "p") }
+  // The form without `async`, for a test that is asynchronous.
+  private func enqueueBlocking() throws -> PeerMessageTransfer { try phone.enqueue(0, to: "p") }
 }

@@ -9,26 +9,26 @@ import TestSupport
 import Testing
 
 @Suite(.blocking) struct ReachabilityTests {
-  @Test("Nobody there: a request fails at once, and says who was last")
+  @Test("Without a process, a request fails at once, and names the last one")
   func unreachable() throws {
     let scene = try RequestScene()
     let never = try peerError {
-      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+      _ = try scene.session.request(1, to: "watch", until: .now + .seconds(600))
     }
     #expect(never.code == .unreachable && never.reason.contains("ever active"))
     #expect(try scene.session.reachability(of: "watch") == .neverSeen)
     #expect(try scene.session.peers().isEmpty, "asking for somebody makes no peer")
     let watch = try scene.peer()
     #expect(try scene.session.reachability(of: "watch").isReachable)
-    #expect(try watch.ask("peer-invalidate watch") == "done")
+    #expect(try watch.ask("peer-close watch") == "done")
     let left = try peerError {
-      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+      _ = try scene.session.request(1, to: "watch", until: .now + .seconds(600))
     }
     #expect(left.code == .unreachable && left.reason.contains("has left"))
     #expect(left.reason.contains("\(watch.processID)"))
   }
 
-  @Test("One process is active under a name; another waits, and is told who it is")
+  @Test("One process is active under a name; another waits, and gets its name")
   func exclusive() throws {
     let scene = try RequestScene()
     let first = try scene.peer()
@@ -41,7 +41,7 @@ import Testing
     #expect(try second.ask("peer-is-active watch") == "true")
   }
 
-  @Test("An observer is told of coming and dying, each once")
+  @Test("An observer gets activation and death, each once")
   func observing() throws {
     let scene = try RequestScene()
     let heard = Heard()
@@ -58,8 +58,8 @@ import Testing
     observation.cancel()
   }
 
-  // A stop used to be told only with the next event, and its end never.
-  @Test("An observer is told that a process is stopped, goes on and is killed, without any event")
+  // A stop used to be reported only with the next event, and its end never.
+  @Test("An observer learns that a process is stopped, continued and killed, without any event")
   func stopped() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -80,7 +80,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("What an answer says is told, also when it is different again before anybody looks")
+  @Test("The state from an answer is reported, even if it changes again before the next look")
   func answered() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -90,7 +90,7 @@ import Testing
     try eventually("the beginning") { heard.all == ["reachable"] }
     let gate = DispatchSemaphore(value: 0)
     do {
-      // Nobody looks before both have happened.
+      // No look happens before both have happened.
       defer { gate.signal() }
       queue.async { gate.wait() }
       try watch.send(.stop)
@@ -101,11 +101,11 @@ import Testing
       let presence = scene.container.own.presence("peer/watch")
       try eventually("it runs") { try presence.status().isRunning }
     }
-    try eventually("both are told") { heard.all == ["reachable", "suspended", "reachable"] }
+    try eventually("both are reported") { heard.all == ["reachable", "suspended", "reachable"] }
     observation.cancel()
   }
 
-  @Test("All peers, as they come, are stopped, go on and die")
+  @Test("All peers, as they arrive, are stopped, continued and killed")
   func changes() async throws {
     let scene = try RequestScene()
     let stream = try scene.session.peerChanges()
@@ -143,12 +143,12 @@ import Testing
     for process in processes { #expect(try process.answer() == "done") }
     let peers = try scene.session.peers()
     #expect(peers.count == 100 && peers.allSatisfy(\.reachability.isReachable))
-    let answers = try await scene.session.broadcast(7, timeout: .seconds(60))
+    let answers = try await scene.session.broadcast(7, until: .now + .seconds(60))
     #expect(answers.count == 100)
     for (peer, answer) in answers { #expect(try answer.get() == 7, "\(peer)") }
   }
 
-  @Test("What dead processes leave is swept when the next becomes active, and by a sweep")
+  @Test("Remains of dead processes are swept when the next becomes active, and by a sweep")
   func swept() throws {
     let scene = try RequestScene()
     let path = scene.directory.path + "/mailboxes"
@@ -166,7 +166,7 @@ import Testing
     #expect(try mailboxes() == 0)
   }
 
-  @Test("The mailboxes are removed by somebody: peers are reached again")
+  @Test("After a foreign program removes the mailboxes, peers are reached again")
   func removed() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -175,16 +175,16 @@ import Testing
     _ = try remove.wait(until: .now + .seconds(30))
     try eventually("it is reached again") {
       do {
-        return try scene.session.request(2, to: "watch", timeout: .seconds(1)) == 2
+        return try scene.session.request(2, to: "watch", until: .now + .seconds(1)) == 2
       } catch let error as PeerError where error.code == .timedOut {
-        // The answer came while this one's mailbox was still missing.
+        // The answer arrived while this one's mailbox was still missing.
         return false
       }
     }
     withExtendedLifetime(watch) {}
   }
 
-  @Test("Whatever lies in a mailbox, what comes after it is answered")
+  @Test("Whatever lies in a mailbox, later requests are answered")
   func hostile() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -205,11 +205,11 @@ import Testing
       try file.writeAll(bytes)
       try rename(
         scene.directory.path + "/planted", at: Directory.current,
-        to: mailbox + "000000000000000\(index)-abc-\(bytes.count).plist", at: Directory.current)
+        to: mailbox + "000000000000000\(index)-abc-1-\(bytes.count).plist", at: Directory.current)
     }
     try makeFIFO(FileName(mailbox + "fifo"), at: Directory.current)
     try rename(
-      mailbox + "fifo", at: Directory.current, to: mailbox + "0000000000000010-abc-1.plist",
+      mailbox + "fifo", at: Directory.current, to: mailbox + "0000000000000010-abc-1-1.plist",
       at: Directory.current)
     #expect(try scene.session.request(5, to: "watch") == 5)
     try eventually("what is no property list is put aside") {
@@ -220,8 +220,8 @@ import Testing
 
   private func request(replyTo: String) -> PropertyListValue {
     var request: PropertyListValue = [
-      "kind": "request", "id": 7, "from": "x", "replyTo": .string(replyTo), "expectsReply": true,
-      "value": 1,
+      "kind": "request", "id": 7, "replyTo": .string(replyTo),
+      "value": ["from": "x", "expectsReply": true, "value": 1],
     ]
     Expiry(after: .seconds(600)).write(into: &request)
     return request
@@ -232,7 +232,7 @@ extension PresenceStatus {
   fileprivate var isRunning: Bool { if case .running = self { true } else { false } }
 }
 
-/// What an observer was told, in one word each.
+/// The changes that an observer received, in one word each.
 private final class Heard: Sendable {
   private let words = Mutex<[String]>([])
 

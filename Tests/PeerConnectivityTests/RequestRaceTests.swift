@@ -9,21 +9,21 @@ import Testing
 
 @testable import PeerConnectivity
 
-/// What happens when two ends of a call come at the same time: one of them counts, once.
+/// The results when two ends of a call come at the same time: one of them counts, once.
 @Suite(.blocking) struct RequestRaceTests {
   @Test("Replies, timeouts and cancelling race: each call ends exactly once, with its own reply")
   func everything() throws {
     let scene = try RequestScene()
-    let other = try PeerSession(scene.container, name: "watch")
+    let other = try PeerSession("watch", in: scene.container)
     let seed = TestSeed.next("WORMHOLE_REQUEST_SEED")
     let random = Mutex(seed.generator)
     @Sendable func next(_ range: Range<Int>) -> Int {
       random.withLock { Int.random(in: range, using: &$0) }
     }
     let queue = DispatchQueue(label: "handler", attributes: .concurrent)
-    other.requests.handle(on: queue) { request in
+    other.handleRequests(on: queue) { request in
       queue.asyncAfter(deadline: .now() + .microseconds(next(0..<4_000))) {
-        // Some are let go.
+        // Some are released.
         if next(0..<10) > 0 { noting { try request.reply(request.value) } }
       }
     }
@@ -32,13 +32,13 @@ import Testing
     let count = 3_000
     for number in 0..<count {
       let call = scene.session.request(
-        PropertyListValue(number), to: "watch", timeout: .microseconds(next(200..<40_000))
+        PropertyListValue(number), to: "watch", until: .now + .microseconds(next(200..<40_000))
       ) { ends.add(number, $0) }
       guard next(0..<4) == 0 else { continue }
       queue.asyncAfter(deadline: .now() + .microseconds(next(0..<4_000))) { call.cancel() }
     }
     try ends.wait(for: count)
-    // Whatever came twice would come soon after.
+    // A second end would come soon after.
     try eventually("nobody asks any more") { scene.session.core.calls.count == 0 }
     let all = ends.all
     #expect(all.map(\.number).sorted() == Array(0..<count), "\(seed)")
@@ -57,7 +57,7 @@ import Testing
     let watch = try scene.peer("watch", "hold")
     let ends = CallEnds()
     for number in 0..<300 {
-      scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(600)) {
+      scene.session.request(PropertyListValue(number), to: "watch", until: .now + .seconds(600)) {
         ends.add(number, $0)
       }
     }
@@ -66,7 +66,7 @@ import Testing
     try ends.wait(for: 300)
     #expect(ends.codes.allSatisfy { $0 == .unreachable })
     let error = try peerError {
-      _ = try scene.session.request(1, to: "watch", timeout: .seconds(600))
+      _ = try scene.session.request(1, to: "watch", until: .now + .seconds(600))
     }
     #expect(error.code == .unreachable && error.reason.contains("\(watch.processID)"))
   }
@@ -82,7 +82,7 @@ import Testing
       let count = 600
       let kills = Int.random(in: 0..<500, using: &random)
       for number in 0..<count {
-        scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(600)) {
+        scene.session.request(PropertyListValue(number), to: "watch", until: .now + .seconds(600)) {
           ends.add(number, $0)
         }
       }
@@ -99,12 +99,12 @@ import Testing
     }
   }
 
-  @Test("The same name again: what was not answered is unreachable, what comes next is answered")
+  @Test("The same name again: unanswered requests are unreachable, later ones are answered")
   func sameNameAgain() throws {
     let scene = try RequestScene()
     let first = try scene.peer("watch", "hold")
     let ends = CallEnds()
-    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    scene.session.request(1, to: "watch", until: .now + .seconds(600)) { ends.add(1, $0) }
     _ = try scene.held(first, count: 1)
     try first.end()
     let second = try scene.peer()
@@ -114,7 +114,7 @@ import Testing
     withExtendedLifetime(second) {}
   }
 
-  @Test("A stopped peer is waited for until the timeout, whose error says who is stopped")
+  @Test("A stopped peer is awaited until the timeout, whose error names the stopped process")
   func suspended() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -127,25 +127,25 @@ import Testing
     }
     #expect(member.processID == watch.processID)
     let error = try peerError {
-      _ = try scene.session.request(2, to: "watch", timeout: .milliseconds(50))
+      _ = try scene.session.request(2, to: "watch", until: .now + .milliseconds(50))
     }
     #expect(error.code == .timedOut && error.reason.contains("is stopped"))
     #expect(error.holder?.processID == watch.processID)
     let ends = CallEnds()
-    scene.session.request(3, to: "watch", timeout: .seconds(600)) { ends.add(3, $0) }
+    scene.session.request(3, to: "watch", until: .now + .seconds(600)) { ends.add(3, $0) }
     try watch.send(.continue)
     try ends.wait(for: 1)
     #expect(try ends.all[0].end.get() == 3)
   }
 
   @Test(
-    "A stopped peer is replaced: its calls are unreachable, it learns it, and its work is cancelled"
+    "A stopped peer is replaced: its calls are unreachable, it is notified, and its work is cancelled"
   )
   func replaced() throws {
     let scene = try RequestScene()
     let first = try scene.peer("watch", "hold")
     let ends = CallEnds()
-    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    scene.session.request(1, to: "watch", until: .now + .seconds(600)) { ends.add(1, $0) }
     _ = try scene.held(first, count: 1)
     try first.send(.stop)
     try first.waitUntilStopped()
@@ -165,7 +165,7 @@ import Testing
     withExtendedLifetime(second) {}
   }
 
-  @Test("A requester that dies, is cancelled or gives up: the handler is told")
+  @Test("If a requester dies, is cancelled or gives up, the handler is notified")
   func cancelled() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "hold")
@@ -173,10 +173,12 @@ import Testing
     #expect(try dies.ask("peer-begin tablet watch 1 600") == "done")
     _ = try scene.held(watch, count: 1)
     let ends = CallEnds()
-    let call = scene.session.request(2, to: "watch", timeout: .seconds(600)) { ends.add(2, $0) }
+    let call = scene.session.request(2, to: "watch", until: .now + .seconds(600)) {
+      ends.add(2, $0)
+    }
     _ = try scene.held(watch, count: 2)
     let late = CallEnds()
-    scene.session.request(3, to: "watch", timeout: .seconds(1)) { late.add(3, $0) }
+    scene.session.request(3, to: "watch", until: .now + .seconds(1)) { late.add(3, $0) }
     _ = try scene.held(watch, count: 3)
     try late.wait(for: 1)
     #expect(late.codes == [.timedOut])
@@ -193,9 +195,9 @@ import Testing
   @Test("Cancelling a task cancels the task of the handler")
   func cancelledTask() async throws {
     let scene = try RequestScene()
-    let other = try PeerSession(scene.container, name: "watch")
+    let other = try PeerSession("watch", in: scene.container)
     let (begun, ended) = (WakeLatch(), WakeLatch())
-    other.requests.handle { _ in
+    other.handleRequests { _ in
       begun.raise()
       do {
         try await Task.sleep(for: .seconds(600))
@@ -207,7 +209,7 @@ import Testing
     }
     try await other.activate()
     let session = scene.session
-    let asking = Task { try await session.request(1, to: "watch", timeout: .seconds(600)) }
+    let asking = Task { try await session.request(1, to: "watch", until: .now + .seconds(600)) }
     await begun.suspend(until: nil)
     asking.cancel()
     await ended.suspend(until: nil)
@@ -215,31 +217,31 @@ import Testing
     #expect(error?.code == .cancelled)
   }
 
-  @Test("A session that is invalidated ends its calls, and may be activated again")
-  func invalidated() throws {
+  @Test("A session that is closed ends its calls, and may be activated again")
+  func closed() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "hold")
     let ends = CallEnds()
-    scene.session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    scene.session.request(1, to: "watch", until: .now + .seconds(600)) { ends.add(1, $0) }
     _ = try scene.held(watch, count: 1)
-    scene.session.invalidate()
+    scene.session.close()
     try ends.wait(for: 1)
     #expect(ends.codes == [.cancelled])
-    try eventually("the handler is told") { try watch.ask("peer-held watch") == "1:cancelled" }
-    scene.session.requests.handle(on: DispatchQueue(label: "test")) { request in
+    try eventually("the handler is reported") { try watch.ask("peer-held watch") == "1:cancelled" }
+    scene.session.handleRequests(on: DispatchQueue(label: "test")) { request in
       noting { try request.reply(request.value) }
     }
     for _ in 0..<2 {
       try scene.session.activate()
       #expect(scene.session.isActive)
       #expect(try watch.ask("peer-request watch phone 5") == "5")
-      scene.session.invalidate()
+      scene.session.close()
       #expect(try watch.ask("peer-request watch phone 5").hasPrefix("error unreachable"))
     }
     #expect(throws: PeerError.self) { try scene.session.confirmActive() }
   }
 
-  @Test("A session that is forgotten ends, and leaves nothing in the container")
+  @Test("A released session ends, and leaves nothing in the container")
   func forgotten() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "hold")
@@ -260,10 +262,10 @@ import Testing
   private func forget(
     _ scene: RequestScene, _ ends: CallEnds, _ watch: Participant
   ) throws -> () -> PeerSession? {
-    let session = try PeerSession(scene.container, name: "tablet")
-    session.requests.handle { $0.value }
+    let session = try PeerSession("tablet", in: scene.container)
+    session.handleRequests { $0.value }
     try session.activate()
-    session.request(1, to: "watch", timeout: .seconds(600)) { ends.add(1, $0) }
+    session.request(1, to: "watch", until: .now + .seconds(600)) { ends.add(1, $0) }
     _ = try scene.held(watch, count: 1)
     return { [weak session] in session }
   }

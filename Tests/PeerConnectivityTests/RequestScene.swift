@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A container with a session of the test's own, and another process.
+/// A container with a session of the test, and another process.
 struct RequestScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -15,10 +15,10 @@ struct RequestScene {
   init(_ name: String = "phone") throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
-    session = try PeerSession(container, name: name)
+    session = try PeerSession(name, in: container)
   }
 
-  /// Another process, active under a name with a manner of handling.
+  /// Starts another process that is active under a name, with a manner of handling.
   func peer(_ name: String = "watch", _ manner: String? = "echo") throws -> Participant {
     let participant = try Participant(directory.path)
     if let manner { #expect(try participant.ask("peer-handle \(name) \(manner)") == "done") }
@@ -26,7 +26,7 @@ struct RequestScene {
     return participant
   }
 
-  /// What another process holds of requests, once it holds so many.
+  /// Returns the requests that another process holds, once their number is reached.
   func held(_ participant: Participant, _ name: String = "watch", count: Int) throws -> [String] {
     var held: [String] = []
     try eventually("\(count) requests have arrived") {
@@ -37,12 +37,12 @@ struct RequestScene {
   }
 }
 
-/// Runs a call, and gives what it threw as an error between peers.
+/// Runs a call, and returns its error as one between peers.
 func peerError(_ body: () throws -> Void) throws -> PeerError {
   try #require(throws: PeerError.self) { try body() }
 }
 
-/// The ends of calls, in the order in which they came.
+/// The ends of calls, in the order of their arrival.
 final class CallEnds: Sendable {
   typealias End = Result<PropertyListValue, PeerError>
 
@@ -61,7 +61,7 @@ final class CallEnds: Sendable {
   }
 }
 
-/// Runs what a handler does; what it throws is an issue of the test.
+/// Runs the body of a handler; its error is an issue of the test.
 func noting(_ body: () throws -> Void) {
   do { try body() } catch { Issue.record(error) }
 }

@@ -28,7 +28,7 @@ import Testing
     withExtendedLifetime(watch) {}
   }
 
-  @Test("What a handler throws reaches the sender, with its reason")
+  @Test("A handler's error reaches the sender, with its reason")
   func failure() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "fail")
@@ -37,7 +37,7 @@ import Testing
     withExtendedLifetime(watch) {}
   }
 
-  @Test("A handler that lets the request go tells its sender so")
+  @Test("A handler that releases the request without a reply is an error for its sender")
   func forgotten() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "forget")
@@ -45,7 +45,7 @@ import Testing
     withExtendedLifetime(watch) {}
   }
 
-  @Test("A peer that refuses all says so, also of what waits for a handler")
+  @Test("A peer that refuses all requests reports it, even for those that wait for a handler")
   func refused() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", nil)
@@ -80,7 +80,7 @@ import Testing
     let ends = CallEnds()
     let count = 3_000
     for number in 0..<count {
-      scene.session.request(PropertyListValue(number), to: "watch", timeout: .seconds(60)) {
+      scene.session.request(PropertyListValue(number), to: "watch", until: .now + .seconds(60)) {
         ends.add(number, $0)
       }
     }
@@ -90,7 +90,40 @@ import Testing
     withExtendedLifetime(watch) {}
   }
 
-  @Test("A send ends when a handler has it, or with its refusal")
+  @Test("A completion is called on the queue that it is given")
+  func completesOnQueue() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let (queue, ends) = (DispatchQueue(label: "completions"), CallEnds())
+    for peer in ["watch", "nobody"] {
+      scene.session.request(1, to: peer, on: queue) { end in
+        dispatchPrecondition(condition: .onQueue(queue))
+        ends.add(1, end)
+      }
+    }
+    try ends.wait(for: 2)
+    withExtendedLifetime(watch) {}
+  }
+
+  // One used to be asked in the place of the other.
+  @Test("Two peers whose names are equal as strings, and not byte for byte, are asked apart")
+  func equalNames() throws {
+    let scene = try RequestScene()
+    let names = ["\u{E9}", "e\u{301}"]
+    let peers = try names.map { name in
+      let peer = try PeerSession(name, in: scene.container)
+      let count = PropertyListValue(name.unicodeScalars.count)
+      peer.handleRequests { _ in count }
+      try peer.activate()
+      return peer
+    }
+    for name in names {
+      #expect(try scene.session.request(0, to: name).intValue == name.unicodeScalars.count)
+    }
+    withExtendedLifetime(peers) {}
+  }
+
+  @Test("A send ends when a handler has the request, or with its refusal")
   func sending() throws {
     let scene = try RequestScene()
     let watch = try scene.peer("watch", "hold")
@@ -100,24 +133,26 @@ import Testing
     #expect(try peerError { try scene.session.send(6, to: "watch") }.code == .notHandled)
   }
 
-  @Test("Both ends in one process, and a session may ask itself")
+  @Test("Both ends may be in one process, and a session may send requests to itself")
   func oneProcess() async throws {
     let scene = try RequestScene()
-    let other = try PeerSession(scene.container, name: "watch")
-    other.requests.handle { ["from": .string($0.sender), "value": $0.value] }
+    let other = try PeerSession("watch", in: scene.container)
+    other.handleRequests { ["from": .string($0.sender), "value": $0.value] }
     try await other.activate()
     let session = scene.session
     #expect(try await session.request(3, to: "watch")["from"] == "phone")
     #expect(try await other.request(4, to: "watch")["value"] == 4)
   }
 
-  @Test("Typed requests: other types on either side are told apart")
+  @Test("Typed requests: different types on either side are distinguished")
   func typed() async throws {
     struct Question: Codable, Sendable { var text: String }
     struct Answer: Codable, Sendable, Equatable { var length: Int }
     let scene = try RequestScene()
-    let other = try PeerSession(scene.container, name: "watch")
-    other.requests.handle(Question.self) { question, _ in Answer(length: question.text.utf8.count) }
+    let other = try PeerSession("watch", in: scene.container)
+    other.handleRequests(of: Question.self) { question, _ in
+      Answer(length: question.text.utf8.count)
+    }
     try await other.activate()
     let session = scene.session
     let answer = try await session.request(
@@ -137,17 +172,17 @@ import Testing
     #expect(wrongSend?.code == .unexpectedValue)
   }
 
-  @Test("A value that no peer would accept is refused, also as an answer")
+  @Test("A value that no peer would accept is refused, even as an answer")
   func unsupported() throws {
     let scene = try RequestScene()
-    let other = try PeerSession(scene.container, name: "watch")
+    let other = try PeerSession("watch", in: scene.container)
     try other.activate()
     var deep: PropertyListValue = 1
     for _ in 0..<600 { deep = [deep] }
     #expect(try peerError { _ = try scene.session.request(deep, to: "watch") }.code == .tooLarge)
     let answer = deep
     let thrown = Mutex<PeerError.Code?>(nil)
-    other.requests.handle(on: DispatchQueue(label: "test")) { request in
+    other.handleRequests(on: DispatchQueue(label: "test")) { request in
       do {
         try request.reply(answer)
       } catch {
@@ -156,27 +191,27 @@ import Testing
     }
     let error = try peerError { _ = try scene.session.request(1, to: "watch") }
     #expect(error.code == .failed && error.reason.contains("could not be delivered"))
-    // The sender is told first.
-    try eventually("the handler is told, too") { thrown.withLock { $0 } == .tooLarge }
+    // The sender is notified first.
+    try eventually("the handler is reported, too") { thrown.withLock { $0 } == .tooLarge }
   }
 
   @Test(
     "A name that cannot be a peer's is refused", arguments: ["", String(repeating: "/", count: 34)])
   func names(_ name: String) throws {
     let scene = try RequestScene()
-    let error = try peerError { _ = try PeerSession(scene.container, name: name) }
+    let error = try peerError { _ = try PeerSession(name, in: scene.container) }
     #expect(error.code == .unsupportedValue)
     #expect(try peerError { _ = try scene.session.request(1, to: name) }.code == .unsupportedValue)
   }
 
-  @Test("Names with slashes, percent signs and combining marks are peers of their own")
+  @Test("Names with slashes, percent signs and combining marks are separate peers")
   func strangeNames() throws {
     let scene = try RequestScene()
     let names = ["a/messages", "a%2Fmessages", "\u{301}", "../x", "a/b/c"]
     let sessions = try names.map { name in
-      let session = try PeerSession(scene.container, name: name)
-      // The cooperative pool may be full of tests that wait.
-      session.requests.handle(on: DispatchQueue(label: "test")) { request in
+      let session = try PeerSession(name, in: scene.container)
+      // The cooperative pool may be full of waiting tests.
+      session.handleRequests(on: DispatchQueue(label: "test")) { request in
         noting { try request.reply(.string(name)) }
       }
       try session.activate()

@@ -51,7 +51,7 @@ struct CodingTests {
     #expect(try PropertyListCoding.decode(Message.self, from: xml) == message)
   }
 
-  @Test("nil is refused, and so is what no reader would accept")
+  @Test("nil is refused, and so is a value that no reader would accept")
   func refusals() throws {
     let error = #expect(throws: PropertyListError.self) {
       try PropertyListCoding.encode(Int?.none)

@@ -1,10 +1,10 @@
 import Foundation
 import PropertyLists
 
-/// Decodes with Foundation's decoder and compares, value by value, with what our reader has read.
+/// A comparison of Foundation's decoder with our reader, value by value.
 ///
-/// The expected value says which type to ask for: the decoder itself would also give a real as an
-/// integer.
+/// The expected value determines the requested type, because the decoder itself would also return a
+/// real as an integer.
 struct DecoderAgreement: DecodableWithConfiguration {
   struct Disagreement: Error {
     let expected: PropertyListValue
@@ -69,7 +69,7 @@ struct DecoderAgreement: DecodableWithConfiguration {
     guard condition else { throw Disagreement(expected: expected, decoded: decoded) }
   }
 
-  /// Throws unless `PropertyListDecoder` reads what our reader has read.
+  /// Throws unless `PropertyListDecoder` reads the same value as our reader.
   static func check(_ bytes: [UInt8], is value: PropertyListValue) throws {
     _ = try PropertyListDecoder().decode(Self.self, from: Data(bytes), configuration: value)
   }
@@ -83,7 +83,7 @@ struct AnyKey: CodingKey {
   init?(intValue: Int) { nil }
 }
 
-/// Decodes anything by asking for every type in turn, as programs do that know no schema.
+/// A value decoded by requesting every type in turn, as programs without a schema do.
 struct AnyPropertyList: Decodable {
   init(from decoder: any Decoder) throws {
     if var array = Self.attempt({ try decoder.unkeyedContainer() }) {
@@ -108,7 +108,7 @@ struct AnyPropertyList: Decodable {
     do {
       return try decode()
     } catch {
-      // Of another type; the caller asks for the next one.
+      // It has another type; the caller requests the next one.
       return nil
     }
   }

@@ -1,7 +1,7 @@
 import Foundation
 import PropertyLists
 
-/// Values at the edges of what the format holds.
+/// Values at the limits of the format.
 enum EdgeValues {
   static var all: [PropertyListValue] {
     integers + reals + dates + contents + sizes + [everyPlane, wide, .dictionary([:]), .array([])]
@@ -25,7 +25,7 @@ enum EdgeValues {
     return reals.map(PropertyListValue.real)
   }
 
-  /// Before 1970, around 2001, in 9999; whole microseconds that doubles hold exactly.
+  /// Before 1970, around 2001, in 9999; whole microseconds that doubles represent exactly.
   static var dates: [PropertyListValue] {
     let seconds: [Double] = [
       -60_000_000_000, -978_307_201, -978_307_200, -978_307_199.5, -1, -0.5, 0, 0.5, 1,
@@ -34,7 +34,7 @@ enum EdgeValues {
     return seconds.map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
   }
 
-  /// Lengths around those at which a count leaves the marker or needs another byte.
+  /// Lengths around those at which a count no longer fits the marker or needs another byte.
   static var contents: [PropertyListValue] {
     let lengths = [0, 1, 14, 15, 16, 255, 256, 257, 65_535, 65_536]
     let ascii = lengths.map { PropertyListValue.string(String(repeating: "a", count: $0)) }
@@ -46,8 +46,8 @@ enum EdgeValues {
     return ascii + wide + data + null
   }
 
-  /// Files in which the number of objects, or the place of the offset table, is around a power of
-  /// 256: a width that suffices for all of them must also hold the number after the last.
+  /// Files whose number of objects, or whose offset of the offset table, is around a power of 256:
+  /// a width that is enough for all of them must also hold the number after the last.
   static var sizes: [PropertyListValue] {
     let counts = (253...257).map { count in
       PropertyListValue.array((0..<count).map { .integer($0) })

@@ -19,7 +19,7 @@ struct FixtureTests {
   }
 
   @Test(
-    "They read as the value they always were",
+    "They read as the value that they always were",
     arguments: ["python-binary", "python-xml", "ours-binary", "ours-xml"])
   func reading(name: String) throws {
     let data = try fixture(name + ".plist")
@@ -27,7 +27,7 @@ struct FixtureTests {
     try DecoderAgreement.check([UInt8](data), is: value)
   }
 
-  @Test("What we write today is what we wrote when they were fixed")
+  @Test("Today's files equal those of the time when they were fixed")
   func writing() throws {
     #expect(try value.binaryData() == fixture("ours-binary.plist"))
     #expect(try value.xmlData() == fixture("ours-xml.plist"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Foundation and we read each other's files alike", .blocking)
 struct FoundationDifferentialTests {
-  @Test("What we write in binary, PropertyListDecoder and PropertyListSerialization read the same")
+  @Test("PropertyListDecoder and PropertyListSerialization read our binary files alike")
   func readsOurBinary() throws {
     // CFNumber has only one NaN.
     var random = RandomValues(
@@ -21,7 +21,7 @@ struct FoundationDifferentialTests {
     }
   }
 
-  @Test("What we write as XML, PropertyListDecoder and PropertyListSerialization read the same")
+  @Test("PropertyListDecoder and PropertyListSerialization read our XML files alike")
   func readsOurXML() throws {
     var profile = RandomProfile.xml
     profile.byteOrderMarks = false
@@ -30,7 +30,7 @@ struct FoundationDifferentialTests {
       let value = random.value()
       let data = try value.xmlData()
       try DecoderAgreement.check([UInt8](data), is: value)
-      // CFPropertyList reads -0.0 as 0 and some decimals one unit off in the last place.
+      // CFPropertyList reads -0.0 as 0 and some decimals with a difference in the last place.
       guard !holdsReal(value) else { continue }
       let object = try PropertyListSerialization.propertyList(from: data, format: nil)
       let answer = textualDump(try PropertyListValue(propertyList: object))
@@ -38,9 +38,9 @@ struct FoundationDifferentialTests {
     }
   }
 
-  @Test("What PropertyListSerialization writes, we read the same")
+  @Test("We read the files of PropertyListSerialization alike")
   func weReadSerialization() throws {
-    // It shares equal numbers, and then holds -0.0 and 0.0 for equal.
+    // It shares equal numbers, and treats -0.0 and 0.0 as equal.
     var profile = RandomProfile.xml
     profile.dates = -12_000_000_000...252_000_000_000
     profile.negativeZero = false
@@ -58,11 +58,11 @@ struct FoundationDifferentialTests {
     }
   }
 
-  @Test("What PropertyListEncoder writes, we read the same")
+  @Test("We read the files of PropertyListEncoder alike")
   func weReadEncoder() throws {
     var profile = RandomProfile.xml
     // On Linux it writes days before October 1582 in the Julian calendar; and it shares equal
-    // reals, and then holds -0.0 and 0.0 for equal.
+    // reals, and treats -0.0 and 0.0 as equal.
     profile.negativeZero = false
     profile.dates = -12_000_000_000...252_000_000_000
     var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, profile)
@@ -84,7 +84,7 @@ struct FoundationDifferentialTests {
   }
 }
 
-/// Any value through the encoder of Foundation.
+/// A value that Foundation's encoder encodes.
 struct EncodableValue: Encodable {
   let value: PropertyListValue
 

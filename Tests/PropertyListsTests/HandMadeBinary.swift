@@ -1,10 +1,10 @@
-/// A binary property list put together byte by byte, for files that no writer would write.
+/// A binary property list that is built byte by byte, for files that no writer would write.
 struct HandMadeBinary {
   var objects: [[UInt8]] = []
   var top = 0
   var offsetSize = 4
   var referenceSize = 2
-  /// Replaces parts of the finished trailer: an offset from its start, and bytes.
+  /// Replacements for parts of the finished trailer: an offset from its start, and bytes.
   var trailerPatches: [(Int, [UInt8])] = []
 
   @discardableResult
@@ -23,7 +23,7 @@ struct HandMadeBinary {
     add(Self.head(0x60, count: units.count) + units.flatMap { Self.bigEndian(Int($0), 2) })
   }
 
-  /// An array, set or dictionary of references; a dictionary has half as many elements.
+  /// Adds an array, set or dictionary of references; a dictionary has half as many elements.
   @discardableResult
   mutating func container(_ marker: UInt8, _ references: [Int]) -> Int {
     let count = marker == 0xD0 ? references.count / 2 : references.count

@@ -7,7 +7,7 @@ import Testing
   "Hostile binary property lists are refused before anything is built", .blocking,
   .timeLimit(.minutes(1)))
 struct HostileBinaryTests {
-  @Test("A set, for which PropertyListSerialization crashes, and every other foreign type")
+  @Test("A set, on which PropertyListSerialization crashes, and every other foreign type")
   func foreignTypes() {
     let types: [[UInt8]] = [
       [0x00], [0x0C], [0x0D], [0x0E], [0x0F], [0x80, 1], [0xB0], [0xC0], [0xC1, 0, 0],
@@ -36,7 +36,7 @@ struct HostileBinaryTests {
     #expect(refusal(file.bytes(), limits: limits) == .tooManyNodes)
     limits.maximumNodes = 1_000
     limits.maximumDepth = 5
-    // The depth is seen first: going down costs nothing.
+    // The depth is checked first, because going down costs nothing.
     #expect(refusal(file.bytes(), limits: limits) == .tooDeep)
   }
 
@@ -56,7 +56,7 @@ struct HostileBinaryTests {
     for level in 0..<100_000 { file.container(0xA0, [level]) }
     file.top = 100_000
     #expect(refusal(file.bytes()) == .tooDeep)
-    // Deep only by going through an array that was seen before at a lesser depth.
+    // Deep only through an array that was visited before at a smaller depth.
     var shared = HandMadeBinary()
     shared.add([0xA0])
     for level in 0..<400 { shared.container(0xA0, [level]) }
@@ -66,7 +66,7 @@ struct HostileBinaryTests {
     #expect(refusal(shared.bytes()) == .tooDeep)
   }
 
-  @Test("Containers that contain themselves, directly or by way of others")
+  @Test("Containers that contain themselves, directly or through others")
   func cycles() {
     var file = HandMadeBinary()
     file.string("key")
@@ -81,7 +81,7 @@ struct HostileBinaryTests {
     #expect(refusal(file.bytes()) == .cycle)
   }
 
-  @Test("Keys that are the same, the same text twice, or equal to Swift though not byte for byte")
+  @Test("Keys that are the same object, the same text, or equal to Swift with different bytes")
   func duplicateKeys() {
     var file = HandMadeBinary()
     let a = file.string("a")
@@ -98,7 +98,7 @@ struct HostileBinaryTests {
     #expect(refusal(file.bytes()) == nil)
   }
 
-  @Test("Keys that are no strings")
+  @Test("Keys that are not strings")
   func foreignKeys() {
     let keys: [[UInt8]] = [
       [0x10, 1], [0x09], [0x41, 0], [0x23, 0, 0, 0, 0, 0, 0, 0, 0], [0xA0], [0xD0],
@@ -113,7 +113,7 @@ struct HostileBinaryTests {
   }
 
   @Test(
-    "Objects that are cut short, of a wrong width, or hold what their type cannot",
+    "Objects that are cut short, of a wrong width, or with invalid content",
     arguments: [
       [0x14, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
       [0x14] + Array(repeating: 0xFF, count: 16),
@@ -148,7 +148,7 @@ struct HostileBinaryTests {
       HandMadeBinary.bigEndian(1 << 61, 8),
     ]
     var patches: [(Int, [UInt8])] = [8, 16, 24].flatMap { at in extremes.map { (at, $0) } }
-    // References of one byte would be valid too, and mean other objects.
+    // References of one byte would be valid too, but would mean other objects.
     patches += [0, 1, 3, 8, 9, 16, 255].map { size in (6, [size]) }
     patches += [0, 3, 8, 9, 16, 255].map { size in (7, [size]) }
     for patch in patches {
@@ -158,7 +158,7 @@ struct HostileBinaryTests {
       file.top = file.container(0xA0, [0, 1])
       let intact = file.bytes()
       file.trailerPatches = [patch]
-      // Some patches change nothing, or only which object is on top.
+      // Some patches change nothing, or only the choice of the top object.
       guard file.bytes() != intact,
         patch.0 != 16 || patch.1 != extremes[0] && patch.1 != extremes[1]
       else { continue }
@@ -173,7 +173,7 @@ struct HostileBinaryTests {
     }
   }
 
-  @Test("References of one byte are for 255 objects at most, as Foundation wants it")
+  @Test("References of one byte are for at most 255 objects, as Foundation requires")
   func narrowReferences() throws {
     for (count, code) in [(255, nil), (256, PropertyListError.Code.malformed)] {
       var file = HandMadeBinary()
@@ -200,7 +200,7 @@ struct HostileBinaryTests {
     #expect(refusal(Array("bplist01".utf8) + bytes.dropFirst(8)) == .unknownFormat)
   }
 
-  @Test("Widths that no writer of today uses are still read, by us as by Foundation")
+  @Test("Widths that no current writer uses are still read, as by Foundation")
   func unusualWidths() throws {
     for (offsetSize, referenceSize) in [(3, 3), (8, 8), (5, 7), (1, 1)] {
       var file = HandMadeBinary()

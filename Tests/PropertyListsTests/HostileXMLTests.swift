@@ -134,7 +134,7 @@ struct HostileXMLTests {
   func truncation() throws {
     let value: PropertyListValue = ["a": [1, "é<", .data(Data([1, 2, 3]))], "b": ["c": 2.5]]
     let bytes = [UInt8](try value.xmlData())
-    // Without its last line feed the file is still whole.
+    // The file is still complete without its last line feed.
     for count in 0..<(bytes.count - 1) { #expect(refusal(Array(bytes[..<count])) != nil) }
     #expect(refusal(bytes) == nil)
   }

@@ -1,9 +1,10 @@
 import Foundation
 import PropertyLists
 import TestScopes
+import TestSupport
 import Testing
 
-@Suite("Limits are exact: what reaches them passes, one more does not", .blocking)
+@Suite("Limits are exact: a file at the limit passes, one more does not", .blocking)
 struct LimitsTests {
   /// Ten nodes: four containers, two keys, four scalars. Content: 1 + 1 + 3 + 4 bytes.
   private let value: PropertyListValue = [
@@ -51,7 +52,7 @@ struct LimitsTests {
   func expansion() throws {
     let cost = content + nodes * PropertyListLimits.bytesPerNode
     for file in try files {
-      // Base64 counts by the length of its text: four bytes stand as eight letters.
+      // Base64 is charged by the length of its text: four bytes are eight characters.
       let slack = file.starts(with: "bplist".utf8) ? 0 : 2
       #expect(refusal(file, limits: PropertyListLimits(maximumExpandedBytes: cost + slack)) == nil)
       let less = PropertyListLimits(maximumExpandedBytes: cost + slack - 1)
@@ -59,7 +60,7 @@ struct LimitsTests {
     }
   }
 
-  @Test("A unit of UTF-16 counts three bytes, which it may take in UTF-8")
+  @Test("A unit of UTF-16 counts as three bytes, which it may take in UTF-8")
   func wideStrings() throws {
     let file = try PropertyListValue.string("日本").binaryBytes()
     let cost = 2 * 3 + PropertyListLimits.bytesPerNode
@@ -89,5 +90,34 @@ struct LimitsTests {
     less = limits
     less.maximumDepth = 1
     #expect(refusal(file.bytes(), limits: less) == .tooDeep)
+  }
+
+  @Test("The writer refuses the values, and only those, that a reader with its limits refuses")
+  func writing() throws {
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
+    let shared = PropertyListValue.string(String(repeating: "é", count: 20))
+    for round in 0..<200 {
+      let some = random.value()
+      // From 32 objects on equal strings are written once, and each reference counts.
+      let value: PropertyListValue =
+        round.isMultiple(of: 2)
+        ? some : [some, .array(Array(repeating: shared, count: 40)), ["a": shared]]
+      let bytes = try value.binaryBytes()
+      for limits in [
+        PropertyListLimits(maximumBytes: Int.random(in: 1...2 * bytes.count)),
+        PropertyListLimits(maximumDepth: Int.random(in: 0...4)),
+        PropertyListLimits(maximumNodes: Int.random(in: 1...120)),
+        PropertyListLimits(maximumExpandedBytes: Int.random(in: 32...8_000)),
+      ] {
+        let written: [UInt8]?
+        do throws(PropertyListError) {
+          written = try value.binaryBytes(limits: limits)
+        } catch {
+          written = nil
+        }
+        #expect((written == nil) == (refusal(bytes, limits: limits) != nil), "\(limits) \(value)")
+        #expect(written == nil || written == bytes)
+      }
+    }
   }
 }

@@ -4,12 +4,12 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// Damaged files by the thousand: nothing traps, hangs or is judged in two ways.
+/// Thousands of damaged files: none traps, hangs or gets two verdicts.
 ///
-/// PLIST_MUTATIONS sets how many, PLIST_SEED repeats a run.
+/// PLIST_MUTATIONS sets their number, PLIST_SEED repeats a run.
 @Suite("Damaged property lists", .blocking, .timeLimit(.minutes(60)))
 struct MutationTests {
-  /// Small enough that no input costs more than a millisecond or two in a debug build.
+  /// Small enough that no input takes more than a millisecond or two in a debug build.
   private static let limits = PropertyListLimits(
     maximumBytes: 1 << 16, maximumDepth: 30, maximumNodes: 300, maximumExpandedBytes: 1 << 14)
 
@@ -33,7 +33,7 @@ struct MutationTests {
     watch.stop()
     print("agreement: \(tally), slowest \(watch.slowestMicroseconds) µs of CPU, \(peakMemory())")
     #expect(watch.overruns.map { hex($0) } == [])
-    // A test in which nothing or everything passes would show nothing.
+    // A test in which nothing or everything passes would prove nothing.
     #expect(tally.accepted > Self.count / 100 && tally.refused > Self.count / 10)
   }
 
@@ -90,7 +90,7 @@ private struct Tally: CustomStringConvertible {
   }
 }
 
-/// The most memory that this process has had so far.
+/// Returns the peak memory of this process.
 private func peakMemory() -> String {
   do {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)

@@ -2,7 +2,7 @@ import Foundation
 import PropertyLists
 import TestSupport
 
-/// Damages good files in the ways that reach deep into a parser.
+/// A generator that damages good files in ways that reach deep into a parser.
 struct Mutator {
   var generator: SeededGenerator
 
@@ -27,15 +27,15 @@ struct Mutator {
 
   init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-  /// A file to judge: a good one with a few changes, or one that is random from the start.
+  /// Returns a file to judge: a good one with a few changes, or a completely random one.
   mutating func input(from corpus: [[UInt8]]) -> [UInt8] {
     guard Int.random(in: 0..<4, using: &generator) > 0 else { return randomBinary() }
     let file = corpus.randomElement(using: &generator) ?? []
     return mutate(file, other: corpus.randomElement(using: &generator) ?? [])
   }
 
-  /// A well-framed file whose objects refer to each other at random: cycles, shared and deep
-  /// containers, keys of every type, now and then a foreign type.
+  /// Returns a well-framed file whose objects refer to each other at random: cycles, shared and
+  /// deep containers, keys of every type, sometimes a foreign type.
   private mutating func randomBinary() -> [UInt8] {
     var file = HandMadeBinary()
     file.offsetSize = Int.random(in: 2...8, using: &generator)
@@ -44,7 +44,7 @@ struct Mutator {
     // Nearly all arrays: values that grow with every level.
     let isBomb = Int.random(in: 0..<6, using: &generator) == 0
     let kinds = isBomb ? [0, 1, 2, 3, 4, 5, 6, 11, 15, 19] : Array(0..<20)
-    // References mostly point downwards; else nearly every file would be a cycle.
+    // References mostly point downwards, because otherwise nearly every file would be a cycle.
     let isOrderly = Int.random(in: 0..<8, using: &generator) > 0
     for number in 0..<count {
       let kind = kinds.randomElement(using: &generator) ?? 0
@@ -99,7 +99,7 @@ struct Mutator {
     return key
   }
 
-  /// A few changes; sometimes none, so that good files are among the inputs.
+  /// Makes a few changes, sometimes none, so that good files are among the inputs.
   private mutating func mutate(_ file: [UInt8], other: [UInt8]) -> [UInt8] {
     var file = file
     for _ in 0..<([0, 1, 1, 1, 2, 3, 6].randomElement(using: &generator) ?? 1) {
@@ -138,7 +138,7 @@ struct Mutator {
     1 << Int.random(in: 0...5, using: &generator)
   }
 
-  /// Changes references and offsets to others that are valid, or a number of the trailer.
+  /// Changes references and offsets to other valid ones, or a number of the trailer.
   private mutating func changeStructure(_ file: inout [UInt8]) {
     guard file.count > 48 else { return }
     let trailer = file.count - 32
@@ -152,7 +152,8 @@ struct Mutator {
       file[entry] = file[table..<trailer].randomElement(using: &generator) ?? 8
     default:
       guard (9..<trailer).contains(table) else { return }
-      // A byte of the objects becomes the number of an object: most such bytes are references.
+      // A byte of the objects becomes the number of an object, because most such bytes are
+      // references.
       let place = Int.random(in: 8..<table, using: &generator)
       file[place] = UInt8.random(in: 0...UInt8(max(1, count)), using: &generator)
     }

@@ -28,7 +28,7 @@ struct ObjectBridgeTests {
     }
   }
 
-  @Test("Foundation's classes, of which a boolean stays a boolean and 1.0 a real")
+  @Test("Foundation's classes; a boolean stays a boolean and 1.0 a real")
   func classes() throws {
     let cases: [(Any, PropertyListValue)] = [
       (NSNumber(value: true), true), (NSNumber(value: false), false), (NSNumber(value: 1), 1),
@@ -71,7 +71,7 @@ struct ObjectBridgeTests {
     #expect(error?.code == .tooDeep)
   }
 
-  @Test("Objects made of a value become the same value again")
+  @Test("Objects made from a value become the same value again")
   func roundTrip() throws {
     var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
     for value in EdgeValues.all + (0..<100).map({ _ in random.value() }) {
@@ -79,7 +79,7 @@ struct ObjectBridgeTests {
     }
   }
 
-  // What a process without Foundation gets, a test cannot see: it has Foundation itself.
+  // A test cannot observe a process without Foundation, because it has Foundation itself.
   @Test("A number casts to every type that holds it, as on Apple's platforms; a boolean to none")
   func numbers() throws {
     let integer = PropertyListValue.integer(5).propertyListObject

@@ -3,9 +3,9 @@ import PropertyLists
 import TestSupport
 import Testing
 
-/// Python's `plistlib`, which shares no code with us, as the other side of a comparison.
+/// Python's `plistlib`, which shares no code with this package, as the other side of a comparison.
 enum Python {
-  /// Whether python3 can be started at all; the tests that need it say so when they are skipped.
+  /// Whether python3 can be started; tests that need it report this when they are skipped.
   static let isInstalled: Bool = {
     let directories = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
     return directories.contains {
@@ -13,13 +13,13 @@ enum Python {
     }
   }()
 
-  /// On the build server a missing Python is a failure and no reason to skip.
+  /// On the build server a missing Python is a failure, not a reason to skip.
   static let mayRun = isInstalled || ProcessInfo.processInfo.environment["CI"] != nil
 
   enum Request {
-    /// Reads a file: the answer is its dump.
+    /// Reads a file; the answer is its dump.
     case read([UInt8])
-    /// Writes a value: the answer is the hex of the file.
+    /// Writes a value; the answer is the file in hex.
     case writeBinary(PropertyListValue)
     case writeXML(PropertyListValue)
 
@@ -32,7 +32,7 @@ enum Python {
     }
   }
 
-  /// One process answers a whole batch, a line for each request; `E …` where Python raised.
+  /// Returns one answer line for each request of a batch, from one process; `E …` if Python raised.
   static func answers(to requests: [Request]) throws -> [String] {
     let place = try TemporaryDirectory()
     defer { withExtendedLifetime(place) {} }

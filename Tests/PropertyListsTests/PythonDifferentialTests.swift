@@ -11,7 +11,7 @@ struct PythonDifferentialTests {
   /// Python has no year 0, and its dates are whole microseconds.
   private static let dates = -63_113_904_000 + 86_400...252_423_993_599 - 86_400
 
-  @Test("Random values that we write, Python reads as the same values")
+  @Test("Python reads our files of random values as the same values")
   func pythonReadsOurs() throws {
     let seed = TestSeed.next("PLIST_SEED").value
     var binary = RandomValues(seed: seed, RandomProfile(dates: Self.dates))
@@ -32,10 +32,10 @@ struct PythonDifferentialTests {
     }
   }
 
-  @Test("Random values that Python writes, we read as the same values, and the guard lets them by")
+  @Test("We read Python's files of random values as the same values, and the guard accepts them")
   func weReadPythons() throws {
     let seed = TestSeed.next("PLIST_SEED").value
-    // Python's writer shares equal floats and holds -0.0 and 0.0 for equal; its XML writer turns
+    // Python's writer shares equal floats and treats -0.0 and 0.0 as equal; its XML writer turns
     // carriage returns into line feeds.
     var binary = RandomValues(
       seed: seed, RandomProfile(dates: Self.dates, negativeZero: false))
@@ -79,7 +79,7 @@ struct PythonDifferentialTests {
     #expect(try PropertyListValue(bytes: bytes(ofHex: answers[1])) == value)
   }
 
-  @Test("What Python refuses as XML, we refuse to write")
+  @Test("A value that Python refuses as XML is refused by our writer")
   func controlCharacters() throws {
     let values = (UInt32(0)..<0x20).compactMap(Unicode.Scalar.init).map {
       PropertyListValue.string("a\(Character($0))b")

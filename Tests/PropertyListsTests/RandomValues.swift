@@ -2,7 +2,7 @@ import Foundation
 import PropertyLists
 import TestSupport
 
-/// What random values may hold, so that the other side of a comparison can hold it too.
+/// The limits of random values, so that the other side of a comparison can hold them too.
 struct RandomProfile {
   /// Characters that XML 1.0 does not have.
   var controlCharacters = true
@@ -61,7 +61,7 @@ struct RandomValues {
     }
   }
 
-  /// Words that repeat, so that writers have something to share.
+  /// Returns one of a few words, so that writers have something to share.
   private mutating func commonWord() -> String {
     ["title", "count", "", "é", "e\u{301}x", "sender", "日本語", "0123456789abcdef"]
       .randomElement(using: &generator) ?? ""
@@ -91,7 +91,7 @@ struct RandomValues {
 
   private mutating func date() -> Date {
     let seconds = Double(Int.random(in: profile.dates, using: &generator))
-    // Binary fractions that are whole microseconds too, which is all that Python has.
+    // Binary fractions that are also whole microseconds, which is Python's precision.
     let fraction =
       profile.dateFractions ? Double(Int.random(in: 0..<64, using: &generator)) / 64 : 0
     return Date(timeIntervalSinceReferenceDate: seconds + fraction)

@@ -1,7 +1,7 @@
 import PropertyLists
 import Testing
 
-/// What the guard and the reader say of some bytes; they must say the same.
+/// Returns the verdict of the guard and the reader on some bytes, which must be the same.
 func verdict(
   _ bytes: [UInt8], limits: PropertyListLimits = .standard,
   sourceLocation: SourceLocation = #_sourceLocation
@@ -17,7 +17,7 @@ func verdict(
   return read
 }
 
-/// The code with which some bytes are refused; `nil` if they are accepted.
+/// Returns the code with which some bytes are refused, or `nil` if they are accepted.
 func refusal(
   _ bytes: [UInt8], limits: PropertyListLimits = .standard,
   sourceLocation: SourceLocation = #_sourceLocation

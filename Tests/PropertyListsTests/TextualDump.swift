@@ -1,9 +1,10 @@
 import Foundation
 import PropertyLists
 
-/// A value as one line of words, which the Python script of the differential tests also speaks.
+/// Returns a value as one line of words, a format that the Python script of the differential tests
+/// shares.
 ///
-/// Prefix notation: `S` hex of UTF-8, `I` decimal, `R` bits of the double, `B` 0 or 1, `T`
+/// It is a prefix notation: `S` hex of UTF-8, `I` decimal, `R` bits of the double, `B` 0 or 1, `T`
 /// microseconds since 2001, `X` hex of data, `A` count and elements, `D` count and pairs in the
 /// order of the keys' UTF-8 bytes.
 func textualDump(_ value: PropertyListValue) -> String {
@@ -35,7 +36,7 @@ private func dump(_ value: PropertyListValue, into words: inout [String]) {
   }
 }
 
-/// In integers, because microseconds of a far date exceed what a double counts exactly.
+/// In integers, because the microseconds of a distant date exceed a double's exact range.
 private func microseconds(of date: Date) -> Int {
   let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
   let fraction = date.timeIntervalSinceReferenceDate - seconds

@@ -16,6 +16,17 @@ struct ValueTests {
     #expect(value == .dictionary(expected))
   }
 
+  @Test("A footprint tells how large the binary file can be at most")
+  func footprint() throws {
+    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
+    for size in 1...200 {
+      let value = random.value(size: size)
+      #expect(try value.footprint.mostFileBytes >= value.binaryBytes().count)
+    }
+    let wide = PropertyListValue.array((0..<300).map { .string("\($0)é") })
+    #expect(try wide.footprint.mostFileBytes >= wide.binaryBytes().count)
+  }
+
   @Test("Integers are equal by number, and equal values hash alike")
   func equality() {
     #expect(PropertyListValue.integer(5) == .unsigned(5))
@@ -31,7 +42,7 @@ struct ValueTests {
     #expect(PropertyListValue.array([.integer(5)]) == .array([.unsigned(5)]))
   }
 
-  @Test("An integer is unsigned only where Int64 ends")
+  @Test("An integer is unsigned only above Int64.max")
   func canonicalIntegers() throws {
     guard case .integer(.max) = PropertyListValue(UInt64(Int64.max)),
       case .unsigned(let above) = PropertyListValue(UInt64(Int64.max) + 1),
@@ -45,7 +56,7 @@ struct ValueTests {
     #expect(PropertyListValue(exactly: Int128(UInt64.max)) == .unsigned(.max))
   }
 
-  @Test("Accessors give the value of their own type, and numbers where they fit")
+  @Test("Accessors return the value of their own type, and numbers that fit")
   func accessors() {
     let value: PropertyListValue = .unsigned(5)
     #expect(value.intValue == 5 && value.int64Value == 5 && value.uint64Value == 5)
@@ -60,7 +71,7 @@ struct ValueTests {
     #expect(PropertyListValue.dictionary(["a": 1]).dictionaryValue == ["a": 1])
   }
 
-  @Test("Subscripts read what is there, change it, add to it and remove it")
+  @Test("Subscripts read, change, add and remove elements")
   func subscripts() {
     var value: PropertyListValue = ["list": [1, 2]]
     value["list"]?[1] = 3
@@ -105,20 +116,20 @@ struct ValueTests {
         == PropertyListValue.dictionary(backward).binaryBytes())
   }
 
-  @Test("Equal strings are written once, also when they are many")
+  @Test("Equal strings are written once, even if there are many")
   func sharing() throws {
     let rows = PropertyListValue.array(
       (0..<1_000).map { ["name": "same", "number": .integer($0)] })
     let bytes = try rows.binaryBytes()
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.split(separator: "same", omittingEmptySubsequences: false).count < 20)
-    // Composed and decomposed letters are equal to Swift and stay different in the file.
+    // Composed and decomposed letters are equal to Swift but stay different in the file.
     let letters = PropertyListValue.array((0..<100).map { .string($0 % 2 == 0 ? "é" : "e\u{301}") })
     let read = try PropertyListValue(bytes: letters.binaryBytes())
     #expect(textualDump(read) == textualDump(letters))
   }
 
-  @Test("What a format cannot hold is refused with the path that leads to it")
+  @Test("A value that a format cannot hold is refused with its path")
   func unrepresentable() throws {
     let nan = Date(timeIntervalSinceReferenceDate: .nan)
     #expect(throws: PropertyListError.self) { try PropertyListValue.date(nan).binaryBytes() }

@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Notes inputs that take more than a second of their thread's own time, and stops the process, with
-/// the input in its last words, when one seems to take for ever.
+/// Records inputs that take more than a second of their thread's processor time, and stops the
+/// process with the input in its last message if one seems to take for ever.
 ///
-/// Processor time, so that a machine with other work to do changes nothing.
+/// It measures processor time, so that other work of the machine makes no difference.
 final class Watchdog: Sendable {
   private struct State {
     var file: [UInt8]?
@@ -20,14 +20,14 @@ final class Watchdog: Sendable {
   private let state = Mutex(State())
   private let clock: clockid_t
 
-  /// Watches the thread that makes it.
+  /// Watches the thread that creates it.
   init() {
     var clock = clockid_t()
     let result = pthread_getcpuclockid(pthread_self(), &clock)
     precondition(result == 0, "a thread has a clock of its processor time")
     self.clock = clock
     Thread { [self] in
-      // No test waits for this: only how soon a hang ends the run depends on it.
+      // No test waits for this: it only decides how soon a hang ends the run.
       while !look() { Thread.sleep(forTimeInterval: 0.2) }
     }.start()
   }
@@ -60,12 +60,12 @@ final class Watchdog: Sendable {
     state.withLock { $0.isOver = true }
   }
 
-  /// Whether the watch is over.
+  /// Returns whether the watch is over.
   private func look() -> Bool {
     state.withLock {
       if $0.isOver { return true }
       if let file = $0.file, processorTime() - $0.began > Self.hang {
-        // The hanging thread cannot be told to fail; the input must not be lost with it.
+        // The hanging thread cannot fail by itself, and the input must not be lost with it.
         fatalError("an input hangs: \(hex(file))")
       }
       return false

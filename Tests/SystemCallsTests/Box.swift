@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands a value to another thread, which becomes its only owner.
+/// A holder that hands a value to another thread, which becomes its only owner.
 final class Box<Value: Sendable>: Sendable {
   private let value: Mutex<Value?>
 

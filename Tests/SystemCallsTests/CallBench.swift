@@ -2,7 +2,7 @@ import Synchronization
 import SystemCalls
 import TestSupport
 
-/// One run of one wrapped call: a directory of its own, and a plan that interrupts the call.
+/// One run of one wrapped call: its own directory, and a plan that interrupts the call.
 final class CallBench: Sendable {
   let path: String
   private let directory: TemporaryDirectory
@@ -17,10 +17,10 @@ final class CallBench: Sendable {
     self.interruptions = interruptions
   }
 
-  /// How often the call was attempted.
+  /// The number of attempts of the call.
   var attempts: Int { count.withLock { $0 } }
 
-  /// Runs the part of the row that is interrupted; what a row does before and after is not.
+  /// Runs the part of the row that is interrupted; the row's preparation and checks are not.
   func act<Result>(_ body: () throws -> Result) rethrows -> Result {
     let plan = Faults.Plan { [self] name, _ in
       guard name == call else { return .proceed }
@@ -33,7 +33,7 @@ final class CallBench: Sendable {
     return try Faults.$plan.withValue(plan, operation: body)
   }
 
-  /// Makes a file with a content and opens it.
+  /// Creates a file with a content and opens it.
   func file(_ name: String = "file", _ content: String = "") throws -> FileDescriptor {
     let file = try FileDescriptor.open(
       "\(path)/\(name)", [.readWrite, .create, .truncate])
@@ -45,7 +45,7 @@ final class CallBench: Sendable {
     try FileDescriptor.open(path, [.readOnly, .directory])
   }
 
-  /// The content of a file, or the reason why there is none.
+  /// Returns the content of a file, or the reason why there is none.
   func content(_ name: String) -> String {
     do throws(Errno) {
       let file = try FileDescriptor.open("\(path)/\(name)", .readOnly)
@@ -57,7 +57,7 @@ final class CallBench: Sendable {
   }
 }
 
-/// A row of the table: a wrapped call, what runs it, and what it must bring about.
+/// A row of the table: a wrapped call, a closure that runs it, and the expected result.
 struct CallRow: Sendable, CustomStringConvertible {
   let call: SystemCall
   let expected: String

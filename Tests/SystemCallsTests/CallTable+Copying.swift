@@ -8,7 +8,7 @@ extension CallTable {
       do {
         try bench.act { try target.clone(of: source) }
       } catch let error as Errno {
-        // Most file systems cannot; ioctl_ficlone(2) says so in these ways.
+        // Most file systems cannot; ioctl_ficlone(2) lists these errors.
         guard [.unsupported, .unsuitableRequest, .invalidArgument].contains(error) else {
           throw error
         }
@@ -105,7 +105,7 @@ extension CallTable {
 }
 
 extension CallBench {
-  /// The directory, with a symbolic link in it.
+  /// Returns the directory with a symbolic link in it.
   fileprivate func link(to target: String) throws -> FileDescriptor {
     let directory = try opened()
     try makeSymbolicLink(

@@ -40,19 +40,6 @@ extension CallTable {
     },
   ]
 
-  // A file that nobody listens at refuses, and so shows that the call came through.
-  static let sockets: [CallRow] = [SystemCall.socket, .connect].map { call in
-    CallRow(call, "Connection refused") { bench in
-      try bench.file().close()
-      do {
-        try bench.act { try FileDescriptor.connected(toSocket: bench.path + "/file").close() }
-        return "connected"
-      } catch let error as Errno where error == .connectionRefused {
-        return error.description
-      }
-    }
-  }
-
   static let processes: [CallRow] = [
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
@@ -106,7 +93,7 @@ extension CallTable {
       return "\(try waitReadable([pipe.read.rawValue], until: .now + .seconds(30)))"
     },
     CallRow(.terminalMode, "true") { bench in
-      // The end of a pseudo-terminal that is one, too (pty(7)).
+      // The end of a pseudo-terminal that is a terminal, too (pty(7)).
       let root = SharedDescriptor(try FileDescriptor.open("/", [.readOnly, .directory]))
       let terminal = SharedDescriptor(
         try FileDescriptor.openBeneath("dev/ptmx", at: root.descriptor.rawValue, [.readOnly]))
@@ -124,7 +111,7 @@ extension CallTable {
     return try child.wait(until: .now + .seconds(30)).map { "\($0)" } ?? "still runs"
   }
 
-  // Ends a child whose row failed on purpose; who lets go of it has it reaped.
+  // Ends a child whose row failed on purpose; it is reaped when its value is released.
   private static func stop(_ processID: Int32) {
     kill(processID, SIGKILL)
   }

@@ -1,16 +1,17 @@
 import SystemCalls
 
-/// Every wrapped call, a row each.
+/// The table of all wrapped calls, with one row each.
 ///
-/// These wrappers do not go through `perform` and have no row:
+/// These wrappers do not use `perform` and have no row:
 /// - clock_gettime, getpid, geteuid, getegid, getgroups, sigprocmask, signal, raise: cannot be
 ///   interrupted, and fail only for arguments that are not passed here;
-/// - nanosleep: its interruption is no error here, `pauseThread` may end early;
-/// - getenv, getpwuid_r, strerror_r, isatty and the terminal's size: the answer "unknown" is enough;
-/// - dlopen, dlsym: no system calls, and nil is all that they say;
-/// - the preparations of posix_spawn: memory only, they return the error number and are checked.
+/// - nanosleep: its interruption is not an error here, because `pauseThread` may end early;
+/// - getenv, getpwuid_r, strerror_r, isatty and the terminal's size: the answer "unknown" is
+///   enough;
+/// - dlopen, dlsym: no system calls, and nil is their only failure;
+/// - the preparations of posix_spawn: memory only; they return the error number and are checked.
 enum CallTable {
-  static let rows = files + copying + names + entries + locksAndEvents + processes + sockets
+  static let rows = files + copying + names + entries + locksAndEvents + processes
 
   static let files: [CallRow] = [
     CallRow(.openat, "hello") { bench in

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("A child process", .blocking)
 struct ChildProcessTests {
-  @Test("tells how it ended")
+  @Test("reports how it ended")
   func endings() throws {
     #expect(try Children.run("true", []).end == .exited(0))
     #expect(try Children.run("sh", ["-c", "exit 255"]).end == .exited(255))
     #expect(try Children.run("sh", ["-c", "kill -9 $$"]).end == .killed(signal: 9))
     #expect(try Children.run("sh", ["-c", "kill -15 $$"]).end == .killed(signal: 15))
-    // A death that may leave a core is one by signal too.
+    // A death that may leave a core is also a death by signal.
     #expect(
       try Children.run("sh", ["-c", "ulimit -c 0; kill -6 $$"]).end == .killed(signal: 6))
   }
@@ -44,7 +44,7 @@ struct ChildProcessTests {
     #expect(inherited.contains("PATH=\(Program.environment("PATH") ?? "")\n"))
   }
 
-  @Test("that still runs at a deadline is not lost; the next wait tells its end, and only one does")
+  @Test("that still runs at a deadline is not lost; exactly one later wait reports its end")
   func deadline() throws {
     let child = try ChildProcess("sleep", ["60"])
     #expect(try child.wait(until: .now - .seconds(1)) == nil)
@@ -52,11 +52,11 @@ struct ChildProcessTests {
     try child.send(.kill)
     #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
     #expect(throws: Errno.noChild) { try child.wait(until: .now + .seconds(30)) }
-    // By number this could hit whoever has it now.
+    // By number this could hit the process that has it now.
     #expect(throws: Errno.noSuchProcess) { try child.send(.kill) }
   }
 
-  @Test("that is detached makes its output itself, leads a session, and is found by its output")
+  @Test("that is detached creates its output file, leads a session, and is found by its output")
   func detached() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/output"
@@ -70,7 +70,7 @@ struct ChildProcessTests {
     try eventually("it has printed") {
       try ItemText.read(path) == "\(child.processID) \(child.processID)\n/\n"
     }
-    // Nothing is started where the file cannot be made.
+    // No program is started if the file cannot be created.
     for (taken, error) in [(path, Errno.alreadyExists), (path + "/x", .notDirectory)] {
       #expect(throws: error) {
         _ = try ChildProcess("/bin/true", [], environment: [], detachedPrintingTo: taken).processID
@@ -98,8 +98,8 @@ struct ChildProcessTests {
     try eventually("process \(processID) is reaped") { ProcessStatus.of(processID) == nil }
   }
 
-  // A zombie kept its number taken, and a wait for any child saw it first, for ever.
-  @Test("that nobody waits for any more is reaped when it ends: late, soon, or before that")
+  // A zombie used to keep its number taken, and a wait for any child saw it first, for ever.
+  @Test("that is no longer waited for is reaped when it ends: late, soon, or before that")
   func letGo() throws {
     let sleeping = try (0..<3).map { _ in
       let child = try ChildProcess("sleep", ["60"])
@@ -116,14 +116,14 @@ struct ChildProcessTests {
     try expectReaped(soon)
     try expectReaped(ended)
     for processID in sleeping.reversed() {
-      #expect(ProcessStatus.of(processID)?.isDead == false, "it is let go of, not ended")
+      #expect(ProcessStatus.of(processID)?.isDead == false, "it is released, not ended")
       kill(processID, SIGKILL)
       try expectReaped(processID)
     }
   }
 
-  // It used to run for a moment, until it was found that there is no descriptor to wait for it.
-  @Test("that is refused for want of descriptors has not run, and leaves no zombie", .ownProcess)
+  // It used to run for a moment, until the lack of a descriptor to wait for it was noticed.
+  @Test("that is refused for lack of descriptors has not run, and leaves no zombie", .ownProcess)
   func descriptors() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/ran"
@@ -148,7 +148,7 @@ struct ChildProcessTests {
     #expect(try fileStatus(path).kind == .regular)
   }
 
-  @Test("hands on what it inherited to what it starts; all of them can be found and ended")
+  @Test("passes an inherited file to its own children; all of them can be found and ended")
   func inheritance() throws {
     let directory = try TemporaryDirectory()
     let file = try FileDescriptor.open(directory.path, [.readOnly, .directory])
@@ -156,7 +156,7 @@ struct ChildProcessTests {
     let script = "sleep 60 & echo $! >child; wait"
     let child = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)'; " + script], inheriting: file.rawValue)
-    try eventually("it has started another one") {
+    try eventually("it has started a child") {
       try ItemText.read(directory.path + "/child")?.isEmpty == false
     }
     let other = try #require(
@@ -179,7 +179,7 @@ struct ChildProcessTests {
     for name in ["SigBlk", "SigIgn"] {
       let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
       let mask = UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? .max
-      // SIGPIPE is 13, SIGXFSZ 25; others may be ignored by the program that started the tests.
+      // SIGPIPE is 13, SIGXFSZ 25; the program that started the tests may ignore others.
       let judged: UInt64 = name == "SigBlk" ? .max : 1 << 12 | 1 << 24
       #expect(mask & judged == 0, "\(line)")
     }
@@ -191,14 +191,14 @@ struct ChildProcessTests {
   func redirection() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path
-    // What the test's runner says goes where it went.
+    // The output of the test runner goes to its former place.
     let streams = (fcntl(1, F_DUPFD_CLOEXEC, 200), fcntl(2, F_DUPFD_CLOEXEC, 200))
     defer {
       dup2(streams.0, 1)
       dup2(streams.1, 2)
     }
-    // These become files of these names. Not 3 but 90, which nobody else in this process has:
-    // the test runner's own channel may be 3, and be closed any time.
+    // These become files with these names. Not 3 but 90, which no other code in this process has,
+    // because 3 may be the test runner's own channel, which may be closed at any time.
     let numbers: [Int32] = [0, 1, 2, 90]
     for number in numbers {
       let file = try FileDescriptor.open("\(path)/\(number)", [.readWrite, .create])
@@ -225,7 +225,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("can be started where few descriptors are allowed", .ownProcess)
+  @Test("can be started although only few descriptors are allowed", .ownProcess)
   func fewDescriptors() throws {
     var limit = rlimit(rlim_cur: 32, rlim_max: 32)
     #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -244,7 +244,7 @@ struct ChildProcessTests {
     for _ in 0..<10 {
       do {
         _ = try ChildProcess("wormhole-test-none", [], output: 2, errors: 1).processID
-        Issue.record("there is no such program")
+        Issue.record("the program does not exist")
       } catch {
         #expect(error == .noSuchFile)
       }

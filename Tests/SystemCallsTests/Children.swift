@@ -1,8 +1,8 @@
 import SystemCalls
 
-/// Runs programs to their end.
+/// Helpers that run programs to their end.
 enum Children {
-  /// Runs a program, and returns how it ended and what it printed.
+  /// Runs a program, and returns its termination and its output.
   static func run(
     _ program: String, _ arguments: [String], environment: [String]? = nil
   ) throws -> (end: Termination?, output: String) {

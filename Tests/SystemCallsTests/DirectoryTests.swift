@@ -10,7 +10,7 @@ struct DirectoryTests {
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(Array(content.utf8))
   }
 
-  @Test("hands out names byte for byte, and files are removed by them")
+  @Test("returns names byte for byte, and files can be removed by them")
   func strangeNames() throws {
     let directory = try TemporaryDirectory()
     let names: [[UInt8]] = [
@@ -50,12 +50,12 @@ struct DirectoryTests {
       let entries = try bench.act { try open.entries() }
       #expect(entries.count == 1_000)
       #expect(Set(entries.map(\.name.text)) == names)
-      // At least 19 bytes and the name each, 4 KiB a call (getdents(2)).
+      // At least 19 bytes and the name for each, 4 KiB per call (getdents(2)).
       #expect(bench.attempts >= 8)
     }
   }
 
-  @Test("that is none, or is gone, says so")
+  @Test("that is not one, or is gone, is an error")
   func errors() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path
@@ -73,7 +73,7 @@ struct DirectoryTests {
     #expect(throws: Errno.invalidArgument) { try linkTarget("\(path)/file") }
   }
 
-  @Test("Renaming replaces, keeps or exchanges, and says why it does not")
+  @Test("Renaming replaces, keeps or exchanges, and reports why it fails")
   func renameModes() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path
@@ -108,7 +108,7 @@ struct DirectoryTests {
     }
   }
 
-  @Test("of a network's file system is told from a local one by statfs(2)'s numbers")
+  @Test("on a network file system differs from a local one by statfs(2)'s numbers")
   func fileSystems() throws {
     // ext4, tmpfs, btrfs, xfs, overlayfs, proc: local. NFS, SMB 2, FUSE, 9p: not.
     for local: UInt32 in [0xEF53, 0x0102_1994, 0x9123_683E, 0x5846_5342, 0x794C_7630, 0x9FA0] {
@@ -122,7 +122,7 @@ struct DirectoryTests {
     #expect(try shared.fileSystem().networkName == nil)
   }
 
-  @Test("An error says in words what the C library says")
+  @Test("An error has the words of the C library")
   func errorWords() {
     #expect(Errno.noSuchFile.description == "No such file or directory")
     #expect(Errno.noSpace.description == "No space left on device")

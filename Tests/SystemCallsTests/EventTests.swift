@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Events", .blocking)
 struct EventTests {
-  @Test("come in order, each with the number of its watch and what happened")
+  @Test("come in order, each with the number of its watch and its kind")
   func order() throws {
     let directory = try TemporaryDirectory()
     let (first, second) = ("\(directory.path)/first", "\(directory.path)/second")
@@ -43,13 +43,13 @@ struct EventTests {
     let events: WatchEvents
 
     init(_ watch: Int32, _ events: WatchEvents) {
-      // The kernel adds IN_ISDIR, which says nothing of what happened.
+      // The kernel adds IN_ISDIR, which is not an event.
       self.watch = watch
       self.events = events.subtracting(WatchEvents(rawValue: 0x4000_0000))
     }
   }
 
-  @Test("are refused for what is none of it")
+  @Test("are refused for foreign descriptors and paths")
   func refusals() throws {
     let directory = try TemporaryDirectory()
     let queue = try FileDescriptor.eventQueue()
@@ -72,7 +72,7 @@ struct EventTests {
     #expect(try waitReadable([counter.rawValue], until: .now) == [false])
   }
 
-  @Test("A wait tells which descriptors are ready, and none at its deadline, never before it")
+  @Test("A wait returns the ready descriptors, and none at its deadline, never before it")
   func wait() throws {
     let ready = try FileDescriptor.wakeUpCounter()
     let idle = try FileDescriptor.wakeUpCounter()

@@ -16,14 +16,14 @@ struct FileContentsTests {
   }
 
   @Test(
-    "is read whole, whatever length it was said to have",
+    "is read whole, whatever the expected length was",
     arguments: [0, 1, 2, 4_095, 4_096, 4_097, 70_000])
   func whole(_ length: Int) throws {
     let content = Self.bytes(length)
     for said in [-1, 0, 1, length / 2, max(length - 1, 0), length + 1, length * 2, 100_000] {
       let file = try Self.file(content)
       let read = try file.descriptor.readToEnd(expectedBytes: said, maximumBytes: 200_000)
-      #expect(read == content, "said to be \(said)")
+      #expect(read == content, "expected \(said)")
     }
   }
 
@@ -34,9 +34,9 @@ struct FileContentsTests {
       #expect(
         try fits.descriptor.readToEnd(expectedBytes: said, maximumBytes: maximum)
           == Self.bytes(maximum))
-      // The read stops at the length that was said only when the file ends there.
+      // The read stops at the expected length only if the file ends there.
       let beyond = try Self.file(Self.bytes(maximum + 1))
-      #expect(throws: Errno.fileTooLarge, "said to be \(said)") {
+      #expect(throws: Errno.fileTooLarge, "expected \(said)") {
         try beyond.descriptor.readToEnd(expectedBytes: said, maximumBytes: maximum)
       }
     }
@@ -51,7 +51,7 @@ struct FileContentsTests {
     }
   }
 
-  @Test("that has the length it was said to have takes one read")
+  @Test("with the expected length takes one read")
   func oneRead() throws {
     let file = try Self.file(Self.bytes(5_000))
     let bench = try CallBench(.read, interruptions: 0)
@@ -59,14 +59,14 @@ struct FileContentsTests {
     #expect(bench.attempts == 1)
   }
 
-  @Test("grows while it is read: what is there at the last read is returned")
+  @Test("grows while it is read: the content at the last read is returned")
   func growing() throws {
     let directory = try TemporaryDirectory()
     let path = "\(directory.path)/file"
     let writer = SharedDescriptor(try FileDescriptor.open(path, [.writeOnly, .create]))
     try writer.descriptor.writeAll([0])
     let reader = try FileDescriptor.open(path, .readOnly)
-    // Before each of the first three reads the file grows beyond what was said.
+    // Before each of the first three reads the file grows beyond the expected length.
     let plan = Faults.Plan { call, index in
       guard call == .read, index < 3 else { return .proceed }
       do {
@@ -83,7 +83,7 @@ struct FileContentsTests {
     #expect(read == [0] + Self.bytes(5_000) + Self.bytes(5_000) + Self.bytes(5_000))
   }
 
-  @Test("of /proc, whose files say that they are empty, is read whole")
+  @Test("of /proc, whose files report that they are empty, is read whole")
   func proc() throws {
     let file = try FileDescriptor.open("/proc/self/maps", .readOnly)
     #expect(try file.status().size == 0)
@@ -96,7 +96,7 @@ struct FileContentsTests {
     let pipe = try makePipe()
     let number = pipe.write.rawValue
     let content = Self.bytes(300_000)
-    // The thread is its only owner, so that the end is reached when it is done.
+    // The thread is its only owner, so the pipe ends when the thread is done.
     let writer = Box(
       SharedDescriptor(FileDescriptor(owning: fcntl(number, F_DUPFD_CLOEXEC, 3))))
     let reader = pipe.takeRead()
@@ -127,14 +127,14 @@ struct FileContentsTests {
     #expect(try fileStatus(path).size == 10_000)
   }
 
-  @Test("goes nowhere when the reader is gone, which is an error too", .ownProcess)
+  @Test("without a reader is an error, too", .ownProcess)
   func brokenPipe() throws {
     ignoreFatalWriteSignals()
     let pipe = try makePipe()
     let writer = pipe.takeWrite()
     do throws(Errno) {
       try writer.descriptor.writeAll([1])
-      Issue.record("nobody reads")
+      Issue.record("there is no reader")
     } catch {
       #expect(error == .brokenPipe, "\(error)")
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Copying between files", .blocking)
 struct FileCopyingTests {
-  @Test("finds what is no hole, and where the next hole begins")
+  @Test("finds the next data, and the next hole")
   func holes() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path + "/file"
@@ -39,7 +39,7 @@ struct FileCopyingTests {
     let directory = try TemporaryDirectory()
     let file = try FileDescriptor.open(directory.path + "/file", [.readWrite, .create])
     #expect(throws: Errno.noSuchAttribute) { try file.attribute(FileName("user.none")) }
-    // More than the first try of 1 KiB has room for, less than a block of ext4 for all.
+    // More than the first attempt of 1 KiB has room for, and less than a block of ext4 for all.
     let value = (0..<1_500).map { UInt8($0 % 251) }
     try file.setAttribute(FileName("user.long"), value)
     try file.setAttribute(FileName("user.empty"), [])

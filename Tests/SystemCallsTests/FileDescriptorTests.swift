@@ -18,7 +18,7 @@ struct FileDescriptorTests {
     #expect(!Descriptors.isOpen(second))
   }
 
-  @Test("that was closed and given to another file is left to that file")
+  @Test("that was closed and reused by another file is left to that file")
   func reusedNumber() throws {
     func closeAndReuse() throws -> Int32 {
       let number = try Descriptors.high(over: 720)
@@ -46,7 +46,7 @@ struct FileDescriptorTests {
     _ = (first, second)
   }
 
-  @Test("that cannot be closed says so")
+  @Test("that cannot be closed is an error")
   func closeOfNothing() throws {
     let number = try Descriptors.high(over: 740)
     try FileDescriptor(owning: number).close()
@@ -74,10 +74,10 @@ struct FileDescriptorTests {
     }
   }
 
-  @Test("one that a signal needs is close-on-exec too: a child's handle", .ownProcess)
+  @Test("for signals is close-on-exec too: a child's handle", .ownProcess)
   func childHandle() throws {
     let child = try ChildProcess("sleep", ["60"])
-    // Nobody else opens anything here, so the handle is the highest number.
+    // No other code opens anything here, so the handle is the highest number.
     let numbers = (3..<64).filter { Descriptors.isOpen(Int32($0)) }
     let links = numbers.filter { number in
       do throws(Errno) {

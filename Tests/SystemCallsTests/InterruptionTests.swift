@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Every system call", .blocking)
 struct InterruptionTests {
-  @Test("does what it says", arguments: CallTable.rows)
+  @Test("does what its row says", arguments: CallTable.rows)
   func plain(_ row: CallRow) throws {
     let bench = try CallBench(row.call, interruptions: 0)
     #expect(try row.run(bench) == row.expected)
@@ -24,7 +24,7 @@ struct InterruptionTests {
   func alwaysInterrupted(_ row: CallRow) throws {
     let bench = try CallBench(row.call, interruptions: .max)
     #expect(throws: Errno.interrupted) { try row.run(bench) }
-    #expect(bench.attempts == interruptionLimit)
+    #expect(bench.attempts == retryLimit)
   }
 
   @Test("has a row in the table, `close` aside, which is never retried")
@@ -34,7 +34,7 @@ struct InterruptionTests {
     #expect(rows.count == Set(rows).count)
   }
 
-  @Test("is not attempted again after another error")
+  @Test("is not repeated after another error")
   func otherErrors() throws {
     let bench = try CallBench(.openat, interruptions: 0)
     #expect(throws: Errno.noSuchFile) {

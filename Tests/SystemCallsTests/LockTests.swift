@@ -9,12 +9,12 @@ struct LockTests {
     SharedDescriptor(try FileDescriptor.open(path, [.readWrite, .create]))
   }
 
-  // A child that another test starts this moment has what was closed here until its exec (fork(2)).
+  // A child that another test is just starting keeps closed files open until its exec (fork(2)).
   private static func becomesExclusive(_ file: SharedDescriptor) throws {
     try eventually("the lock is free") { try file.descriptor.tryLock(.exclusive) }
   }
 
-  @Test("is shared by readers, and exclusive against everybody, also in one process")
+  @Test("is shared by readers, and exclusive against all others, even in one process")
   func modes() throws {
     let directory = try TemporaryDirectory()
     let path = "\(directory.path)/lock"
@@ -26,7 +26,7 @@ struct LockTests {
     #expect(try third?.descriptor.tryLock(.exclusive) == false)
     #expect(try third?.descriptor.tryLock(.shared) == true)
     third = nil
-    // A failed exchange for a stronger lock loses the weaker one, flock(2).
+    // A failed conversion to a stronger lock loses the weaker one, flock(2).
     #expect(try !first.descriptor.tryLock(.exclusive))
     try Self.becomesExclusive(second)
     #expect(try !first.descriptor.tryLock(.shared))
@@ -44,7 +44,7 @@ struct LockTests {
     try Self.becomesExclusive(other)
   }
 
-  @Test("of another process is seen, named, and gone with it", arguments: ["/tmp", "/dev/shm"])
+  @Test("of another process is found, and gone with it", arguments: ["/tmp", "/dev/shm"])
   func otherProcess(_ parent: String) throws {
     let directory = try TemporaryDirectory(under: parent)
     let path = "\(directory.path)/lock"

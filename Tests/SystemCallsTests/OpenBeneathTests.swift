@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Opening beneath a directory", .blocking)
 struct OpenBeneathTests {
-  /// A kernel or sandbox without openat2(2).
+  /// A plan for a kernel or sandbox without openat2(2).
   static var withoutOpenat2: Faults.Plan {
     Faults.Plan { call, _ in call == .openat2 ? .fail(.noFunction) : .proceed }
   }
 
-  /// Both ways to do it.
+  /// The two implementations.
   enum Way: String, CaseIterable {
     case kernel, walk, sandbox
 
@@ -68,7 +68,7 @@ struct OpenBeneathTests {
     #expect(try way.run { try Self.open("d/e/", in: tree, .directory) } == "opened")
   }
 
-  @Test("refuses what leads out, and says so alike", arguments: Way.allCases)
+  @Test("refuses a path that leads out, with the same error", arguments: Way.allCases)
   func refuses(_ way: Way) throws {
     let tree = try Self.tree()
     let refusals: [(String, OpenOptions, Errno)] = [
@@ -101,7 +101,7 @@ struct OpenBeneathTests {
     }
   }
 
-  @Test("takes names with dots for what they are", arguments: Way.allCases)
+  @Test("accepts ordinary names with dots", arguments: Way.allCases)
   func dots(_ way: Way) throws {
     let tree = try Self.tree()
     for name in ["...", "..a", "a..", "d/a..b"] {
@@ -111,7 +111,7 @@ struct OpenBeneathTests {
     }
   }
 
-  @Test("makes files, with the mode that was asked for", arguments: Way.allCases)
+  @Test("creates files with the requested mode", arguments: Way.allCases)
   func creates(_ way: Way) throws {
     let tree = try Self.tree()
     let root = try FileDescriptor.open("\(tree.path)/inside", [.readOnly, .directory])
@@ -132,7 +132,7 @@ struct OpenBeneathTests {
     }
   }
 
-  @Test("does not hang at a FIFO that nobody writes to", arguments: Way.allCases)
+  @Test("does not hang at a FIFO without a writer", arguments: Way.allCases)
   func fifo(_ way: Way) throws {
     let tree = try Self.tree()
     #expect(mkfifo("\(tree.path)/inside/d/fifo", 0o600) == 0)

@@ -14,7 +14,7 @@ struct ProcessTableTests {
   }
 
   @Test(
-    "is read by its last parenthesis, whatever a program is called",
+    "is parsed from its last parenthesis, whatever the name of the program",
     arguments: [
       "sh", "", "a b", ") (", "((", "))", ") R 1 (", "new\nline", "tab\t", "ä", "15 bytes longxx",
     ])
@@ -26,7 +26,7 @@ struct ProcessTableTests {
     #expect(status?.isDead == false)
   }
 
-  @Test("tells machines apart whose first namespaces have the same inode")
+  @Test("distinguishes machines whose first namespaces have the same inode")
   func machines() {
     let inode: UInt64 = 4_026_531_836
     let here = ProcessIdentity.mix(inode, Array("6f1b1c3e-0000-0000-0000-000000000001\n".utf8))
@@ -42,12 +42,12 @@ struct ProcessTableTests {
   }
 
   @Test(
-    "says who is stopped and who is dead",
+    "shows stopped and dead processes",
     arguments: [
       ("R", 1, false, false), ("S", 1, false, false), ("D", 1, false, false),
       ("I", 1, false, false), ("T", 1, true, false), ("t", 1, true, false), ("Z", 1, false, true),
       ("Z", 0, false, true), ("X", 0, false, true),
-      // Its first thread has ended, the others work on.
+      // Its first thread has ended, but the others run.
       ("Z", 2, false, false),
     ])
   func states(_ state: String, _ threads: Int, _ stopped: Bool, _ dead: Bool) {
@@ -56,10 +56,10 @@ struct ProcessTableTests {
     #expect(status?.isDead == dead)
   }
 
-  @Test("that is cut off or no such table tells nothing")
+  @Test("that is cut off or invalid yields nothing")
   func broken() {
     let whole = Self.line("x", "S")
-    // Up to the space before the start time there is not enough.
+    // Everything up to the space before the start time is not enough.
     let needed = whole.count - " 123456 8192\n".utf8.count
     for length in 0...needed {
       #expect(ProcessStatus.parse(Array(whole[..<length]), processID: 1) == nil)
@@ -69,7 +69,7 @@ struct ProcessTableTests {
     }
   }
 
-  @Test("follows a child that runs, is stopped, goes on, and dies")
+  @Test("follows a child that runs, is stopped, is continued, and dies")
   func child() throws {
     let child = try ChildProcess("sleep", ["60"])
     let id = child.processID
@@ -80,12 +80,12 @@ struct ProcessTableTests {
     try eventually("it runs") { ProcessStatus.of(id)?.isStopped == false }
     #expect(ProcessStatus.of(id)?.program == "sleep")
     try child.send(.kill)
-    try eventually("it is dead, and not yet waited for") { ProcessStatus.of(id)?.isDead == true }
+    try eventually("it is dead and not yet reaped") { ProcessStatus.of(id)?.isDead == true }
     #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
     #expect(ProcessStatus.of(id) == nil)
   }
 
-  @Test("knows a process by its number and start, so a number used again is another's")
+  @Test("knows a process by its number and start, so a reused number is another process")
   func identity() throws {
     let mine = ProcessIdentity.current
     #expect(mine.processID == Program.processID)

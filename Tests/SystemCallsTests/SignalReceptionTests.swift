@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A process that receives its signals", .blocking)
 struct SignalReceptionTests {
-  @Test("learns which came and who sent them, and is not ended", .ownProcess(.exited(7)))
+  @Test("learns the signals and their origin, and is not ended", .ownProcess(.exited(7)))
   func reception() throws {
     let signals = try SignalReception(of: [.hangUp, .terminate, .continue])
     #expect(try signals.take().isEmpty)
@@ -24,7 +24,7 @@ struct SignalReceptionTests {
   }
 
   @Test(
-    "is ended by them again when it no longer wants to receive them",
+    "is ended by them again after it stops receiving them",
     .ownProcess(.killed(signal: Signal.terminate.rawValue)))
   func end() throws {
     do {

@@ -2,11 +2,10 @@ import AppGroup
 package import SystemCalls
 package import Testing
 
-/// Runs a test in a process of its own, which does nothing else: for what changes the whole process,
-/// or ends it.
+/// A trait that runs a test in its own process, for tests that change or end the whole process.
 ///
-/// The library's own exit tests wait for any child of this process, and look at the first one that
-/// has ended, until somebody reaps it: beside tests with children of their own they may wait for ever.
+/// The library's own exit tests wait for any child of this process, and examine the first one that
+/// has ended until it is reaped. Beside tests with their own children they may wait for ever.
 package struct OwnProcess: TestTrait, TestScoping {
   let end: Termination
 
@@ -22,7 +21,7 @@ package struct OwnProcess: TestTrait, TestScoping {
     #expect(found == end, "\(output)", sourceLocation: test.sourceLocation)
   }
 
-  /// Starts the program that runs this test once more, for this test only.
+  /// Starts the program of this test run once more, for this test only.
   private static func run(_ name: String) throws -> (Termination?, String) {
     let pattern = "^" + name.map { $0.isLetter || $0.isNumber ? "\($0)" : "\\\($0)" }.joined() + "$"
     let null = try FileDescriptor.open("/dev/null", .readOnly)
@@ -41,9 +40,9 @@ package struct OwnProcess: TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnProcess {
-  /// The test has a process of its own, which succeeds.
+  /// Runs the test in its own process, which must succeed.
   package static var ownProcess: Self { OwnProcess(end: .exited(0)) }
 
-  /// The test has a process of its own, and ends it.
+  /// Runs the test in its own process, which the test ends.
   package static func ownProcess(_ end: Termination) -> Self { OwnProcess(end: end) }
 }

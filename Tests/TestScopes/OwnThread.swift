@@ -3,18 +3,18 @@ import Dispatch
 import Synchronization
 package import Testing
 
-/// Runs tests on threads that may block, and not too many of them at a time.
+/// A trait that runs tests on threads that may block, with a limit on their number.
 ///
-/// Most tests here wait for other processes. On the threads of tasks, of which there are as many as
-/// the machine has cores, two such tests would hold up every task of this process, those that tests
-/// are about among them: what a task does would then depend on how many tests happen to wait.
+/// Most tests here wait for other processes. On the threads of tasks, which are as many as the
+/// machine has cores, two such tests would block every task of this process, even the tasks under
+/// test. The result of a task would then depend on the number of waiting tests.
 package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
   package func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
-    // A limit of time counts already, so such a test cannot wait for its turn.
+    // A time limit has begun already, so such a test cannot wait for its turn.
     let takesPlace = test.timeLimit == nil
     if takesPlace { await Places.shared.take() }
     defer { if takesPlace { Places.shared.giveBack() } }
@@ -23,11 +23,11 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-  /// The tests may block: see `OwnThread`.
+  /// Allows the tests to block: see `OwnThread`.
   package static var blocking: Self { OwnThread() }
 }
 
-/// Runs each piece of a task where it may block.
+/// An executor that runs each job of a task on a thread that may block.
 private final class ThreadExecutor: TaskExecutor {
   static let shared = ThreadExecutor()
 
@@ -37,8 +37,8 @@ private final class ThreadExecutor: TaskExecutor {
   }
 }
 
-/// How many tests may run at a time. Most of their time they wait, so that is more than there are
-/// cores; with all of them at once, each would be as slow as all together.
+/// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
+/// them at once, each would take as long as all together.
 private final class Places: Sendable {
   static let shared = Places(free: 8)
 

@@ -1,6 +1,6 @@
 import SystemCalls
 
-/// A condition did not come true before its deadline.
+/// The error for a condition that did not come true before its deadline.
 package struct NeverHappened: Error, CustomStringConvertible {
   package let what: String
 
@@ -11,7 +11,7 @@ package struct NeverHappened: Error, CustomStringConvertible {
   package var description: String { "did not happen within its deadline: \(what)" }
 }
 
-/// Waits until a condition holds; the deadline is generous, for it only ends a failing test.
+/// Waits until a condition holds. The deadline is generous, because it only ends a failing test.
 package func eventually(
   _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
 ) throws {

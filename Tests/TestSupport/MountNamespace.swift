@@ -1,10 +1,9 @@
 import SystemCalls
 
-/// File systems that a test mounts for itself: a shell in a mount namespace of its own, so that
-/// nobody else sees them, and nothing is left of them when the test ends, however it ends.
+/// File systems that a test mounts for itself, in a shell with its own mount namespace. No other
+/// process sees them, and nothing remains when the test ends, however it ends.
 ///
-/// Other processes reach them under `inside`, through the kernel's door to that namespace
-/// (proc_pid_root(5)).
+/// Other processes reach them under `inside`, through /proc (proc_pid_root(5)).
 package final class MountNamespace: Sendable {
   private let shell: Participant
   private let place: TemporaryDirectory
@@ -13,9 +12,9 @@ package final class MountNamespace: Sendable {
     package let description: String
   }
 
-  // Answers each line with one: the command's status and what it printed. It is the first process of
-  // its own process namespace, so when it ends, also for want of input because the test was killed,
-  // so do the programs that serve a file system to it.
+  // Answers each line with one: the command's status and its output. The shell is the first process
+  // of its own process namespace. So when it ends, even because the test was killed and its input
+  // is closed, the programs that serve a file system to it end too.
   private static let answering = """
     PATH=$PATH:/usr/sbin:/sbin
     while IFS= read -r line; do
@@ -24,7 +23,7 @@ package final class MountNamespace: Sendable {
     done
     """
 
-  /// - Throws: `Failure` where the user may have no such namespace.
+  /// - Throws: `Failure` if the user may not create such a namespace.
   package init() throws {
     place = try TemporaryDirectory()
     let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
@@ -34,9 +33,9 @@ package final class MountNamespace: Sendable {
     try run("true")
   }
 
-  // Before the directory is removed: removing a place that something is mounted on takes the mounts
-  // apart, but not one that lies on another and holds it (a loop device's file system on the one
-  // with its file), which nobody could reach any more.
+  // Before the directory is removed: removing a mount point detaches its mounts, but not one that
+  // lies on another mount and holds it (a loop device's file system on the one with its file),
+  // which could then never be reached again.
   deinit {
     do {
       try run(
@@ -47,14 +46,14 @@ package final class MountNamespace: Sendable {
     }
   }
 
-  /// The directory where commands run, as everybody sees it: without what is mounted on it.
+  /// The directory in which commands run, without the file systems mounted on it.
   package var outside: String { place.path }
-  /// The same directory with what is mounted on it.
+  /// The same directory with the file systems mounted on it.
   package var inside: String { "/proc/\(shell.processID)/root" + place.path }
 
-  /// Runs a command in one line, and returns what it printed in one line.
+  /// Runs a command on one line, and returns its output on one line.
   ///
-  /// - Throws: `Failure` with what it printed, when its status is not 0.
+  /// - Throws: `Failure` with its output if its status is not 0.
   @discardableResult
   package func run(_ command: String) throws -> String {
     let answer = try shell.ask("cd '\(place.path)' && \(command)")
@@ -64,7 +63,7 @@ package final class MountNamespace: Sendable {
     return String(answer.dropFirst(2))
   }
 
-  /// Why the command fails in a namespace of its own; nil when it does not.
+  /// Returns why the command fails in its own namespace, or nil if it does not.
   package static func obstacle(to command: String) -> String? {
     do {
       try MountNamespace().run(command)

@@ -3,7 +3,7 @@ import FileCoordination
 package import FoundationEssentials
 import Synchronization
 
-/// A presenter that only hears of changes, on a queue that is blocked.
+/// A presenter that only receives changes, on a queue that is blocked.
 package final class ListeningPresenter: FilePresenter {
   package let presentedItemQueue = DispatchQueue(label: "listening-presenter")
   package let presentedItemURL: URL?
@@ -13,13 +13,13 @@ package final class ListeningPresenter: FilePresenter {
     presentedItemQueue.suspend()
   }
 
-  // A queue that is suspended must not be freed.
+  // A suspended queue must not be freed.
   deinit { presentedItemQueue.resume() }
 
   package func presentedItemDidChange() {}
 }
 
-/// A presenter that has something to save, and no other wish.
+/// A presenter that only saves.
 package final class SavingPresenter: FilePresenter {
   package let presentedItemQueue = DispatchQueue(label: "saving-presenter")
   package let presentedItemURL: URL?
@@ -27,7 +27,7 @@ package final class SavingPresenter: FilePresenter {
 
   package init(_ path: String) { presentedItemURL = URL(filePath: path) }
 
-  /// How often it was asked to save.
+  /// The number of save requests.
   package var saved: Int { saves.withLock { $0 } }
 
   package func savePresentedItemChanges(

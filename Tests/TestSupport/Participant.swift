@@ -1,10 +1,10 @@
 import Synchronization
 package import SystemCalls
 
-/// Another process that does what a test tells it, a line at a time: `Tests/Participant`.
+/// Another process that executes a test's commands, one per line: `Tests/Participant`.
 ///
-/// Each line that is sent is a gate: the test goes on when the answer is there, so a schedule of
-/// several processes is played exactly as written.
+/// Each line is a gate: the test continues when the answer has arrived, so a schedule of several
+/// processes is executed exactly as written.
 package final class Participant: Sendable {
   package let processID: Int32
   private let child: ChildBox
@@ -27,11 +27,11 @@ package final class Participant: Sendable {
       program: BuiltProgram.path("participant"), [container], environment: environment)
   }
 
-  /// Starts any program that answers each line with a line.
+  /// Starts any program that answers each line with one line.
   package init(program: String, _ arguments: [String], environment: [String] = []) throws {
     let toChild = try makePipe()
     let fromChild = try makePipe()
-    // Of two values of one name, getenv(3) finds the first.
+    // If a name occurs twice, getenv(3) finds the first value.
     let names = environment.map { $0.prefix { $0 != "=" } + "=" }
     let process = try ChildProcess(
       program, arguments,
@@ -54,7 +54,7 @@ package final class Participant: Sendable {
       try child.process.send(.kill)
       _ = try child.process.wait(until: .now + .seconds(10))
     } catch {
-      // It has ended already, which is what this is for.
+      // It has ended already, which is the aim.
       return
     }
   }
@@ -64,7 +64,7 @@ package final class Participant: Sendable {
     try input.descriptor.writeAll(Array((line + "\n").utf8))
   }
 
-  /// The next line that it prints.
+  /// Returns the next line that it prints.
   package func answer(within limit: Duration = .seconds(30)) throws -> String {
     let deadline = ContinuousClock.now + limit
     while true {
@@ -78,7 +78,7 @@ package final class Participant: Sendable {
 
   /// Waits until it has answered, is stopped, or has ended.
   ///
-  /// - Returns: whether it has answered; the answer is still to be taken.
+  /// - Returns: Whether it has answered; the answer remains to be read.
   package func hasAnswer() throws -> Bool {
     var isWithout = false
     try eventually("process \(processID) answers, is stopped or ends") {
@@ -95,7 +95,7 @@ package final class Participant: Sendable {
     return !isWithout
   }
 
-  /// - Returns: false when the process has ended.
+  /// - Returns: False if the process has ended.
   private func receive() throws -> Bool {
     let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
     pending.withLock { $0 += bytes }
@@ -119,14 +119,14 @@ package final class Participant: Sendable {
   /// Sends a signal.
   package func send(_ signal: Signal) throws { try child.process.send(signal) }
 
-  /// Waits until the process is stopped, as /proc tells.
+  /// Waits until the process is stopped, as /proc reports.
   package func waitUntilStopped() throws {
     try eventually("process \(processID) is stopped") {
       ProcessStatus.of(processID)?.isStopped == true
     }
   }
 
-  /// Kills it, and waits until it is gone with all that it had open.
+  /// Kills it, and waits until it and its open files are gone.
   package func end() throws {
     try send(.kill)
     _ = try wait()

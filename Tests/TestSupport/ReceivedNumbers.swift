@@ -1,9 +1,9 @@
 import Foundation
 
-/// Numbers of each kind as one process sends them, and the casts by which another reads them: those that
-/// Apple's platforms allow.
+/// Numbers of each kind as one process sends them, and the casts with which another reads them, as
+/// on Apple's platforms.
 public enum ReceivedNumbers {
-  /// What is sent.
+  /// The sent numbers.
   public static var sent: [String: Any] {
     [
       "int": 3, "negative": -300, "byte": UInt8(7), "large": UInt64.max, "float": Float(1.5),
@@ -12,7 +12,7 @@ public enum ReceivedNumbers {
     ]
   }
 
-  /// The casts of what was received that are otherwise than on Apple's platforms; "" for none.
+  /// Returns the casts of received numbers that differ from Apple's platforms; "" for none.
   public static func findings(in received: [String: Any]) -> String {
     let claims: [(String, Bool)] = [
       ("int as Int", received["int"] as? Int == 3),
@@ -63,7 +63,7 @@ public enum ReceivedNumbers {
     }
   }
 
-  /// Of those that JSON spells in one way only: 2.0 is "2" there, as an integer is.
+  /// For numbers with only one spelling in JSON: 2.0 is "2" there, like an integer.
   private static func json(_ objects: [String: Any]) -> String {
     let kept = objects.filter { sent[$0.key] != nil && $0.key != "whole" }
     do {

@@ -3,20 +3,20 @@ import FileCoordination
 package import FoundationEssentials
 import Synchronization
 
-/// A presenter that writes down what it is told, and answers as a test wants.
+/// A presenter that records its callbacks, and answers in the manner that a test chooses.
 package final class RecordingPresenter: FilePresenter {
-  /// How it answers what it is asked.
+  /// The manner of its answers.
   package enum Manner: String, Sendable {
     case answers
-    /// Has something called when the other is done, and writes that down.
+    /// Passes a reacquirer to the other side, and records its call.
     case reacquires
-    /// Calls what it was given twice, and hands in a reacquirer each time.
+    /// Calls the given closure twice, with a reacquirer each time.
     case answersTwice
     /// Never answers.
     case isSilent
-    /// Signals an error when it is asked to save or to accommodate a deletion.
+    /// Signals an error when it should save or accommodate a deletion.
     case refuses
-    /// Removes itself in the first callback that it should answer, and does not answer.
+    /// Removes itself in the first callback that requires an answer, and does not answer.
     case leaves
   }
 
@@ -30,7 +30,7 @@ package final class RecordingPresenter: FilePresenter {
   private let lines = Mutex<[String]>([])
   private let meanwhile: @Sendable (String) -> Void
 
-  /// - Parameter meanwhile: called in each callback that must be answered, before the answer.
+  /// - Parameter meanwhile: Called in each callback that requires an answer, before the answer.
   package init(
     _ path: String?, _ manner: Manner = .answers,
     meanwhile: @escaping @Sendable (String) -> Void = { _ in }
@@ -44,7 +44,7 @@ package final class RecordingPresenter: FilePresenter {
 
   package func move(to path: String?) { url.withLock { $0 = path.map { URL(filePath: $0) } } }
 
-  /// What it was told so far, a word each; paths as their last component.
+  /// The callbacks so far, one word each; paths as their last component.
   package var heard: [String] { lines.withLock { $0 } }
 
   package func forget() { lines.withLock { $0 = [] } }

@@ -1,13 +1,14 @@
 import Synchronization
 import SystemCalls
 
-/// Where the tests of one run keep what they make in one place, as TMPDIR.
+/// The directory of all temporary files of one test run, under TMPDIR.
 ///
-/// It is removed when the process of the tests ends, however it ends, with the processes that work in
-/// it: by a shell that outlives the process, because nobody else is there after a crash or SIGKILL.
+/// It is removed when the testing process ends, however it ends, together with the processes that
+/// work in it. A shell that outlives the process does this, because no other process remains after
+/// a crash or SIGKILL.
 final class RunDirectory: Sendable {
   let path: String
-  /// While this is open, the shell waits.
+  /// The shell waits while this is open.
   private let lifeline: SharedDescriptor
   private let shell: ShellBox
 
@@ -19,7 +20,7 @@ final class RunDirectory: Sendable {
   private static let all = Mutex<[String: Result<RunDirectory, any Error>]>([:])
   private static let count = Atomic(0)
 
-  /// The run's directory in another one; the same for all of its tests.
+  /// Returns the run's directory in another one; the same for all of its tests.
   static func inside(_ parent: String) throws -> RunDirectory {
     try all.withLock { all in
       if let made = all[parent] { return try made.get() }
@@ -29,7 +30,7 @@ final class RunDirectory: Sendable {
     }
   }
 
-  // A process that works in it has its path among the arguments or the environment.
+  // A process that works in it has its path among its arguments or its environment.
   private static let removing = """
     cat >/dev/null
     for process in /proc/[0-9]*; do
@@ -41,11 +42,11 @@ final class RunDirectory: Sendable {
 
   private init(_ parent: String) throws {
     path = "\(parent)/wormhole-test-\(Program.processID)-\(UInt32.random(in: .min ... .max))"
-    // Others may pass: some tests are about other users.
+    // Others may pass through, because some tests are about other users.
     try makeDirectory(path, mode: 0o711)
     let pipe = try makePipe()
     let null = try FileDescriptor.open("/dev/null", .writeOnly)
-    // In a session of its own, so that what ends the whole run does not end it.
+    // In its own session, so that a signal to the whole run does not end it.
     shell = ShellBox(
       try ChildProcess(
         "setsid", ["sh", "-c", Self.removing, "sh", path], input: pipe.read.rawValue,
@@ -53,7 +54,7 @@ final class RunDirectory: Sendable {
     lifeline = pipe.takeWrite()
   }
 
-  /// A new name in it.
+  /// Returns an unused path in it.
   func newPath() -> String {
     "\(path)/\(Self.count.add(1, ordering: .relaxed).oldValue)"
   }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import SystemCalls
 
-/// Short texts in files.
+/// Helpers for short texts in files.
 package enum ItemText {
-  /// - Returns: nil when there is no such file.
+  /// - Returns: nil if there is no such file.
   package static func read(_ path: String) throws -> String? {
     do throws(Errno) {
       let file = try FileDescriptor.open(path, .readOnly)
@@ -15,18 +15,19 @@ package enum ItemText {
     }
   }
 
-  /// Writes into the file itself, as a program does that knows nothing of coordination.
+  /// Writes into the file itself, as a program without coordination does.
   package static func write(_ text: String, to path: String) throws {
     let file = try FileDescriptor.open(path, [.writeOnly, .create, .truncate], mode: 0o644)
     try file.writeAll(Array(text.utf8))
   }
 }
 
-/// A JSON file with how often each of several processes changed it, which shows half changes, too.
+/// A JSON file that records the number of changes of each of several processes, and reveals half
+/// changes.
 package struct SharedCounter: Codable, Sendable {
   package var total = 0
   package var each: [String: Int] = [:]
-  /// As many characters as there were changes, so that the length changes as well.
+  /// One character for each change, so that the length changes as well.
   package var trail = ""
 
   package init() {}
@@ -37,7 +38,7 @@ package struct SharedCounter: Codable, Sendable {
 
   private static let longest = 997
 
-  /// - Throws: what the decoder says of half a file.
+  /// - Throws: The decoder's error for half a file.
   package static func read(_ path: String) throws -> SharedCounter {
     try JSONDecoder().decode(SharedCounter.self, from: Data(contentsOf: URL(filePath: path)))
   }

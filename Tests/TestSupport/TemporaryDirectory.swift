@@ -1,9 +1,9 @@
 package import AppGroup
 import SystemCalls
 
-/// A directory of one test's own, removed with its last user, or else with the process.
+/// A directory of one test, which is removed with its last user, at the latest with the process.
 ///
-/// Set WORMHOLE_KEEP to keep it: then its path is printed.
+/// Set WORMHOLE_KEEP to keep it; its path is then printed.
 package final class TemporaryDirectory: Sendable {
   package let path: String
 
@@ -31,11 +31,11 @@ package final class TemporaryDirectory: Sendable {
   }
 
   /// The directory as a container.
-  package func container(fault: LeaseFault? = nil) throws -> SharedContainer {
-    try SharedContainer(path: path, fault: fault)
+  package func container() throws -> SharedContainer {
+    try SharedContainer(path: path)
   }
 
-  /// Everything in the directory, for the comment of a failed expectation.
+  /// All entries of the directory, for the comment of a failed expectation.
   package var listing: String {
     var lines: [String] = []
     list(path, into: &lines)

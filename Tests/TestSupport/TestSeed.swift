@@ -1,11 +1,12 @@
 import SystemCalls
 
-/// The seed of a random test: printed, and replayed with the environment variable it names.
+/// The seed of a random test; it is printed, and replayed with the environment variable that it
+/// names.
 package struct TestSeed: CustomStringConvertible, Sendable {
   package let variable: String
   package let value: UInt64
 
-  /// The seed in an environment variable, else a new one.
+  /// Returns the seed in an environment variable, otherwise a new one.
   package static func next(_ variable: String) -> TestSeed {
     let given = Program.environment(variable).flatMap { UInt64($0) }
     let seed = TestSeed(variable: variable, value: given ?? .random(in: .min ... .max))
@@ -17,8 +18,8 @@ package struct TestSeed: CustomStringConvertible, Sendable {
   package var generator: SeededGenerator { SeededGenerator(seed: value) }
 }
 
-/// A small generator that gives the same numbers for the same seed (SplitMix64; Steele, Lea, Flood,
-/// OOPSLA 2014).
+/// A small generator that returns the same numbers for the same seed (SplitMix64; Steele, Lea,
+/// Flood, OOPSLA 2014).
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

@@ -1,16 +1,16 @@
 import SystemCalls
 
-/// Which of a command's steps a test of kills and stops tries: each third, from a place that is another
-/// one in each run; all of them with EVERY_STEP in the environment.
+/// The steps of a command that a test tries with kills and stops: each third, from a start that
+/// differs in each run; all of them with EVERY_STEP in the environment.
 package enum TriedSteps {
   package static let stride = Program.environment("EVERY_STEP") == nil ? 3 : 1
 
-  /// The first one; STEPS_FROM=2 says which.
+  /// The first step; STEPS_FROM=2 sets it.
   package static let first: Int = {
     guard stride > 1 else { return 0 }
     return Int(TestSeed.next("STEPS_FROM").value % UInt64(stride))
   }()
 
-  /// The steps shared out among tests that run beside each other: which of three.
+  /// The shares of the steps among tests that run in parallel, out of three.
   package static let shares = stride > 1 ? [first] : [0, 1, 2]
 }

@@ -1,6 +1,6 @@
 import Histories
 
-/// Operations as they are told in a test: who, what, from when to when.
+/// Operations as a test lists them: the value, the process, the call and the return.
 func write(_ value: Value, by process: Int, _ from: UInt64, _ to: UInt64) -> Histories.Operation {
   completed(.write(value), .done, by: process, from, to)
 }

@@ -30,7 +30,7 @@ struct HistoryLineTests {
       ])
   }
 
-  @Test("cut anywhere keep what was whole, and at most one operation of unknown effect")
+  @Test("cut anywhere keep whole operations, and at most one of unknown effect")
   func torn() throws {
     let whole = HistoryLine.line(for: write(1, by: 1, 10, 20))
     for last in Self.operations {
@@ -59,7 +59,7 @@ struct HistoryLineTests {
     #expect(try parseHistory("1 k 10 update ; try 1 2 ; try 3 ") == attempted)
   }
 
-  @Test("leave out what certainly had no effect")
+  @Test("leave out operations that certainly had no effect")
   func withoutEffect() throws {
     let call = HistoryLine.invocation(process: 1, key: "k", call: .write(5), at: 10)
     #expect(try parseHistory(call + HistoryLine.withoutEffect) == [])
@@ -67,7 +67,7 @@ struct HistoryLineTests {
   }
 
   @Test(
-    "with a wrong line are refused, naming the line and what is wrong",
+    "with a wrong line are refused with the line and its fault",
     arguments: [
       ("1 k x write 5 ; ok 20", .notANumber("x")),
       ("1 %zz 10 write 5 ; ok 20", .notAKey("%zz")),

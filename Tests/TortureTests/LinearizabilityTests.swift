@@ -2,7 +2,7 @@ import Histories
 import TestScopes
 import Testing
 
-/// A history and what it shows.
+/// A history and its meaning.
 struct NamedHistory: CustomTestStringConvertible {
   let testDescription: String
   let operations: [Histories.Operation]
@@ -28,11 +28,11 @@ struct LinearizabilityTests {
       [write(1, by: 1, 0, 10), write(2, by: 1, 20, 30), read(1, by: 2, 40, 50)]
     ),
     NamedHistory(
-      "a read of a value that nobody wrote",
+      "a read of a value that was never written",
       [write(1, by: 1, 0, 10), read(7, by: 2, 20, 30)]
     ),
     NamedHistory(
-      "a read of a value before anybody began to write it",
+      "a read of a value before any write of it began",
       [read(1, by: 2, 0, 5), write(1, by: 1, 10, 20)]
     ),
     NamedHistory(
@@ -72,7 +72,7 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
-      "an unknown update seen although what it found was gone",
+      "an unknown update seen although the value that it found was gone",
       [
         write(1, by: 1, 0, 10), write(2, by: 1, 20, 30),
         unknown(.update(from: 1, to: 3), by: 2, 40),
@@ -98,7 +98,7 @@ struct LinearizabilityTests {
       [write(1, by: 1, 0, 10), remove(by: 1, 20, 30), read(1, by: 2, 40, 50)]
     ),
     NamedHistory(
-      "nothing read although nobody removed",
+      "nothing read although there was no removal",
       [write(1, by: 1, 0, 10), read(nil, by: 2, 40, 50)]
     ),
   ]
@@ -130,7 +130,7 @@ struct LinearizabilityTests {
       [write(1, by: 1, 0, 10), write(2, by: 1, 20, 90), swap(1, for: 3, false, by: 2, 30, 40)]
     ),
     NamedHistory(
-      "a swap that fails because of a value nobody ever reads",
+      "a swap that fails because of a value that is never read",
       [
         write(1, by: 1, 0, 10), write(2, by: 2, 20, 60), write(1, by: 3, 20, 60),
         swap(1, for: 3, false, by: 4, 20, 60), read(1, by: 1, 70, 80),
@@ -148,14 +148,14 @@ struct LinearizabilityTests {
       [unknown(.write(9), by: 2, 0), write(1, by: 1, 10, 20), read(1, by: 1, 30, 40)]
     ),
     NamedHistory(
-      "an unknown write that only a failed swap can tell of",
+      "an unknown write that only a failed swap can reveal",
       [
         write(1, by: 1, 0, 10), unknown(.write(9), by: 2, 20),
         swap(1, for: 2, false, by: 1, 30, 40),
       ]
     ),
     NamedHistory(
-      "an unknown update whose number somebody else wrote as well",
+      "an unknown update whose number another process wrote as well",
       [
         write(1, by: 1, 0, 10), unknown(.update(from: 1, to: 2), by: 2, 20),
         update(1, to: 2, by: 1, 30, 40), read(2, by: 1, 50, 60),
@@ -176,21 +176,21 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
-      "an unknown update that cannot have been, whose number an unknown increment made",
+      "an impossible unknown update, whose number an unknown increment made",
       [
         write(1, by: 1, 0, 10), unknown(.increment, by: 2, 20),
         unknown(.update(from: 7, to: 2), by: 3, 20), read(2, by: 1, 30, 40),
       ]
     ),
     NamedHistory(
-      "an unknown update of a value that only it can tell of",
+      "an unknown update of a value that only it can reveal",
       [
         write(2, by: 1, 0, 5), write(1, by: 1, 10, 20), unknown(.update(from: 1, to: 2), by: 2, 25),
         write(3, by: 3, 30, 90), read(2, by: 1, 40, 50),
       ]
     ),
     NamedHistory(
-      // update, remove, swap, increment: found by chance with a memory that mixed up configurations.
+      // update, remove, swap, increment: found by chance when the memory mixed up configurations.
       "an order that is found only after several attempts from one value",
       [
         read(nil, by: 1, 20, 24), swap(nil, for: 3, true, by: 2, 20, 28), remove(by: 3, 28, 30),
@@ -217,14 +217,14 @@ struct LinearizabilityTests {
     #expect(verdict.isLinearizable, "\(verdict.violation?.description ?? "undecided")")
   }
 
-  @Test("starts from the initial values it is told")
+  @Test("starts from the given initial values")
   func initialValues() {
     let history = [read(5, by: 1, 0, 10)]
     #expect(checkLinearizability(of: history, initial: ["k": 5]).isLinearizable)
     #expect(checkLinearizability(of: history, initial: ["other": 5]).violation != nil)
   }
 
-  @Test("keeps keys apart and names the one that is wrong")
+  @Test("keeps keys apart and names the wrong one")
   func keys() throws {
     let right = [
       completed(.write(1), .done, by: 1, 0, 10, key: "a"),
@@ -235,7 +235,7 @@ struct LinearizabilityTests {
     #expect(try #require(checkLinearizability(of: wrong).violation).key == "b")
   }
 
-  @Test("says undecided, not right or wrong, when the limit of work is reached")
+  @Test("returns undecided, not right or wrong, when the limit of steps is reached")
   func limit() {
     let history = [write(1, by: 1, 0, 10), write(2, by: 1, 20, 30), read(2, by: 2, 40, 50)]
     guard case .undecided(limit: 2) = checkLinearizability(of: history, limit: 2) else {
@@ -271,7 +271,7 @@ struct LinearizabilityTests {
 
   @Test("goes back as far as the contradiction reaches, past what a running write could explain")
   func longContradiction() throws {
-    // The second sight of 9 needs the write, which has been seen already.
+    // The second read of 9 needs the write, which was seen already.
     let history = [
       write(9, by: 1, 0, 200), read(9, by: 2, 10, 20), write(1, by: 3, 30, 40),
       read(1, by: 2, 50, 60), read(9, by: 2, 70, 80), read(9, by: 3, 90, 100),

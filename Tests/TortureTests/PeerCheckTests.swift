@@ -37,12 +37,12 @@ struct PeerCheckTests {
     QueueChecks("message", journals).all.filter { !$0.holds }.map(\.promise)
   }
 
-  private let lost = "no stored message is lost, and none comes that nobody sent"
-  private let repeated = "a message comes again only if it is marked and was not acknowledged"
-  private let disordered = "each sender's messages come in its order"
+  private let lost = "no stored message is lost, and none arrives that was not sent"
+  private let repeated = "a message is redelivered only if marked and not acknowledged"
+  private let disordered = "each sender's messages arrive in order"
   private let replaced = "a consumer that was replaced gets nothing new"
 
-  @Test("nothing in what may happen")
+  @Test("nothing in allowed journals")
   func allowed() {
     #expect(
       failed(
@@ -52,7 +52,7 @@ struct PeerCheckTests {
           + [.failing(place: "q", number: 2)] + handled(3, 50, by: "b")) == [])
   }
 
-  @Test("a message that nobody handled, and one that nobody sent")
+  @Test("a message that was never handled, and one that was never sent")
   func losses() {
     #expect(failed(sending(1), consuming("a", 1)) == [lost])
     #expect(failed(sending(1), consuming("a", 1) + taken(1, 10)) == [lost])
@@ -62,7 +62,7 @@ struct PeerCheckTests {
     #expect(failed(sending(1) + [.cancelling(number: 1), .cancelled(number: 1, false)]) == [lost])
   }
 
-  @Test("one that was cancelled and came")
+  @Test("one that was cancelled and delivered")
   func cancelled() {
     #expect(
       failed(
@@ -70,7 +70,7 @@ struct PeerCheckTests {
         consuming("a", 1) + handled(1, 10)) == ["a cancelled message is not delivered"])
   }
 
-  @Test("one that came twice unmarked, or after its acknowledgement")
+  @Test("one that arrived twice unmarked, or after its acknowledgement")
   func repeats() {
     #expect(
       failed(sending(1), consuming("a", 1) + taken(1, 10) + handled(1, 20)) == [repeated])
@@ -79,7 +79,7 @@ struct PeerCheckTests {
         == [repeated])
   }
 
-  @Test("one that came before an earlier one of its sender")
+  @Test("one that arrived before an earlier one of its sender")
   func order() {
     #expect(
       failed(sending(1) + sending(2), consuming("a", 1) + handled(2, 10) + handled(1, 20))
@@ -90,11 +90,11 @@ struct PeerCheckTests {
   func consumers() {
     #expect(
       failed(sending(1), consuming("a", 1) + handled(1, 10), consuming("b", 5)) == [replaced])
-    // Which of them was the first cannot be known.
+    // It cannot be known which of them was the first.
     #expect(failed(sending(1), consuming("a", 1) + handled(1, 10), consuming("b", 2)) == [])
   }
 
-  @Test("a sender that is told otherwise")
+  @Test("a sender with a wrong outcome")
   func statuses() {
     let checks = QueueChecks(
       "message",
@@ -125,7 +125,7 @@ struct PeerCheckTests {
       holds([asking, .ended(number: 3, answer: nil, how: "inputOutput")]) == [true, false])
   }
 
-  @Test("what was written down, and nothing in a line that was not finished")
+  @Test("recorded events, and nothing in an unfinished line")
   func lines() {
     let events =
       sending(1) + taken(2, 3, again: true) + handled(4, 5) + consuming("1-2", 6) + [

@@ -5,14 +5,14 @@ import Testing
 
 @testable import Torture
 
-/// Tries every order of at most six operations, knowing nothing but the definition.
+/// Tries every order of at most six operations, by the definition alone.
 private func hasOrder(of history: [Histories.Operation], value: Value? = nil) -> Bool {
   let required = history.compactMap(\.response)
   if required.isEmpty { return true }
   for (index, operation) in history.enumerated() {
     var rest = history
     rest.remove(at: index)
-    // Whoever returned before this one was called comes before it.
+    // An operation that returned before this one was called comes before it.
     if rest.compactMap(\.response).contains(where: { $0 < operation.invocation }) { continue }
     guard let after = result(of: operation, on: value) else { continue }
     if hasOrder(of: rest, value: after) { return true }
@@ -20,7 +20,7 @@ private func hasOrder(of history: [Histories.Operation], value: Value? = nil) ->
   return false
 }
 
-/// What the register holds after the operation; `nil` if it cannot have answered as it did.
+/// Returns the register's content after the operation, or `nil` if the answer is impossible.
 private func result(of operation: Histories.Operation, on value: Value?) -> Value?? {
   let isUnknown = operation.outcome == .unknown
   switch operation.call {
@@ -43,7 +43,8 @@ private func result(of operation: Histories.Operation, on value: Value?) -> Valu
   }
 }
 
-/// Up to six operations of few values, carried out in a true order, some of them then falsified.
+/// Returns up to six operations on few values, executed in a true order, some of them then
+/// falsified.
 private func randomHistory(using random: inout SeededGenerator) -> [Histories.Operation] {
   let count = Int.random(in: 1...6, using: &random)
   let span = UInt64.random(in: 1...12, using: &random)
@@ -105,7 +106,7 @@ struct RandomHistoryTests {
         return
       }
       guard let violation = verdict.violation else { continue }
-      // The contradiction is there when the window ends, and not before.
+      // The contradiction is visible at the end of the window, and not before.
       let end = violation.end
       if hasOrder(of: known(of: history, at: end)) || !hasOrder(of: known(of: history, at: end - 1))
       {
@@ -113,7 +114,7 @@ struct RandomHistoryTests {
         return
       }
     }
-    // A generator that hardly ever lies, or always, would test little.
+    // A generator that hardly ever lies, or always does, would test little.
     #expect((runs / 10...runs * 9 / 10).contains(rejected), "rejected \(rejected) of \(runs)")
   }
 
@@ -133,7 +134,7 @@ struct RandomHistoryTests {
     #expect(violation.operations.count < 40)
   }
 
-  /// What eight processes see of one register that works; every written value is new.
+  /// Returns the view of eight processes on one working register; every written value is new.
   private func longHistory(
     operations: Int, processes: Int, using random: inout SeededGenerator
   ) -> [Histories.Operation] {
@@ -174,7 +175,8 @@ struct RandomHistoryTests {
   }
 }
 
-/// What was known at the time: who had not returned by then may or may not have acted.
+/// Returns the knowledge at a time: an operation that had not returned by then may or may not have
+/// acted.
 private func known(of history: [Histories.Operation], at end: UInt64) -> [Histories.Operation] {
   history.compactMap { operation in
     if operation.invocation > end { return nil }

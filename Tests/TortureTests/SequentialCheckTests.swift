@@ -27,7 +27,7 @@ struct SequentialCheckTests {
     ]
     #expect(findBackwardRead(in: keys) == nil)
 
-    // Writer in the hundreds, number in the rest.
+    // The writer in the hundreds, the number in the rest.
     let place = { (value: Value) in SequenceNumber(writer: value / 100, number: value % 100) }
     let writers = [read(205, by: 1, 0, 10), read(107, by: 1, 20, 30), read(206, by: 1, 40, 50)]
     #expect(findBackwardRead(in: writers, sequence: place) == nil)
@@ -43,7 +43,7 @@ struct SequentialCheckTests {
     #expect(findBackwardRead(in: [history[1]]) == nil)
   }
 
-  @Test("find a value that nobody wrote, in whatever operation found it")
+  @Test("find a value that was never written, whichever operation found it")
   func unwritten() {
     let written = [write(1, by: 1, 0, 10), update(1, to: 2, by: 1, 20, 30)]
     for stranger in [

@@ -44,7 +44,7 @@ struct TortureCheckTests {
     let sound = [increment(nil, at: 10), increment(1, at: 20)]
     #expect(failed(checks(sound, last: 2)) == [])
     #expect(failed(checks(sound, last: 1)) == ["no update is lost"])
-    // Two that began with the same value.
+    // Two increments that began with the same value.
     let lost = failed(checks([increment(nil, at: 10), increment(nil, at: 20)], last: 1))
     #expect(lost.contains("no update is lost"))
     #expect(lost.contains("reads, writes, updates and compare-and-sets are linearizable"))
@@ -58,21 +58,21 @@ struct TortureCheckTests {
     #expect(failed(checks(operations, last: 3)) == ["no update is lost"])
   }
 
-  @Test("an observer that is told the older value last")
+  @Test("an observer that receives the older value last")
   func backwards() {
     let operations = [increment(nil, at: 10), increment(1, at: 20)]
     let told = [read(2, 30, 40), read(1, 40, 50)]
     #expect(
       failed(checks(operations, observed: told, last: 2)) == [
-        "observers are told what was there, in its order", "no reader goes backwards",
+        "observers receive the published values in order", "no reader goes backwards",
       ])
   }
 
-  @Test("a value that nobody published")
+  @Test("a value that was never published")
   func unpublished() {
     let failures = failed(
       checks([increment(nil, at: 10)], observed: [read(7, 30, 40)], last: 1))
-    #expect(failures.contains("nothing is read that was not published"))
+    #expect(failures.contains("only published values are read"))
   }
 
   // MARK: Contents
@@ -97,7 +97,7 @@ struct TortureCheckTests {
 
   // MARK: Notifications
 
-  @Test("a post that a check did not tell, and one that it made up")
+  @Test("a post that a check missed, and one that it invented")
   func posts() {
     func failures(_ heard: Bool, _ posts: [JournalEntry]) -> [String] {
       var records = Records()
@@ -108,19 +108,19 @@ struct TortureCheckTests {
       records.journals = [Journal(life: 1, entries: posts), Journal(life: 2, entries: checks)]
       return failed(JournalChecks(records: records).all)
     }
-    let promise = ["a check tells whether there was a post since the last"]
+    let promise = ["a check reports whether there was a post since the last check"]
     let between: [JournalEntry] = [.posting(bell: "b", at: 30), .posted(at: 40)]
     #expect(failures(true, between) == [])
     #expect(failures(false, between) == promise)
     #expect(failures(false, []) == [])
     #expect(failures(true, []) == promise)
-    // One that was cut short may have been heard at any time after, or never.
+    // An interrupted post may be reported at any later time, or never.
     let cut: [JournalEntry] = [.posting(bell: "b", at: 5)]
     #expect(failures(true, cut) == [])
     #expect(failures(false, cut) == [])
   }
 
-  @Test("what a worker complains of in its journal, as far as it was written")
+  @Test("complaints of a worker in its journal, as far as it was written")
   func journal() {
     let entries: [JournalEntry] = [
       .did("large replace"), .retried, .lost, .timedOut, .late("it took\n9 s"), .torn("half"),
@@ -144,7 +144,7 @@ struct TortureCheckTests {
 
   // MARK: Leftovers
 
-  @Test("what is left over in a value's directory, and what the sweep could not remove")
+  @Test("leftovers in a value's directory, and those that the sweep could not remove")
   func leftovers() throws {
     let directory = try TemporaryDirectory()
     let container = try directory.container()

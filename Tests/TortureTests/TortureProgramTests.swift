@@ -10,7 +10,7 @@ struct TortureProgramTests {
     let output: String
   }
 
-  /// Runs it for some seconds; TORTURE_SEED repeats the choices of an earlier run.
+  /// Runs the program for some seconds; TORTURE_SEED repeats the choices of an earlier run.
   private func run(_ seconds: Int, _ more: [String] = []) throws -> Outcome {
     let directory = try TemporaryDirectory()
     let seed = Program.environment("TORTURE_SEED") ?? "\(UInt64.random(in: 0...999_999))"
@@ -39,26 +39,26 @@ struct TortureProgramTests {
   }
 
   // Staged by path, a change may land in a successor's lease.
-  @Test("finds a lost update within seconds where rule 2 is left out")
+  @Test("finds a lost update within seconds without rule 2")
   func withoutRule2() throws {
     try expectFound("rule2")
   }
 
-  // A new holder works while the old one can still publish.
-  @Test("finds a lost update within seconds where rule 5 is left out")
+  // A new holder acts while the old one can still publish.
+  @Test("finds a lost update within seconds without rule 5")
   func withoutRule5() throws {
     try expectFound("rule5")
   }
 
-  // A consumer that was stopped and replaced goes on with its successor's entries.
-  @Test("finds a replaced consumer that goes on within seconds where it follows its directory")
+  // A consumer that was stopped and replaced continues with its successor's entries.
+  @Test("finds a replaced consumer within seconds that continues because it follows its directory")
   func followingConsumer() throws {
     try expectFound(
       "queue", ["--only", "queues"], failing: "a consumer that was replaced gets nothing new")
   }
 
-  /// What happens when is up to the kernel: a longer run follows where a short one finds
-  /// nothing, the more so on a busy machine.
+  /// The kernel decides the schedule, so a longer run follows if a short one finds nothing, which
+  /// is more likely on a busy machine.
   private func expectFound(
     _ rule: String, _ more: [String] = ["--only", "values"],
     failing check: String = "reads, writes, updates and compare-and-sets"
@@ -75,7 +75,7 @@ struct TortureProgramTests {
   }
 
   @Test(
-    "refuses what it does not understand, with status 64",
+    "refuses unknown arguments with status 64",
     arguments: [
       ["--seconds"], ["--seconds", "-1"], ["--break", "rule9"], ["--what"], ["--seed", "x"],
       ["--only", "all"], ["--only", ""],

@@ -14,7 +14,8 @@ struct ContextTests {
       let watch = try scene.watch()
       #expect(try watch.await("context") == "context n=3")
       #expect(try watch.session("contexts") == " / n=3")
-      // Killed in the middle of its delegate's method it would get it again: this comes behind.
+      // If it is killed in the middle of its delegate's method, it gets the context again: the next
+      // event follows.
       #expect(try phone.session("ask a=1").hasPrefix("reply"))
       try watch.end()
     }
@@ -26,7 +27,7 @@ struct ContextTests {
     #expect(try watch.session("contexts") == " / n=4")
   }
 
-  @Test("is known to both sides in each direction, and outlives both")
+  @Test("is available to both sides in each direction, and outlives both")
   func persistent() throws {
     let scene = try SessionScene()
     do {

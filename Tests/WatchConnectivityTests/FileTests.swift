@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A transferred file", .blocking)
 struct FileTests {
-  @Test("arrives with its name, content and metadata; moved it stays, otherwise it is deleted")
+  @Test("arrives with its name, content and metadata; a moved file stays, others are deleted")
   func arrives() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
@@ -26,7 +26,7 @@ struct FileTests {
     #expect(try phone.session("files") == "")
   }
 
-  @Test("survives its sender, which is told of its end at the next activation")
+  @Test("survives its sender, which gets its outcome at the next activation")
   func nextLaunch() throws {
     let scene = try SessionScene()
     let path = try scene.file("a.txt", "text")
@@ -36,14 +36,14 @@ struct FileTests {
       try watch.end()
     }
     let phone = try scene.phone()
-    // The content is copied by the next process of the sender, if the first had no time to.
+    // The sender's next process copies the content if the first one had no time to.
     let watch = try scene.watch()
     #expect(try phone.await("file").hasPrefix("file a.txt text  at"))
     #expect(try watch.await("sent") == "sent a.txt -")
   }
 
   @Test(
-    "that cannot be read, or has no method over there, fails with a reason; one can be cancelled")
+    "that cannot be read, or has no delegate method, fails with a reason; one can be cancelled")
   func fails() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()

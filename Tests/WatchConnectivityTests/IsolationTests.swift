@@ -1,10 +1,11 @@
 import SystemCalls
+import Terminals
 import TestScopes
 import TestSupport
 import Testing
 
-/// Code whose isolation the compiler relies on without a word; see the targets `CinemaTutorial` and
-/// `MainActorApp`, and `SwiftSixModel`.
+/// Code whose isolation the compiler relies on without a diagnostic; see the targets
+/// `CinemaTutorial` and `MainActorApp`, and `SwiftSixModel`.
 @Suite("Isolation", .blocking)
 struct IsolationTests {
   // The handlers used to run on the session's queue: this process then traps.
@@ -21,13 +22,13 @@ struct IsolationTests {
     withExtendedLifetime(phone) {}
   }
 
-  @Test("of a delegate is none: the compiler refuses one of the main actor")
+  @Test("is not possible for a delegate: the compiler refuses one of the main actor")
   func delegates() throws {
     let directory = try TemporaryDirectory()
     let modules = try BuiltProgram.path("Modules")
     let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
       .joined(separator: "/")
-    let map = "\(root)/Sources/CSystemCalls/module.modulemap"
+    let map = "\(root)/Sources/Core/CSystemCalls/module.modulemap"
     func errors(_ methods: String) throws -> String {
       let source = directory.path + "/delegate.swift"
       try Files.write(
@@ -46,9 +47,10 @@ struct IsolationTests {
         + "-Xcc '-fmodule-map-file=\(map)' '\(source)' 2>&1; echo over"
       let compiler = try LineProcess(
         "sh", ["-c", command], environment: Program.environment(with: []))
+      let deadline = CompilerRun.deadline
       var text = ""
       while !text.hasSuffix("over\n") {
-        text += try compiler.text(until: .now + .seconds(100))
+        text += try compiler.text(until: deadline)
       }
       return text.split(separator: "\n").filter { $0.contains(" error: ") }.joined(separator: "\n")
     }

@@ -19,7 +19,7 @@ struct MessageTests {
     #expect(try watch.await("askedData") == "askedData abc")
   }
 
-  @Test("without one goes to the receiver's method without reply, and in the order of sending")
+  @Test("without one goes to the receiver's method without reply, in the order of sending")
   func unreplied() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
@@ -32,7 +32,7 @@ struct MessageTests {
     #expect(try !watch.story().contains("failed"))
   }
 
-  @Test("that the receiver's delegate has no method for is an error of the sender: deliveryFailed")
+  @Test("without a method in the receiver's delegate is an error of the sender: deliveryFailed")
   func unimplemented() throws {
     let scene = try SessionScene()
     let phone = try scene.phone("bare")
@@ -46,7 +46,7 @@ struct MessageTests {
     withExtendedLifetime(phone) {}
   }
 
-  @Test("whose reply handler is let go ends as messageReplyTimedOut, long before its time")
+  @Test("whose reply handler is released ends as messageReplyTimedOut, long before its timeout")
   func released() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone("release"), try scene.watch(replySeconds: 600))
@@ -55,7 +55,7 @@ struct MessageTests {
     withExtendedLifetime(phone) {}
   }
 
-  @Test("whose reply handler is kept without a call ends as messageReplyTimedOut at its time")
+  @Test("whose reply handler is kept without a call ends as messageReplyTimedOut at its timeout")
   func late() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone("hold"), try scene.watch(replySeconds: 0.2))
@@ -63,7 +63,7 @@ struct MessageTests {
     withExtendedLifetime(phone) {}
   }
 
-  @Test("whose reply is no property list ends as messageReplyFailed, and of two replies one counts")
+  @Test("whose reply is not a property list ends as messageReplyFailed; of two replies one counts")
   func badReply() throws {
     let scene = try SessionScene()
     let watch = try scene.watch()
@@ -79,7 +79,7 @@ struct MessageTests {
     withExtendedLifetime(phone) {}
   }
 
-  @Test("to a counterpart that is not there, is stopped or dies is an error: notReachable")
+  @Test("to a counterpart that is missing, stopped or dies is an error: notReachable")
   func unreachable() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
@@ -114,14 +114,14 @@ struct MessageTests {
     #expect(reply != "reply a=1 by=\(watch.processID)")
     #expect(try watch.session("ask a=1") == reply)
     #expect(try watch.session("tell quit=1") == "done")
-    // The process that was started has ended: only then another can be the phone.
+    // The started process has ended: only then can another one be the phone.
     let phone = try scene.phone()
     try watch.end()
     try eventually("the watch is gone") { try phone.session("ask a=1") == "failed 7007" }
   }
 
-  // A number used to arrive as an Int or a Double, and cast to nothing else.
-  @Test("and what is transferred, holds numbers that cast to every type that Apple's cast to")
+  // A number used to arrive as an Int or a Double that cast to no other type.
+  @Test("and a transfer hold numbers that cast to every type, as Apple's do")
   func numbers() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
@@ -132,7 +132,7 @@ struct MessageTests {
     #expect(try watch.session("contexts") == " / numbers .")
   }
 
-  @Test("that is too large, or no property list, is an error of its own kind")
+  @Test("that is too large, or not a property list, is a specific error")
   func payload() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())

@@ -4,11 +4,11 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// What a delegate is told of its counterpart, and what an answer says.
+/// The reports to a delegate about its counterpart, and the results of queries.
 @Suite("Reachability", .blocking)
 struct ReachabilityTests {
-  // A transfer used to tell of the stop, and nobody told of what came after it.
-  @Test("is told when the counterpart is stopped, goes on and dies, with transfers between")
+  // A transfer used to report the stop, and nothing reported the changes after it.
+  @Test("is reported when the counterpart is stopped, continued and killed, with transfers between")
   func transfers() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
@@ -25,7 +25,7 @@ struct ReachabilityTests {
     #expect(try !phone.session("state").contains("reachable"))
   }
 
-  @Test("is told to a watch, too, of which nobody asks anything")
+  @Test("is also reported to a watch that nobody queries")
   func quiet() throws {
     let scene = try SessionScene()
     let (watch, phone) = (try scene.watch(), try scene.phone())
@@ -38,7 +38,7 @@ struct ReachabilityTests {
     #expect(try watch.await("reachability") == "reachability false")
   }
 
-  @Test("that an answer gives is told")
+  @Test("from an answer is reported")
   func answered() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())

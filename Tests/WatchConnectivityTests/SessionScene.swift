@@ -1,40 +1,41 @@
 import AppGroup
 import PeerConnectivity
 import TestSupport
+import WatchPairing
 
-/// A container with a phone and a watch or two.
+/// A container with a phone and one or two watches.
 struct SessionScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
-  let pairing: PeerPairing
+  let pairing: Pairing
 
   init() throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
-    pairing = PeerPairing(container, of: "phone", defaultCompanion: "watch")
+    pairing = Pairing(of: "phone", in: container)
   }
 
-  /// A phone that is activated; see `SessionVerbs` for manners.
+  /// Starts and activates a phone; see `SessionVerbs` for manners.
   func phone(_ manner: String = "full", replySeconds: Double = 20) throws -> Participant {
     try start("phone watch \(manner) \(replySeconds)")
   }
 
-  /// A watch that is activated.
+  /// Starts and activates a watch.
   func watch(
     _ name: String = "watch", _ manner: String = "full", replySeconds: Double = 20
   ) throws -> Participant {
     try start("watch \(name) \(manner) \(replySeconds)")
   }
 
-  /// How `participant` is started as one of the two, by whoever needs it.
+  /// Registers `participant` as the program of one of the two roles.
   func launch(_ role: String, for occasions: PeerLaunch.Occasions) throws {
-    try PeerSession.setLaunch(
+    try PeerLaunch.Registry(in: container).set(
       PeerLaunch(
         program: BuiltProgram.path("participant"), arguments: ["session-serve"],
         environment: [
           "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": directory.path,
           "WORMHOLE_GROUP": "",
-        ], occasions: occasions), of: role, in: container)
+        ], occasions: occasions), for: role)
   }
 
   private func start(_ words: String) throws -> Participant {
@@ -51,7 +52,7 @@ struct SessionScene {
     _ = try pairing.activate("watch")
   }
 
-  /// A file of the test's own.
+  /// Creates a file of the test.
   func file(_ name: String, _ content: String) throws -> String {
     let path = directory.path + "/" + name
     try Files.write(content, to: path)
@@ -60,15 +61,16 @@ struct SessionScene {
 }
 
 extension Participant {
-  /// The event that begins so.
+  /// Returns the first event with a prefix.
   func await(_ event: String) throws -> String { try ask("session-await \(event)") }
 
-  /// What its delegate was told and was not awaited, but for what may come at any moment between.
+  /// Returns the delegate's events that were not awaited, without those that may come at any
+  /// moment.
   func story() throws -> String {
     try session("events").split(separator: "; ")
       .filter { !$0.hasPrefix("reachability") && $0 != "watchState" }.joined(separator: "; ")
   }
 
-  /// Does something as a phone or a watch.
+  /// Executes a command as a phone or a watch.
   func session(_ command: String) throws -> String { try ask("session-" + command) }
 }

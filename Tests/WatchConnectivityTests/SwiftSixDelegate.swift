@@ -1,8 +1,8 @@
 import Foundation
 import WatchConnectivity
 
-/// A delegate as Swift 6 code for Apple's framework has it: a class of the main actor, whose callbacks
-/// are not isolated. That this file compiles is the test.
+/// A delegate as in Swift 6 code for Apple's framework: a class of the main actor whose callbacks
+/// are not isolated. The test is that this file compiles.
 @MainActor
 final class SwiftSixDelegate: NSObject, WCSessionDelegate {
   var isReachable = false
@@ -34,7 +34,7 @@ final class SwiftSixDelegate: NSObject, WCSessionDelegate {
     Task { @MainActor in self.isReachable = session.isReachable }
   }
 
-  // Without `@Sendable`, as most write it.
+  // Without `@Sendable`, the usual form.
   nonisolated func session(
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping ([String: Any]) -> Void
@@ -42,7 +42,7 @@ final class SwiftSixDelegate: NSObject, WCSessionDelegate {
     replyHandler(message)
   }
 
-  // With it, as those write it who answer later.
+  // With it, the form for answering later.
   nonisolated func session(
     _ session: WCSession, didReceiveMessageData messageData: Data,
     replyHandler: @escaping @Sendable (Data) -> Void

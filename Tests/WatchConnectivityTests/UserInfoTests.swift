@@ -3,6 +3,7 @@ import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
+import WatchPairing
 
 @Suite("A transferred dictionary", .blocking)
 struct UserInfoTests {
@@ -23,7 +24,7 @@ struct UserInfoTests {
     #expect(try phone.session("outstanding") == "")
   }
 
-  @Test("survives its sender, which is told of its end at the next activation, once")
+  @Test("survives its sender, which gets its outcome at the next activation, once")
   func nextLaunch() throws {
     let scene = try SessionScene()
     do {
@@ -37,8 +38,8 @@ struct UserInfoTests {
       let phone = try scene.phone()
       #expect(try phone.await("finished n=2") == "finished n=2 -")
       #expect(try phone.await("finished n=1") == "finished n=1 -")
-      try eventually("both are forgotten") { try phone.session("outstanding") == "" }
-      // Its end is written down after the delegate was told, so ask for something behind it.
+      try eventually("both are gone") { try phone.session("outstanding") == "" }
+      // Its end is recorded after the delegate's call, so wait for a later event.
       #expect(try phone.session("info 3 1") == "done")
       #expect(try phone.await("finished n=3") == "finished n=3 -")
       try phone.end()
@@ -49,7 +50,7 @@ struct UserInfoTests {
     #expect(try !phone.story().contains("finished n=1"))
   }
 
-  @Test("is listed while it waits, also after a restart; one that is cancelled is never delivered")
+  @Test("is listed while it waits, even after a restart; a cancelled one is never delivered")
   func cancelled() throws {
     let scene = try SessionScene()
     do {
@@ -84,7 +85,7 @@ struct UserInfoTests {
     #expect(try other.story().contains("info n=1; info n=2"))
   }
 
-  @Test("waits while there is no delegate; one that has no method for it fails it: deliveryFailed")
+  @Test("waits while there is no delegate; a delegate without its method fails it: deliveryFailed")
   func undelegated() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())

@@ -43,7 +43,7 @@ struct WCErrorTests {
     #expect(matches == ["notReachable", "tooLarge", "other"])
   }
 
-  @Test("says what happened in a sentence, and why under Foundation's key")
+  @Test("describes the failure in a sentence, and the reason under Foundation's key")
   func sentence() {
     let error: any Error = WCError(
       .notReachable, userInfo: [NSLocalizedFailureReasonErrorKey: "It is asleep."])

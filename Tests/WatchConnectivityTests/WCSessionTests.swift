@@ -4,6 +4,7 @@ import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
+import Terminals
 import TestScopes
 import TestSupport
 import Testing
@@ -20,13 +21,13 @@ struct WCSessionTests {
     ) { result.withLock { $0 = (activationState, error) } }
   }
 
-  @Test("is unsupported where nothing says where it is; its delegate is told what to set")
+  @Test("is unsupported without a configuration; its delegate learns what to set")
   func unsupported() throws {
     #expect(!WCSession.isSupported())
     let delegate = Delegate()
     WCSession.default.delegate = delegate
     WCSession.default.activate()
-    try eventually("the delegate is told") { delegate.result.withLock { $0 != nil } }
+    try eventually("the delegate is reported") { delegate.result.withLock { $0 != nil } }
     let error = delegate.result.withLock { $0?.1 } as? WCError
     #expect(error?.code == .sessionNotSupported)
     #expect(error?.failureReason?.contains("WATCHCONNECTIVITY_ROLE") == true)
@@ -37,7 +38,7 @@ struct WCSessionTests {
     #expect(!transfer.isTransferring && transfer.userInfo["a"] as? Int == 1)
   }
 
-  @Test("activates on both sides, by configuration, and says so again when it is asked again")
+  @Test("activates on both sides, by configuration, and reports it again on a second activation")
   func activates() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
@@ -48,7 +49,7 @@ struct WCSessionTests {
     #expect(try watch.session("state") == "activated paired companion reachable 0")
   }
 
-  @Test("takes its place and role from the environment, and refuses one that is unclear")
+  @Test("takes its container and role from the environment, and refuses an unclear one")
   func environment() throws {
     let scene = try SessionScene()
     let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
@@ -69,8 +70,8 @@ struct WCSessionTests {
         == "activated 7002")
   }
 
-  // It used to be told to a delegate only, and most programs never get so far as to have one.
-  @Test("says on standard error, once, what is wrong with its environment")
+  // Only a delegate used to get the error, and most programs never get so far as to have one.
+  @Test("reports on standard error, once, a fault in its environment")
   func printed() throws {
     let scene = try SessionScene()
     func printed(_ variables: String...) throws -> String {
@@ -91,7 +92,7 @@ struct WCSessionTests {
     #expect(try printed(place, "WORMHOLE_GROUP=").contains("WATCHCONNECTIVITY_ROLE"))
   }
 
-  @Test("tells everything on one queue that is not the main one, never two things at once")
+  @Test("makes all calls on one queue that is not the main one, never two at once")
   func queue() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try scene.phone(), try scene.watch())
@@ -106,11 +107,11 @@ struct WCSessionTests {
     #expect(try !watch.story().contains("wrong"))
   }
 
-  @Test("can be talked to by any peer, a shell's for example, in what a session understands")
+  @Test("exchanges messages with any peer, for example a shell's, that uses its format")
   func shell() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
-    let desk = try PeerSession(scene.container, name: "desk")
+    let desk = try PeerSession("desk", in: scene.container)
     #expect(try desk.request(["a": 1], to: "phone")["a"] == 1)
     #expect(try desk.request(.data(Data("ab".utf8)), to: "phone") == .data(Data("ba".utf8)))
     try desk.send(["b": 2], to: "phone")
@@ -124,23 +125,23 @@ struct WCSessionTests {
     try desk.enqueue(["c": 3], to: "phone")
     #expect(try phone.await("info") == "info c=3")
     #expect(
-      try text.end(until: .now + .seconds(20))
+      try text.finalStatus(until: .now + .seconds(20))
         == .failed(reason: "a session takes dictionaries only"))
   }
 
-  @Test("is held by one process at a time; the other is told who has it")
+  @Test("is held by one process at a time; the other gets the holder")
   func taken() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
     try phone.send(.stop)
     try phone.waitUntilStopped()
-    // One that is stopped is replaced.
+    // A stopped process is replaced.
     let other = try scene.phone()
     try phone.send(.continue)
     #expect(try phone.await("activated 7004") == "activated 7004")
     let watch = try scene.watch()
     #expect(try watch.session("ask a=1") == "reply a=1 by=\(other.processID)")
-    // One that runs is not: the third is refused, and may try again.
+    // A running one is not: the third is refused, and may try again.
     let third = try Participant(scene.directory.path)
     #expect(try third.ask("session-start phone watch full") == "activated 7004")
     try other.end()

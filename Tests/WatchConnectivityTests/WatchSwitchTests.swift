@@ -3,11 +3,12 @@ import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
+import WatchPairing
 
 @Suite("Another watch", .blocking)
 struct WatchSwitchTests {
   @Test(
-    "makes the session inactive, delivers what came, deactivates it, and is there when it activates"
+    "makes the session inactive, delivers arrivals, deactivates it, and is active afterwards"
   )
   func order() throws {
     let scene = try SessionScene()
@@ -27,7 +28,7 @@ struct WatchSwitchTests {
     try phone.send(.continue)
 
     #expect(try phone.await("deactivated") == "deactivated")
-    // What came from the first watch was delivered before, and nothing of the second.
+    // Arrivals from the first watch were delivered before, and none from the second.
     #expect(try phone.await("inactive") == "inactive")
     #expect(try phone.story() == "info n=2; info n=3; info n=4")
     #expect(try phone.session("state").hasPrefix("notActivated"))
@@ -58,7 +59,7 @@ struct WatchSwitchTests {
   }
 
   @Test(
-    "loses nothing for a delegate that activates while the session is inactive, or that ignores all"
+    "loses nothing if the delegate activates while the session is inactive, or ignores all"
   )
   func activatesEarly() throws {
     for manner in ["hold", "bare"] {
@@ -73,13 +74,14 @@ struct WatchSwitchTests {
         #expect(try phone.await("info n=3") == "info n=3")
         #expect(try phone.story().contains("inactive; deactivated; info n=1; info n=2"))
       } else {
-        // The bare delegate has no method for it, so its sender is told: it came.
+        // The bare delegate has no method for it, so its sender gets an error: the message has
+        // arrived.
         #expect(try second.await("finished n=3") == "finished n=3 7014")
       }
     }
   }
 
-  @Test("or none: what is known of the watch changes, is told, and decides what can be sent")
+  @Test("or none: the watch's state changes, is reported, and decides what can be sent")
   func known() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()
@@ -119,7 +121,7 @@ struct WatchSwitchTests {
     #expect(try watch.await("info") == "info n=1")
   }
 
-  @Test("that is not paired can send nothing, and learns of its phone's app")
+  @Test("that is not paired can send nothing, and learns the state of its phone's app")
   func unpaired() throws {
     let scene = try SessionScene()
     let watch = try scene.watch("watch2")

@@ -25,18 +25,18 @@ struct ChannelTests {
   func latest() async throws {
     let tickets = Channel<Ticket>("tickets", in: container)
     #expect(try await tickets.latest() == nil)
-    try await tickets.send(Ticket(film: "Metropolis", seats: [7, 8]))
+    try await tickets.publish(Ticket(film: "Metropolis", seats: [7, 8]))
     #expect(try await tickets.latest() == Ticket(film: "Metropolis", seats: [7, 8]))
     #expect(
       try await container.value("tickets").read() == ["film": "Metropolis", "seats": [7, 8]])
     let number = Channel<Int>("number", in: container)
-    try await number.send(5, durability: .durable)
+    try await number.publish(5, durability: .durable)
     #expect(try await container.value("number").read() == 5)
     try await tickets.clear()
     #expect(try await tickets.latest() == nil)
   }
 
-  @Test("refuses what is no such message with an error, and goes on with the next")
+  @Test("reports a message of another type as an error, and continues with the next")
   func wrongShape() async throws {
     let tickets = Channel<Ticket>("tickets", in: container)
     let messages = try tickets.messages()
@@ -45,12 +45,12 @@ struct ChannelTests {
     var iterator = messages.makeAsyncIterator()
     let first = await iterator.next()
     #expect(throws: AppGroupError.self) { try first?.message }
-    try await tickets.send(Ticket(film: "M", seats: []))
+    try await tickets.publish(Ticket(film: "M", seats: []))
     let second = await iterator.next()
     #expect(try second?.message.film == "M")
   }
 
-  @Test("gives no message for none, and an error for what cannot be read")
+  @Test("returns nil without a message, and an error for an unreadable one")
   func absentAndUnreadable() async throws {
     let channel = Channel<Int>("n", in: container)
     let messages = try channel.messages(startsWithCurrent: true)
@@ -59,7 +59,7 @@ struct ChannelTests {
       return try await iterator.next()?.message
     }
     for _ in 0..<1_000 { await Task.yield() }
-    try await channel.send(1)
+    try await channel.publish(1)
     #expect(try await first.value == 1)
     var iterator = try channel.messages().makeAsyncIterator()
     let path = container.value("n").path
@@ -69,16 +69,16 @@ struct ChannelTests {
     #expect(throws: AppGroupError.self) { try unreadable?.message }
   }
 
-  @Test("tells a listener its own echo from what others send")
+  @Test("distinguishes a listener's own echo from other senders' messages")
   func provenance() async throws {
     let mine = Channel<Int>("n", in: container)
     let others = Channel<Int>("n", in: container)
     var iterator = try mine.messages().makeAsyncIterator()
-    try await mine.send(1)
+    try await mine.publish(1)
     let echo = await iterator.next()
     #expect(try echo?.message == 1)
     #expect(echo?.isOwn == true)
-    try await others.send(2)
+    try await others.publish(2)
     let theirs = await iterator.next()
     #expect(try theirs?.message == 2)
     #expect(theirs?.isOwn == false)
@@ -86,7 +86,7 @@ struct ChannelTests {
     let updated = await iterator.next()
     #expect(try updated?.message == 3)
     #expect(updated?.isOwn == true)
-    try await mine.send(4, durability: .durable)
+    try await mine.publish(4, durability: .durable)
     let durable = await iterator.next()
     #expect(try durable?.message == 4)
     #expect(durable?.isOwn == true)
@@ -100,16 +100,16 @@ struct ChannelTests {
   @Test("has any number of listeners, each of which may begin with the current message")
   func severalListeners() async throws {
     let channel = Channel<Int>("n", in: container)
-    try await channel.send(1)
+    try await channel.publish(1)
     var current = try channel.messages(startsWithCurrent: true).makeAsyncIterator()
     var later = try channel.messages().makeAsyncIterator()
     #expect(try await current.next()?.message == 1)
-    try await channel.send(2)
+    try await channel.publish(2)
     #expect(try await current.next()?.message == 2)
     #expect(try await later.next()?.message == 2)
     try await channel.clear()
-    try await channel.send(3)
-    #expect(try await later.next()?.message == 3, "a cleared message is no message")
+    try await channel.publish(3)
+    #expect(try await later.next()?.message == 3, "a cleared message is not delivered")
   }
 
   @Test("loses no update, of tasks or of processes")

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Wormhole
 
-/// What a listener was told, in a form that can be compared.
+/// The messages of a listener, in a form that can be compared.
 final class Told: Sendable {
   private let messages = Mutex<[String]>([])
   func add(_ message: Any?) {
@@ -26,7 +26,7 @@ final class Errors: Sendable {
   var all: [String] { errors.withLock { $0 } }
 }
 
-/// The rules are those of MMWormhole 2.0's source and of its own tests, but for its bugs.
+/// The rules are those of MMWormhole 2.0's source and of its own tests, except for its bugs.
 @Suite("MMWormhole", .blocking)
 struct MMWormholeTests {
   let directory: TemporaryDirectory
@@ -56,7 +56,7 @@ struct MMWormholeTests {
     #expect(wormhole.message(withIdentifier: nil) == nil)
   }
 
-  @Test("holds numbers that cast to every type that the original's cast to")
+  @Test("holds numbers that cast to every type, as the original's do")
   func numbers() throws {
     let heard = Mutex<String?>(nil)
     wormhole.listenForMessage(withIdentifier: "a") { message in
@@ -65,46 +65,46 @@ struct MMWormholeTests {
     wormhole.passMessageObject(ReceivedNumbers.sent, identifier: "a")
     let message = wormhole.message(withIdentifier: "a") as? [String: Any]
     #expect(ReceivedNumbers.findings(in: message ?? [:]) == "")
-    try eventually("it is heard") { heard.withLock { $0 } == "" }
+    try eventually("it is delivered") { heard.withLock { $0 } == "" }
   }
 
-  @Test("calls the listener on the main queue, in the passing process, too")
+  @Test("calls the listener on the main queue, also in the sending process")
   func selfDelivery() throws {
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("it is heard") { told.all == ["one"] }
+    try eventually("it is delivered") { told.all == ["one"] }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("the same message is heard again") { told.all == ["one", "one"] }
+    try eventually("the same message is delivered again") { told.all == ["one", "one"] }
   }
 
-  @Test("hears another process: one that only knows the container")
+  @Test("receives from another process that knows only the container")
   func otherProcess() throws {
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     let other = try Participant(directory.path)
     #expect(try other.ask("set wormhole/a 7") == "done")
-    try eventually("it is heard") { told.all == ["7"] }
+    try eventually("it is delivered") { told.all == ["7"] }
     #expect(wormhole.message(withIdentifier: "a") as? Int == 7)
   }
 
-  @Test("hears nil for a nil message, not the one before")
+  @Test("delivers nil for a nil message, not the one before")
   func nilMessage() throws {
     wormhole.passMessageObject("old", identifier: "a")
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject(nil, identifier: "a")
-    try eventually("nil is heard") { told.all == ["nil"] }
+    try eventually("nil is delivered") { told.all == ["nil"] }
     #expect(wormhole.message(withIdentifier: "a") == nil)
   }
 
-  @Test("hears the last of a burst, and nothing older after it")
+  @Test("delivers the last message of a burst, and nothing older after it")
   func burst() throws {
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     for number in 1...100 { wormhole.passMessageObject(number, identifier: "a") }
-    try eventually("the last one is heard") { told.all.last == "100" }
+    try eventually("the last one is delivered") { told.all.last == "100" }
     let numbers = told.all.compactMap { Int($0) }
     #expect(numbers == numbers.sorted() && numbers.count <= 100)
   }
 
-  @Test("has one listener an identifier: a second replaces it, nil and stop remove it")
+  @Test("has one listener per identifier: a second replaces it, nil and stop remove it")
   func oneListener() throws {
     let second = Told()
     let witness = Told()
@@ -113,7 +113,7 @@ struct MMWormholeTests {
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { second.add($0) }
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the second hears") { second.all == ["1"] && witness.all == ["1"] }
+    try eventually("the second is called") { second.all == ["1"] && witness.all == ["1"] }
     #expect(told.all == [])
     wormhole.stopListeningForMessage(withIdentifier: "a")
     wormhole.passMessageObject(2, identifier: "a")
@@ -123,11 +123,11 @@ struct MMWormholeTests {
     wormhole.passMessageObject(3, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
     wormhole.passMessageObject(nil, identifier: "a")
-    try eventually("another wormhole's hears nil, too") { witness.all.last == "nil" }
+    try eventually("another wormhole's gets nil, too") { witness.all.last == "nil" }
     #expect(second.all == ["1"] && told.all == [])
   }
 
-  @Test("ends its listeners when it goes away")
+  @Test("ends its listeners when it is released")
   func deallocation() throws {
     let witness = Told()
     wormhole.listenForMessage(withIdentifier: "a") { witness.add($0) }
@@ -135,13 +135,13 @@ struct MMWormholeTests {
     other?.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     weak let gone = other
     other = nil
-    #expect(gone == nil, "nothing but its owner keeps it")
+    #expect(gone == nil, "only its owner keeps it")
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the one that is left hears") { witness.all == ["1"] }
+    try eventually("the remaining one is called") { witness.all == ["1"] }
     #expect(told.all == [])
   }
 
-  @Test("removes messages without telling listeners, all of them only within its directory")
+  @Test("removes messages without calling listeners, and all of them only within its directory")
   func clears() throws {
     let whole = MMWormhole(container: container)
     wormhole.passMessageObject(1, identifier: "a")
@@ -164,10 +164,10 @@ struct MMWormholeTests {
     #expect(none.message(withIdentifier: "a") as? Int == 3, "an empty directory is none")
     #expect(whole.message(withIdentifier: "a") as? Int == 3)
     wormhole.passMessageObject(4, identifier: "a")
-    try eventually("only the message is heard") { told.all == ["4"] }
+    try eventually("only the message is delivered") { told.all == ["4"] }
   }
 
-  @Test("of another group or directory is never heard")
+  @Test("of another group or directory never receives the messages")
   func namespaces() throws {
     let elsewhere = try TemporaryDirectory()
     let otherGroup = MMWormhole(
@@ -178,11 +178,11 @@ struct MMWormholeTests {
     otherDirectory.listenForMessage(withIdentifier: "a") { others.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     for message in [1, nil, 2] as [Int?] { wormhole.passMessageObject(message, identifier: "a") }
-    try eventually("it is heard") { told.all.last == "2" }
+    try eventually("it is delivered") { told.all.last == "2" }
     #expect(others.all == [])
   }
 
-  @Test("reports what fails to its error handler instead of dropping it")
+  @Test("reports failures to its error handler instead of dropping them")
   func failures() throws {
     let errors = Errors()
     wormhole.errorHandler = { errors.add($0) }
@@ -199,7 +199,7 @@ struct MMWormholeTests {
     #expect(errors.all.count == 4)
   }
 
-  @Test("reports a damaged message to the error handler when it listens, too")
+  @Test("also reports a damaged message to the error handler when it listens")
   func damagedMessage() throws {
     let errors = Errors()
     wormhole.errorHandler = { errors.add($0) }
@@ -207,33 +207,33 @@ struct MMWormholeTests {
     try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
     try eventually("it is reported") { errors.all.count == 1 }
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the next is heard") { told.all == ["1"] }
+    try eventually("the next is delivered") { told.all == ["1"] }
   }
 
-  @Test("tells identifiers apart by their bytes, though Swift strings are equal")
+  @Test("distinguishes identifiers by their bytes, even if Swift strings are equal")
   func bytes() throws {
     let others = Told()
     wormhole.listenForMessage(withIdentifier: "\u{e9}") { [told] in told.add($0) }
     wormhole.listenForMessage(withIdentifier: "e\u{301}") { others.add($0) }
     wormhole.passMessageObject(1, identifier: "\u{e9}")
     wormhole.passMessageObject(2, identifier: "e\u{301}")
-    try eventually("each is heard") { told.all == ["1"] && others.all == ["2"] }
+    try eventually("each is delivered") { told.all == ["1"] && others.all == ["2"] }
   }
 
-  @Test("stores messages wherever its messenger does, and announces what it is told to")
+  @Test("stores messages with its messenger, and announces them as the messenger decides")
   func customMessenger() throws {
     let messenger = Memory()
     wormhole.wormholeMessenger = messenger
     wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("it is heard") { told.all == ["one"] }
+    try eventually("it is delivered") { told.all == ["one"] }
     #expect(wormhole.message(withIdentifier: "a") as? String == "one")
     #expect(try container.value("wormhole/a").read() == nil, "nothing is stored in the container")
     wormhole.listenForMessage(withIdentifier: "quiet") { [told] in told.add($0) }
     wormhole.passMessageObject("quiet", identifier: "quiet")
     try container.value("wormhole/a").replace(with: "stored")
     wormhole.passMessageObject("two", identifier: "a")
-    try eventually("neither the stored nor the quiet one is heard") { told.all == ["one", "two"] }
+    try eventually("only the announced one is delivered") { told.all == ["one", "two"] }
     wormhole.clearMessageContents(forIdentifier: "a")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     wormhole.clearAllMessageContents()
@@ -255,7 +255,7 @@ struct MMWormholeTests {
     func deleteContentForAllMessages() { messages.withLock { $0 = [:] } }
   }
 
-  @Test("may be used by what its last error handler leaves behind")
+  @Test("may be used while its last error handler is released")
   func handlerOwner() {
     final class Owner: Sendable {
       let wormhole: MMWormhole

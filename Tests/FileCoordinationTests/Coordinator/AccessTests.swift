@@ -1,12 +1,14 @@
+import AppGroup
 import FoundationEssentials
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// What one accessor gets and what it leaves, in one process.
+/// The state that one accessor gets and leaves, in one process.
 @Suite("Coordinated access", .blocking)
 struct AccessTests {
   let directory: TemporaryDirectory
@@ -27,7 +29,7 @@ struct AccessTests {
     try String(contentsOf: url(name), encoding: .utf8)
   }
 
-  @Test("What the accessor leaves is published when it returns, and nothing is left beside it")
+  @Test("The accessor's result is published when it returns, and nothing is left beside it")
   func published() throws {
     try Data("old".utf8).write(to: url("a.txt"))
     try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
@@ -87,46 +89,78 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
-  @Test("A directory is published in one step, with what others did in it meanwhile")
+  @Test("A directory is published in one step, whatever was changed in its copy")
   func directoryItem() throws {
-    try FileManager.default.createDirectory(at: url("d"), withIntermediateDirectories: false)
-    try Data("1".utf8).write(to: url("d/one"))
-    try Data("2".utf8).write(to: url("d/two"))
+    try makeDirectory(["one": "1", "two": "2"])
     try coordinator.coordinate(writingItemAt: url("d")) { copy in
       try Data("new".utf8).write(to: copy.appending(path: "one"))
       try Data("3".utf8).write(to: copy.appending(path: "three"))
-      // When another one, in its own time, changes what is in it.
-      try FileCoordinator().coordinate(writingItemAt: url("d/two")) {
-        try Data("changed".utf8).write(to: $0)
-      }
+      try FileManager.default.removeItem(at: copy.appending(path: "two"))
+      #expect(try names("d") == ["one", "two"])
     }
-    #expect(try names("d") == ["one", "three", "two"])
+    #expect(try names("d") == ["one", "three"])
     #expect(try text("d/one") == "new")
-    #expect(try text("d/two") == "changed")
     #expect(try names() == ["d"], "\(directory.listing)")
   }
 
-  @Test("Both changed the same entry of a directory: nothing is published, and it is named")
-  func conflict() throws {
+  private func makeDirectory(_ files: [String: String]) throws {
     try FileManager.default.createDirectory(at: url("d"), withIntermediateDirectories: false)
-    try Data("1".utf8).write(to: url("d/one"))
+    for (name, text) in files { try Data(text.utf8).write(to: url("d/" + name)) }
+  }
+
+  @Test("Others changed entries of a directory: nothing is published, the entries are named")
+  func conflict() throws {
+    try makeDirectory(["one": "1", "two": "2"])
     let error = #expect(throws: FileCoordinationError.self) {
       try coordinator.coordinate(writingItemAt: url("d")) { copy in
         try Data("mine".utf8).write(to: copy.appending(path: "one"))
-        try FileCoordinator().coordinate(writingItemAt: url("d/one")) {
+        try FileCoordinator().coordinate(writingItemAt: url("d/two")) {
           try Data("theirs".utf8).write(to: $0)
         }
+        try Data("4".utf8).write(to: url("d/four"))
       }
     }
     #expect(error?.code == .conflict)
-    #expect(error?.reason.contains("one") == true)
-    #expect(try text("d/one") == "theirs")
+    #expect(error?.reason.contains("changed four, two in it") == true)
+    #expect(try names("d") == ["four", "one", "two"])
+    #expect(try text("d/one") == "1" && text("d/two") == "theirs")
     let kept = URL(filePath: try #require(error?.keptCopy))
     #expect(try String(contentsOf: kept.appending(path: "one"), encoding: .utf8) == "mine")
     #expect(try names() == ["d", kept.lastPathComponent], "\(directory.listing)")
   }
 
-  @Test("Who moves an item gets its real place, and says where it is now")
+  @Test("A directory that its accessor removes is kept when others changed something in it")
+  func removalConflict() throws {
+    try makeDirectory(["one": "1"])
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: url("d")) { copy in
+        try FileManager.default.removeItem(at: copy)
+        try Data("theirs".utf8).write(to: url("d/one"))
+      }
+    }
+    #expect(error?.code == .conflict && error?.keptCopy == nil)
+    #expect(try text("d/one") == "theirs")
+    #expect(try names() == ["d"], "\(directory.listing)")
+  }
+
+  @Test("A directory and an item in it, in one access, are changed in one copy")
+  func directoryWithItem() throws {
+    try makeDirectory(["one": "1", "two": "2"])
+    try coordinator.coordinate(writingItemAt: url("d"), writingItemAt: url("d/one")) { copy, item in
+      #expect(item.path == copy.path + "/one")
+      try Data("new".utf8).write(to: item)
+      try Data("3".utf8).write(to: copy.appending(path: "three"))
+      let other = #expect(throws: FileCoordinationError.self) {
+        try FileCoordinator().coordinate(writingItemAt: url("d/one"), until: .now) { _ in }
+      }
+      #expect(other?.code == .timedOut)
+    }
+    #expect(try names("d") == ["one", "three", "two"])
+    #expect(try text("d/one") == "new")
+    #expect(try names() == ["d"], "\(directory.listing)")
+  }
+
+  @Test("A mover gets the real place of its item, and reports the new one")
   func moving() throws {
     try Data("old".utf8).write(to: url("a.txt"))
     try coordinator.coordinate(writingItemAt: url("a.txt"), options: .forMoving) { place in
@@ -150,7 +184,7 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
-  @Test("A reader finds the item where it is, and need not find any")
+  @Test("A reader finds the item in its place, and may find none")
   func reading() throws {
     #expect(try coordinator.coordinate(readingItemAt: url("none")) { $0.path } == url("none").path)
     try Data("old".utf8).write(to: url("a.txt"))
@@ -199,7 +233,7 @@ struct AccessTests {
     #expect(try names() == ["a", "b"], "\(directory.listing)")
   }
 
-  @Test("What a URL names that is none of a file is refused, and no file of that path is touched")
+  @Test("A URL that is not a file's is refused, and no file of that path is touched")
   func web() throws {
     let web = try #require(URL(string: "http://example.com\(directory.path)/a.txt"))
     for write in [false, true] {
@@ -216,7 +250,7 @@ struct AccessTests {
     #expect(try names() == [], "\(directory.listing)")
   }
 
-  @Test("Who waits for itself, in an accessor that coordinates its own item, is told so")
+  @Test("An accessor that coordinates its own item gets an error that it waits for itself")
   func waitsForItself() throws {
     let error = #expect(throws: FileCoordinationError.self) {
       try coordinator.coordinate(writingItemAt: url("a.txt")) { _ in

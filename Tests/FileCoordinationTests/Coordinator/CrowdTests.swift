@@ -4,6 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 /// Many accesses of one process to one item.
@@ -41,7 +42,7 @@ struct CrowdTests {
     #expect(try hidden() == [], "\(directory.listing)")
   }
 
-  @Test("Those that give up waiting, one after the other, leave nothing beside the item")
+  @Test("Accesses that stop waiting, one after the other, leave nothing beside the item")
   func hurried() async throws {
     let url = URL(filePath: directory.path + "/contended")
     await withTaskGroup(of: Void.self) { group in

@@ -13,7 +13,7 @@ struct HeldAccessTests {
     return (directory, file)
   }
 
-  @Test("and has, as long as nobody has taken it away")
+  @Test("and has, as long as it was not taken over")
   func standing() throws {
     let (directory, file) = try scene()
     let code = try FileCoordinator().hold(
@@ -22,8 +22,8 @@ struct HeldAccessTests {
     #expect(code == nil, "\(directory.listing)")
   }
 
-  /// With a term that is over at once, whoever comes next takes the access away.
-  @Test("and is told when another one has taken it away; then nothing is published")
+  /// With a term that has passed at once, the next process takes the access over.
+  @Test("and gets an error after a takeover; then nothing is published")
   func overtaken() throws {
     let (directory, file) = try scene()
     var codes: [FileCoordinationError.Code?] = []

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("A deadline that has passed already", .blocking)
 struct PastDeadlineTests {
-  /// The copy used to be given up in its first step, although nobody was in the way.
-  @Test("means: only if nobody is in the way; then a file or directory is copied and published")
+  /// The copy used to be given up in its first step, although no process was in the way.
+  @Test("means: only if the item is free; then a file or directory is copied and published")
   func publication() throws {
     let directory = try TemporaryDirectory()
     let file = URL(filePath: directory.path + "/file")

@@ -1,13 +1,15 @@
+import AppGroup
 import FoundationEssentials
 import TestScopes
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-@Suite("Where no hidden directory can be made", .blocking)
+@Suite("Where no hidden directory can be created", .blocking)
 struct UnmakeableTests {
-  /// Used to try again until the deadline, and to blame another process then: in /proc a directory that
-  /// cannot be made is one that does not exist (mkdir(2), ENOENT).
+  /// The access used to try again until the deadline, and then to blame another process: in /proc a
+  /// directory that cannot be created does not exist (mkdir(2), ENOENT).
   @Test("an item can be read, and changing it is refused at once")
   func proc() throws {
     let url = URL(filePath: "/proc/version")

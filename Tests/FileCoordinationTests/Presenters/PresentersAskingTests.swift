@@ -7,6 +7,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("Presenters of the same process are asked before an access", .blocking)
@@ -21,10 +22,10 @@ struct PresentersAskingTests {
   @Test("each callback in its order, and the reacquirer once, when the access is over")
   func order() throws {
     try scene.presenting("d/file", .reacquires) { presenter in
-      let reading = try scene.ask(.reading(savesChanges: true), "d/file")
+      let reading = try scene.ask(.reading, "d/file")
       #expect(presenter.heard == ["reader", "save"])
       #expect(reading.silent.isEmpty)
-      let deleting = try scene.ask(.writing(.deleting), "d")
+      let deleting = try scene.ask(.deleting, "d")
       #expect(presenter.heard == ["reader", "save", "writer", "deletion"])
       reading.finish(published: [:])
       try eventually("it has the item back") { presenter.heard.last == "reacquired" }
@@ -35,10 +36,10 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("a second answer to the same question is ignored, with the reacquirer in it")
+  @Test("a second answer to the same request is ignored, with its reacquirer")
   func answeringTwice() throws {
     try scene.presenting("d/file", .answersTwice) { presenter in
-      let conversation = try scene.ask(.writing(.merging), "d/file")
+      let conversation = try scene.ask(.merging, "d/file")
       conversation.finish(published: [:])
       try scene.shell("mv d/file d/last")
       try scene.wait(presenter, for: "moved:last")
@@ -46,23 +47,23 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("also on a concurrent queue one at a time, and in order")
+  @Test("one at a time and in order, even on a concurrent queue")
   func concurrentQueue() throws {
     let presenter = ConcurrentPresenter(scene.path("d"))
-    let mailbox = PresenterMailbox(presenter)
-    let post: @Sendable (Int) -> Void = { [weak mailbox] number in
+    let callbacks = PresenterQueue(presenter)
+    let post: @Sendable (Int) -> Void = { [weak callbacks] number in
       guard number < 100 else { return }
-      mailbox?.post([.subitemAppeared(ItemPath("/\(number)"))])
+      callbacks?.post([.subitemAppeared(ItemPath("/\(number)"))])
     }
-    // Each while the one before is being heard.
+    // Each while the previous one is being handled.
     presenter.next.withLock { $0 = post }
     post(0)
-    try eventually("all are told") { presenter.heard.count == 100 }
+    try eventually("all are reported") { presenter.heard.count == 100 }
     #expect(presenter.heard == (0..<100).map(String.init))
     #expect(!presenter.hasOverlapped)
   }
 
-  @Test("one that answers when the access is over gets its item back at once, and each only once")
+  @Test("one that answers after the access gets its item back at once, and each only once")
   func lateAnswer() throws {
     let held = Mutex<[@Sendable () -> Void]>([])
     let registered = RegisteredPresenter(
@@ -77,19 +78,19 @@ struct PresentersAskingTests {
       held.withLock { $0 = [] }
       exchange.finish()
       exchange.finish()
-      registered.mailbox.post(owed: { given.withLock { $0 += 1 } })
+      registered.callbacks.post(owed: { given.withLock { $0 += 1 } })
       try eventually("what is owed is done") { given.withLock { $0 } == (isLate ? 1 : 2) }
       guard let holding = registered.presenter as? HoldingPresenter else { return }
       #expect(holding.count == (isLate ? 1 : 2))
     }
   }
 
-  @Test("what one of them signals ends the access before it begins, and the others get theirs back")
+  @Test("an error of one of them ends the access before it begins, and the others get theirs back")
   func refusal() throws {
     try scene.presenting("d/file", .reacquires) { other in
       try scene.presenting("d/file", .refuses) { presenter in
         let error = #expect(throws: RecordingPresenter.Refusal.self) {
-          try scene.ask(.reading(savesChanges: true), "d/file")
+          try scene.ask(.reading, "d/file")
         }
         #expect(error != nil)
         #expect(presenter.heard == ["reader", "save"])
@@ -101,10 +102,10 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("one that does not answer is named, and the access goes on")
+  @Test("one that does not answer is named, and the access continues")
   func silence() throws {
     try scene.presenting("d/file", .isSilent) { presenter in
-      let conversation = try scene.ask(.writing(.content), "d/file")
+      let conversation = try scene.ask(.content, "d/file")
       #expect(conversation.silent.map(\.path) == [scene.path("d/file")])
       #expect(conversation.silent.map(\.processID) == [Program.processID])
       conversation.finish(published: [:])
@@ -115,7 +116,7 @@ struct PresentersAskingTests {
   @Test("one that removes itself in the callback counts as having answered")
   func leaving() throws {
     try scene.presenting("d/file", .leaves) { presenter in
-      let conversation = try scene.ask(.reading(savesChanges: true), "d/file")
+      let conversation = try scene.ask(.reading, "d/file")
       #expect(conversation.silent.isEmpty)
       #expect(presenter.heard == ["reader"])
       #expect(PresenterRegistry.shared.registered(presenter) == nil)
@@ -131,7 +132,7 @@ struct PresentersAskingTests {
     let saving: @Sendable (String) -> Void = { line in
       guard line == "save" else { return }
       do {
-        let own = try scene.ask(.writing(.content), "d/file", by: box.presenter)
+        let own = try scene.ask(.content, "d/file", by: box.presenter)
         let status = try scene.publish("saved", "d/file")
         own.finish(published: [scene.path("d/file"): status])
         inner.withLock { $0.append("saved") }
@@ -141,7 +142,7 @@ struct PresentersAskingTests {
     }
     try scene.presenting("d/file", meanwhile: saving) { presenter in
       box.set(presenter)
-      let reading = try scene.ask(.reading(savesChanges: true), "d/file")
+      let reading = try scene.ask(.reading, "d/file")
       #expect(inner.withLock { $0 } == ["saved"])
       reading.finish(published: [:])
       try scene.shell("mv d/file d/last")
@@ -150,19 +151,19 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("what its own coordinator published it is not told, what others did meanwhile it is")
+  @Test("it is not notified of its own coordinator's publication, but of others' changes")
   func ownChanges() throws {
     try scene.presenting("d/file") { own in
       try scene.presenting("d/file") { other in
         for round in 0..<10 {
-          let writing = try scene.ask(.writing(.content), "d/file", by: own)
+          let writing = try scene.ask(.content, "d/file", by: own)
           let status = try scene.publish("own \(round)", "d/file")
           writing.finish(published: [scene.path("d/file"): status])
           try scene.wait(other, for: "changed")
           other.forget()
         }
         #expect(own.heard.isEmpty)
-        let writing = try scene.ask(.writing(.content), "d/file", by: own)
+        let writing = try scene.ask(.content, "d/file", by: own)
         let status = try scene.publish("own", "d/file")
         try scene.shell("echo others > d/file")
         writing.finish(published: [scene.path("d/file"): status])
@@ -171,16 +172,16 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("of its own deletion and its own new files it is not told, and of its own move neither")
+  @Test("it is not notified of its own deletion, its own new files, or its own move")
   func ownDeletion() throws {
     try scene.presenting("d") { own in
-      let deleting = try scene.ask(.writing(.deleting), "d/file", by: own)
+      let deleting = try scene.ask(.deleting, "d/file", by: own)
       try scene.shell("rm d/file")
       deleting.finish(published: [scene.path("d/file"): nil])
-      let writing = try scene.ask(.writing(.content), "d/new", by: own)
+      let writing = try scene.ask(.content, "d/new", by: own)
       let status = try scene.publish("new", "d/new")
       writing.finish(published: [scene.path("d/new"): status])
-      let moving = try scene.ask(.writing(.moving), "d/new", by: own)
+      let moving = try scene.ask(.moving, "d/new", by: own)
       try scene.shell("mv d/new d/newer")
       PresenterConversation.tellMoved(
         from: scene.path("d/new"), to: scene.path("d/newer"), by: PresenterScene.client(own))
@@ -191,12 +192,12 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("a coordinated move is told once: to the item's, to the contents', to those above")
+  @Test("a coordinated move is reported once: to presenters of the item, its contents, its parents")
   func move() throws {
     try scene.presenting("d") { item in
       try scene.presenting("d/file") { inside in
         try scene.presenting("") { above in
-          let moving = try scene.ask(.writing(.moving), "d")
+          let moving = try scene.ask(.moving, "d")
           try scene.shell("mv d e")
           PresenterConversation.tellMoved(
             from: scene.path("d"), to: scene.path("e"), by: PresenterScene.client())
@@ -220,13 +221,13 @@ struct PresentersAskingTests {
     let presenter = RecordingPresenter(nil)
     try PresenterRegistry.shared.add(presenter)
     defer { PresenterRegistry.shared.remove(presenter) }
-    let writing = try scene.ask(.writing(.replacing), "created", by: presenter)
+    let writing = try scene.ask(.replacing, "created", by: presenter)
     let status = try scene.publish("new", "created")
     presenter.move(to: scene.path("created"))
     writing.finish(published: [scene.path("created"): status])
     try scene.shell("echo others > created")
     try scene.wait(presenter, for: "changed")
-    try scene.ask(.writing(.content), "created").finish(published: [:])
+    try scene.ask(.content, "created").finish(published: [:])
     #expect(presenter.heard.contains("writer"))
   }
 
@@ -235,7 +236,7 @@ struct PresentersAskingTests {
     try scene.shell("ln -s d link; ln -s ../link/file d/other; ln -s other d/another")
     for name in ["link/file", "d/another", "d/../link/./file"] {
       try scene.presenting(name) { presenter in
-        try scene.ask(.writing(.content), "d/file").finish(published: [:])
+        try scene.ask(.content, "d/file").finish(published: [:])
         #expect(presenter.heard == ["writer"])
         try scene.shell("echo others >> link/file")
         try scene.wait(presenter, for: "changed")
@@ -243,23 +244,23 @@ struct PresentersAskingTests {
     }
   }
 
-  @Test("nothing is made by asking where nobody presents anything")
+  @Test("nothing is created by a request where there are no presenters")
   func nothingMade() throws {
     let before = scene.directory.listing
-    let conversation = try scene.ask(.writing(.deleting), "d")
+    let conversation = try scene.ask(.deleting, "d")
     conversation.finish(published: [:])
     #expect(scene.directory.listing == before)
   }
 }
 
-/// Holds a presenter for its own callbacks.
+/// A holder of a presenter for its own callbacks.
 private final class PresenterBox: Sendable {
   private let box = Mutex<RecordingPresenter?>(nil)
   var presenter: RecordingPresenter? { box.withLock { $0 } }
   func set(_ presenter: RecordingPresenter) { box.withLock { $0 = presenter } }
 }
 
-/// Notes whether two callbacks were ever under way at once.
+/// A presenter that records whether two callbacks were ever under way at once.
 private final class ConcurrentPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "concurrent", attributes: .concurrent)
   let presentedItemURL: URL?
@@ -284,7 +285,8 @@ private final class ConcurrentPresenter: FilePresenter {
   }
 }
 
-/// Keeps the answer to a writer for the test to give, and counts how often it has its item back.
+/// A presenter that leaves the answer to a writer to the test, and counts how often it has its item
+/// back.
 private final class HoldingPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "holding-presenter")
   let presentedItemURL: URL? = nil

@@ -1,34 +1,37 @@
 import TestScopes
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-@Suite("Which presenters are asked what", .blocking)
+@Suite("The requests to each presenter", .blocking)
 struct PresentersConcernTests {
   static let rows:
-    [(PresenterDemand.Kind, item: [PresenterStep], above: [PresenterStep], inside: [PresenterStep])] =
+    [(AccessKind, item: [PresenterStep], above: [PresenterStep], inside: [PresenterStep])] =
       [
-        (.reading(savesChanges: true), [.relinquishToReader, .save], [], []),
-        (.reading(savesChanges: false), [.relinquishToReader], [], []),
-        (.writing(.content), [.relinquishToWriter], [], []),
-        (.writing(.metadata), [.relinquishToWriter], [], []),
-        (.writing(.merging), [.save, .relinquishToWriter], [], []),
-        (.writing(.moving), [.relinquishToWriter], [], [.relinquishToWriter]),
+        (.reading, [.relinquishToReader, .save], [], []),
+        (.readingWithoutChanges, [.relinquishToReader], [], []),
+        (.sharing, [.relinquishToReader, .save], [], []),
+        (.locking, [.relinquishToWriter], [], []),
+        (.content, [.relinquishToWriter], [], []),
+        (.metadata, [.relinquishToWriter], [], []),
+        (.merging, [.save, .relinquishToWriter], [], []),
+        (.moving, [.relinquishToWriter], [], [.relinquishToWriter]),
         (
-          .writing(.deleting), [.relinquishToWriter, .accommodateDeletion],
+          .deleting, [.relinquishToWriter, .accommodateDeletion],
           [.accommodateSubitemDeletion(ItemPath("/a/b"))],
           [.relinquishToWriter, .accommodateDeletion]
         ),
         (
-          .writing(.replacing), [.relinquishToWriter, .accommodateDeletion],
+          .replacing, [.relinquishToWriter, .accommodateDeletion],
           [.accommodateSubitemDeletion(ItemPath("/a/b"))],
           [.relinquishToWriter, .accommodateDeletion]
         ),
       ]
 
-  @Test("the item's own, those of directories above, those of what it contains", arguments: rows)
+  @Test("concern those of the item, its parent directories, and its contents", arguments: rows)
   func table(
-    _ kind: PresenterDemand.Kind, item: [PresenterStep], above: [PresenterStep],
+    _ kind: AccessKind, item: [PresenterStep], above: [PresenterStep],
     inside: [PresenterStep]
   ) {
     let demand = PresenterDemand(path: "/a/b", kind: kind)
@@ -43,19 +46,19 @@ struct PresentersConcernTests {
     #expect(steps("/a/c").isEmpty)
   }
 
-  @Test("a path that Swift calls equal and the kernel does not is another item")
+  @Test("treat paths that are equal to Swift but not to the kernel as different items")
   func bytes() {
-    let demand = PresenterDemand(path: "/\u{E9}", kind: .writing(.content))
+    let demand = PresenterDemand(path: "/\u{E9}", kind: .content)
     let item = ItemPath("/e\u{301}")
     #expect(PresenterStep.steps(for: [demand], ofPresenterAt: item, answering: .all).isEmpty)
   }
 
-  @Test("of two demands of one access each callback is made once")
+  @Test("make each callback once for two demands of one access")
   func twice() {
     let demands = [
-      PresenterDemand(path: "/a", kind: .reading(savesChanges: true)),
-      PresenterDemand(path: "/a", kind: .reading(savesChanges: false)),
-      PresenterDemand(path: "/a", kind: .writing(.content)),
+      PresenterDemand(path: "/a", kind: .reading),
+      PresenterDemand(path: "/a", kind: .readingWithoutChanges),
+      PresenterDemand(path: "/a", kind: .content),
     ]
     let steps = PresenterStep.steps(for: demands, ofPresenterAt: ItemPath("/a"), answering: .all)
     #expect(steps == [.relinquishToReader, .save, .relinquishToWriter])

@@ -6,6 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("Presenters and coordinators together", .blocking)
@@ -24,7 +25,7 @@ struct PresentersCoordinatorTests {
     try file.writeAll(Array(text.utf8))
   }
 
-  @Test("others are asked and told of a coordinated write, the coordinator's own presenter is not")
+  @Test("others are asked and notified about a write, the coordinator's own presenter is not")
   func writing() throws {
     try scene.presenting("d/file", .reacquires) { other in
       try scene.presenting("d/file") { own in
@@ -86,7 +87,7 @@ struct PresentersCoordinatorTests {
     #expect(saver.failure == nil)
   }
 
-  @Test("a deletion is accommodated by all whom it concerns, and the coordinator's own is not told")
+  @Test("a deletion is accommodated by all presenters concerned except the coordinator's own")
   func deleting() throws {
     try scene.presenting("d/file") { item in
       try scene.presenting("") { above in
@@ -108,7 +109,7 @@ struct PresentersCoordinatorTests {
     }
   }
 
-  @Test("of attributes that it changed itself a presenter is not told, of others' it is")
+  @Test("a presenter is not notified of its own attribute changes, but of others'")
   func attributes() throws {
     try scene.presenting("d/file") { other in
       try scene.presenting("d/file") { own in
@@ -127,7 +128,7 @@ struct PresentersCoordinatorTests {
     }
   }
 
-  @Test("a coordinated move is told where it went, and not to the mover's own presenter")
+  @Test("a coordinated move is reported with the new place, but not to the mover's own presenter")
   func moving() throws {
     try scene.presenting("d/file") { other in
       try scene.presenting("d/file") { own in
@@ -147,7 +148,7 @@ struct PresentersCoordinatorTests {
     }
   }
 
-  @Test("a move into the private copy of another item is told once, as one to that item's place")
+  @Test("a move into another item's private copy is reported once, as a move to that item's place")
   func movingIntoCopy() throws {
     try scene.presenting("d/file", .reacquires) { other in
       try scene.presenting("d") { above in
@@ -172,7 +173,7 @@ struct PresentersCoordinatorTests {
     }
   }
 
-  @Test("a move that cannot be published is not told")
+  @Test("a move that cannot be published is not reported")
   func movingInVain() throws {
     struct Refused: Error {}
     try scene.presenting("d/file") { other in
@@ -191,7 +192,7 @@ struct PresentersCoordinatorTests {
   }
 }
 
-/// Saves when it is asked to, as an editor does.
+/// A presenter that saves on request, as an editor does.
 private final class SavingPresenter: FilePresenter {
   let presentedItemQueue = DispatchQueue(label: "saving-presenter")
   let presentedItemURL: URL?

@@ -1,10 +1,12 @@
+import AppGroup
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
-@testable import AppGroup
+@testable import FileClaims
 @testable import FileCoordination
+@testable import Monitoring
 
 @Suite("A presenter of a directory, when others do not coordinate", .blocking)
 struct PresentersDirectoryWatchingTests {
@@ -16,7 +18,7 @@ struct PresentersDirectoryWatchingTests {
   }
 
   @Test(
-    "tells what appeared, changed and moved apart, at any depth",
+    "distinguishes new, changed and moved items, at any depth",
     arguments: [
       ("echo x > d/new", ["appeared:new"]),
       ("echo x > d/e/f/new", ["appeared:new"]),
@@ -38,11 +40,11 @@ struct PresentersDirectoryWatchingTests {
     try scene.presenting("d") { presenter in
       try scene.shell(command)
       for line in lines { try scene.wait(presenter, for: line) }
-      // Something that comes after all that, and is told after it.
+      // A change after all of these, which is reported after them.
       try scene.shell("echo > d/last")
       try scene.wait(presenter, for: "appeared:last")
-      // A change of what has just been written may be told twice, and what was in a directory that
-      // is gone need not be told.
+      // A change of a freshly written file may be reported twice, and the contents of a removed
+      // directory need not be reported.
       let mayBeTold =
         command.hasPrefix("rm -r")
         ? ["changed:two", "changed:f", "changed:three"]
@@ -65,7 +67,7 @@ struct PresentersDirectoryWatchingTests {
     }
   }
 
-  @Test("finds what differs when it, or a directory in it, is exchanged for another")
+  @Test("finds what differs when it, or a directory in it, is replaced by another")
   func exchange() throws {
     try scene.shell("cp -a d copy; rm copy/one; echo other > copy/e/two; echo > copy/e/f/four")
     try scene.presenting("d") { presenter in
@@ -90,7 +92,7 @@ struct PresentersDirectoryWatchingTests {
       .exchange)
   }
 
-  @Test("hears of each of 1,000 new subitems, and of each of 1,000 changes")
+  @Test("gets each of 1,000 new subitems, and each of 1,000 changes")
   func many() throws {
     try scene.presenting("d") { presenter in
       try scene.shell("for i in $(seq 1000); do echo > d/e/$i; done")
@@ -105,7 +107,7 @@ struct PresentersDirectoryWatchingTests {
     }
   }
 
-  @Test("says nothing of the names that coordination makes for itself")
+  @Test("ignores the names that coordination creates for itself")
   func ownNames() throws {
     try scene.presenting("d") { presenter in
       try scene.shell(
@@ -116,14 +118,14 @@ struct PresentersDirectoryWatchingTests {
     }
   }
 
-  @Test("of a container says nothing of where presenters themselves meet")
+  @Test("of a container ignores the directories in which presenters meet")
   func container() throws {
     let presenter = RecordingPresenter(scene.directory.path)
     try PresenterRegistry.shared.add(presenter)
     defer { PresenterRegistry.shared.remove(presenter) }
     let other = try Participant(scene.directory.path)
     _ = try other.ask("present \(scene.path("d/one"))")
-    try scene.ask(.writing(.content), "d/one").finish(published: [:])
+    try scene.ask(.content, "d/one").finish(published: [:])
     try other.end()
     try scene.shell("mkdir -p ../values/own; echo > d/last")
     try scene.wait(presenter, for: "appeared:last")
@@ -132,7 +134,7 @@ struct PresentersDirectoryWatchingTests {
     #expect(names.isSubset(of: ["last", "own", "values"]))
   }
 
-  @Test("looks at a changed name only, however many there are")
+  @Test("examines only a changed name, however many there are")
   func onlyNames() throws {
     try scene.shell("mkdir d/many; cd d/many; seq 3000 | xargs touch")
     let path = scene.path("d")
@@ -150,7 +152,7 @@ struct PresentersDirectoryWatchingTests {
     return ItemTree(root, try root.descriptor.status()) { _, _ in }
   }
 
-  @Test("finds everything that has happened when events were lost")
+  @Test("finds all changes after events were lost")
   func lostEvents() throws {
     let path = ItemPath(scene.path("d"))
     func place(_ name: String) -> ItemPath { ItemPath(path.text + "/" + name) }
@@ -166,7 +168,7 @@ struct PresentersDirectoryWatchingTests {
     #expect(tree.look(everything, at: path, isLast: true).isEmpty)
   }
 
-  @Test("recognises a move of whose two places the new one is told first")
+  @Test("recognizes a move whose new place is reported first")
   func newPlaceFirst() throws {
     let path = ItemPath(scene.path("d"))
     var tree = try tree()
@@ -178,8 +180,8 @@ struct PresentersDirectoryWatchingTests {
     #expect(tree.look([place.node: news], at: path, isLast: false) == [.subitemMoved(old, new)])
   }
 
-  /// Used to be told as a change and a new directory, when news of something else came in between.
-  @Test("recognises a move whose two places are told of apart, whatever is told between them")
+  /// Used to be reported as a change and a new directory if another event came in between.
+  @Test("recognizes a move whose two places are reported apart, whatever comes between them")
   func oldPlaceFirst() throws {
     let path = ItemPath(scene.path("d"))
     var tree = try tree()
@@ -199,7 +201,7 @@ struct PresentersDirectoryWatchingTests {
         == [.subitemMoved(ItemPath(path.text + "/e/two"), ItemPath(path.text + "/two"))])
   }
 
-  @Test("looks into a directory anew whose watch has ended, for it may be another one")
+  @Test("examines a directory again after its watch has ended, because it may be another one")
   func endedWatch() throws {
     let path = ItemPath(scene.path("d"))
     var tree = try tree()
@@ -213,7 +215,7 @@ struct PresentersDirectoryWatchingTests {
     #expect(tree.nodes[place.node]?.watch != nil)
   }
 
-  @Test("a new file with the number of a removed one is not taken for it")
+  @Test("does not take a new file with the number of a removed one for the removed one")
   func reusedNumber() throws {
     try scene.presenting("d") { presenter in
       for round in 0..<20 {

@@ -5,6 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("A presenter of a file, when others do not coordinate", .blocking)
@@ -17,7 +18,7 @@ struct PresentersFileWatchingTests {
   }
 
   @Test(
-    "hears of content and attributes, whoever changes them",
+    "gets changes of content and attributes by any program",
     arguments: [
       "echo x > file", "echo x >> file", "printf oLd | dd of=file conv=notrunc status=none",
       "touch -d @1 file",
@@ -35,7 +36,7 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears of a program that writes and keeps the file open")
+  @Test("gets the change of a program that writes and keeps the file open")
   func keptOpen() throws {
     try scene.presenting("file") { presenter in
       let file = try FileDescriptor.open(scene.path("file"), .writeOnly)
@@ -45,11 +46,11 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("takes a write for a change although it left no trace, only soon after the one before")
+  @Test("takes a write without a trace for a change only soon after the previous one")
   func noTrace() throws {
     let file = try FileDescriptor.open(scene.path("file"), .writeOnly)
     let now = realTime()
-    // Kernels before 6.13 give all writes of some milliseconds the same time.
+    // Kernels before 6.13 give all writes within some milliseconds the same time.
     for (seconds, mayDiffer) in [(now.seconds + 1, true), (now.seconds - 60, false)] {
       try file.setModified(seconds: seconds, nanoseconds: 0)
       let status = try file.status()
@@ -59,7 +60,7 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears of each of several writes that leave the same size within one tick of the clock")
+  @Test("gets each of several writes of the same size within one tick of the clock")
   func sameTick() throws {
     try scene.presenting("file") { presenter in
       for round in 0..<50 {
@@ -73,7 +74,7 @@ struct PresentersFileWatchingTests {
   }
 
   @Test(
-    "hears of a file that appears, also with the directories above it, and goes, and comes again")
+    "gets a file that appears, even with its parent directories, is removed, and reappears")
   func appearing() throws {
     try scene.presenting("new/deep/file") { presenter in
       try scene.shell("mkdir new; mkdir new/deep; echo 1 > new/deep/file")
@@ -86,9 +87,9 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  // The directory used to be looked for, made by somebody, and only then was the one above it watched:
-  // nobody told of it, and nobody watched in it.
-  @Test("hears of a file in a directory that is made at any moment while the way is being watched")
+  // The directory used to be looked up, then another process created it, and only then was its
+  // parent watched. So the creation was not reported, and the directory was not watched.
+  @Test("gets a file in a directory that is created at any moment while its path is being watched")
   func appearingMeanwhile() throws {
     try scene.shell("mkdir new")
     let item = try ItemPath.canonical(scene.path("new/deep/file"), followingLink: false)
@@ -120,7 +121,7 @@ struct PresentersFileWatchingTests {
   }
 
   @Test(
-    "hears where it was moved to, also with a directory above it",
+    "gets its new place after a move, even of a parent directory",
     arguments: [
       ("mv file other", "moved:other", "echo x > other"),
       ("mkdir d; mv file d/file2", "moved:file2", "echo x > d/file2"),
@@ -135,7 +136,7 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears that a directory above was moved")
+  @Test("gets the move of a parent directory")
   func parentMoves() throws {
     try scene.shell("mkdir -p a/b; mv file a/b/file")
     try scene.presenting("a/b/file") { presenter in
@@ -147,7 +148,7 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears nothing of what lies beside it")
+  @Test("gets no change of its neighbours")
   func neighbours() throws {
     try scene.presenting("file") { presenter in
       try scene.shell("echo x > beside; mkdir d; mv beside d; rm -r d; ln -s file link")
@@ -157,7 +158,7 @@ struct PresentersFileWatchingTests {
     }
   }
 
-  @Test("hears nothing any more when it was removed, and may be added as often as it is removed")
+  @Test("gets nothing after its removal, and may be added and removed repeatedly")
   func removal() throws {
     try scene.presenting("file") { other in
       try scene.presenting("file") { presenter in

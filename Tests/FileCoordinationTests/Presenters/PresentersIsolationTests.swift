@@ -3,16 +3,16 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// Callbacks come from other threads. A conformance that was isolated to the main actor would have them run
-/// there without a word.
+/// Callbacks come from other threads. A conformance that is isolated to the main actor would make
+/// them run there without a diagnostic.
 @Suite("A presenter of the main actor", .blocking)
 struct PresentersIsolationTests {
-  // As Xcode makes new apps: everything is the main actor's unless it says otherwise.
+  // The settings of new apps in Xcode: everything is isolated to the main actor by default.
   private static let options =
     "-typecheck -swift-version 6 -default-isolation MainActor"
     + " -enable-upcoming-feature InferIsolatedConformances"
 
-  /// What the compiler says of a source; empty when it has no objection.
+  /// Returns the compiler's diagnostics for a source; empty if there are none.
   private func compiled(_ source: String) throws -> String {
     let directory = try TemporaryDirectory()
     let file = directory.path + "/Presenter.swift"
@@ -23,11 +23,11 @@ struct PresentersIsolationTests {
     let modules = try BuiltProgram.path("Modules")
     let command = """
       swiftc \(Self.options) -I '\(modules)' \
-      -Xcc -fmodule-map-file='\(root)/Sources/CSystemCalls/module.modulemap' \
+      -Xcc -fmodule-map-file='\(root)/Sources/Core/CSystemCalls/module.modulemap' \
       -module-cache-path '\(directory.path)/cache' '\(file)' >'\(directory.path)/said' 2>&1
       """
     let compiler = try ChildProcess("sh", ["-c", command])
-    let end = try compiler.wait(until: .now + .seconds(120))
+    let end = try compiler.wait(until: CompilerRun.deadline)
     let said = try ItemText.read(directory.path + "/said") ?? ""
     #expect(end == .exited(said.contains("error:") ? 1 : 0), "\(said)")
     return said
@@ -45,7 +45,7 @@ struct PresentersIsolationTests {
   }
 
   @Test(
-    "whose callbacks are isolated to it does not compile, however that is said",
+    "whose callbacks are isolated to it does not compile, in any spelling",
     arguments: [
       ("final class Model: FilePresenter", "Sendable"),
       ("@MainActor final class Model: FilePresenter", "ConformanceIsolation"),
@@ -56,7 +56,7 @@ struct PresentersIsolationTests {
     #expect(said.contains("error:") && said.contains(reason), "\(said)")
   }
 
-  @Test("whose callbacks say where they are called compiles")
+  @Test("whose callbacks are nonisolated compiles")
   func accepted() throws {
     let callback =
       "nonisolated func presentedItemDidChange() { MainActor.assumeIsolated { changes += 1 } }"

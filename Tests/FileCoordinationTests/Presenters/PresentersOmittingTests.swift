@@ -7,6 +7,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("A presenter is asked only for what it implements", .blocking)
@@ -18,7 +19,7 @@ struct PresentersOmittingTests {
     try scene.shell("mkdir d; echo 1 > d/file")
   }
 
-  @Test("what it implements is known of its type, also of a subclass and of an extension")
+  @Test("its type shows what it implements, even in a subclass or an extension")
   func known() {
     let path = scene.path("d/file")
     #expect(AnsweredSteps(of: ListeningPresenter(path)) == [])
@@ -27,14 +28,14 @@ struct PresentersOmittingTests {
     #expect(AnsweredSteps(of: Special(path)) == [.deletion, .subitemDeletion])
   }
 
-  // It used to be asked for everything, and everybody waited 2 seconds for it.
+  // It used to be asked for everything, and every access waited 2 seconds for it.
   @Test(
-    "one that only hears of changes answers everybody, although its queue is blocked",
+    "one that only receives changes delays no access, although its queue is blocked",
     arguments: [
-      PresenterDemand.Kind.reading(savesChanges: true), .reading(savesChanges: false),
-      .writing(.content), .writing(.merging), .writing(.deleting),
+      AccessKind.reading, .readingWithoutChanges,
+      .content, .merging, .deleting,
     ])
-  func blocked(_ kind: PresenterDemand.Kind) throws {
+  func blocked(_ kind: AccessKind) throws {
     let presenter = ListeningPresenter(scene.path("d/file"))
     try PresenterRegistry.shared.add(presenter)
     defer { PresenterRegistry.shared.remove(presenter) }
@@ -43,28 +44,28 @@ struct PresentersOmittingTests {
     conversation.finish(published: [:])
   }
 
-  @Test("one that only hears of changes in another process is not even asked")
+  @Test("one that only receives changes in another process is not even asked")
   func blockedElsewhere() throws {
     let other = try Participant(scene.directory.path)
     #expect(try other.ask("present \(scene.path("d/file")) listens") == "done")
-    let conversation = try scene.ask(.writing(.deleting), "d/file")
+    let conversation = try scene.ask(.deleting, "d/file")
     #expect(conversation.silent.isEmpty)
     #expect(try scene.requests().isEmpty)
     conversation.finish(published: [:])
   }
 
-  @Test("one that saves is asked by those who want changes saved")
+  @Test("one that saves is asked by accesses that want changes saved")
   func saving() throws {
     let presenter = SavingPresenter(scene.path("d/file"))
     try PresenterRegistry.shared.add(presenter)
     defer { PresenterRegistry.shared.remove(presenter) }
-    try scene.ask(.reading(savesChanges: false), "d/file").finish(published: [:])
+    try scene.ask(.readingWithoutChanges, "d/file").finish(published: [:])
     #expect(presenter.saved == 0)
-    try scene.ask(.reading(savesChanges: true), "d/file").finish(published: [:])
+    try scene.ask(.reading, "d/file").finish(published: [:])
     #expect(presenter.saved == 1)
   }
 
-  @Test("a registration names what is answered, and one that does not is asked for everything")
+  @Test("a registration names the answered requests; without the list it gets all requests")
   func registered() {
     let steps: AnsweredSteps = [.save, .subitemDeletion]
     #expect(steps.propertyList == ["save", "subitemDeletion"])
@@ -74,7 +75,8 @@ struct PresentersOmittingTests {
   }
 }
 
-// Only constants, which are Sendable: what the compiler grants no class that may have subclasses.
+// Only constants, which are Sendable; the compiler does not accept this for a class that may have
+// subclasses.
 private class Closing: FilePresenter, @unchecked Sendable {
   let presentedItemQueue = DispatchQueue(label: "closing-presenter")
   let presentedItemURL: URL?

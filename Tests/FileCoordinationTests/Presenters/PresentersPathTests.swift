@@ -3,6 +3,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("The path of an item", .blocking)
@@ -18,7 +19,7 @@ struct PresentersPathTests {
   }
 
   @Test(
-    "follows a move of itself or of a directory above",
+    "follows a move of itself or of a parent directory",
     arguments: [
       ("/a/b", "/a", "/c", "/c/b"), ("/a/b", "/a/b", "/c", "/c"), ("/a", "/", "/c", "/c/a"),
       ("/a/b", "/a", "/", "/b"), ("/ab", "/a", "/c", nil),
@@ -27,7 +28,7 @@ struct PresentersPathTests {
     #expect(ItemPath(item).moved(from: ItemPath(old), to: ItemPath(new))?.text == place)
   }
 
-  @Test("knows the directories above, and its name")
+  @Test("has its parent directories and its name")
   func parts() {
     #expect(ItemPath("/a/b/c").ancestors.map(\.text) == ["/a/b", "/a", "/"])
     #expect(ItemPath("/").ancestors.isEmpty)
@@ -35,7 +36,7 @@ struct PresentersPathTests {
     #expect(ItemPath("/a").components(to: ItemPath("/a/b/c"))?.map(\.text) == ["b", "c"])
   }
 
-  @Test("is what the kernel says, whatever is missing, and a ring of links is an error")
+  @Test("is resolved as by the kernel, even with missing parts; a ring of links is an error")
   func canonical() throws {
     let scene = try PresenterScene()
     try scene.shell("mkdir d; ln -s d link; ln -s link/file l; ln -s ring ring; ln -s /none/x far")

@@ -5,6 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("Presenters of other processes", .blocking)
@@ -25,16 +26,16 @@ struct PresentersProcessTests {
   }
 
   @Test(
-    "are asked what each access needs of them",
+    "get the requests that each access requires",
     arguments: [
-      (PresenterDemand.Kind.reading(savesChanges: true), "d/file", "reader save"),
-      (.reading(savesChanges: false), "d/file", "reader"), (.writing(.content), "d/file", "writer"),
-      (.writing(.metadata), "d/file", "writer"), (.writing(.merging), "d/file", "save writer"),
-      (.writing(.deleting), "d/file", "writer deletion"),
-      (.writing(.replacing), "d", "writer deletion"), (.writing(.moving), "d", "writer"),
-      (.writing(.content), "d", ""), (.writing(.content), "other", ""),
+      (AccessKind.reading, "d/file", "reader save"),
+      (.readingWithoutChanges, "d/file", "reader"), (.content, "d/file", "writer"),
+      (.metadata, "d/file", "writer"), (.merging, "d/file", "save writer"),
+      (.deleting, "d/file", "writer deletion"),
+      (.replacing, "d", "writer deletion"), (.moving, "d", "writer"),
+      (.content, "d", ""), (.content, "other", ""),
     ])
-  func rows(_ kind: PresenterDemand.Kind, _ name: String, _ lines: String) throws {
+  func rows(_ kind: AccessKind, _ name: String, _ lines: String) throws {
     let other = try participant()
     #expect(try other.ask("present \(scene.path("d/file"))") == "done")
     let conversation = try scene.ask(kind, name)
@@ -43,11 +44,11 @@ struct PresentersProcessTests {
     conversation.finish(published: [:])
   }
 
-  @Test("of directories above are asked about a deletion, with what is to be deleted")
+  @Test("of parent directories are asked about a deletion, with the item to be deleted")
   func above() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path(""))")
-    let conversation = try scene.ask(.writing(.deleting), "d/file")
+    let conversation = try scene.ask(.deleting, "d/file")
     #expect(try other.ask("heard \(scene.path(""))") == "deletion:file")
     conversation.finish(published: [:])
   }
@@ -56,8 +57,8 @@ struct PresentersProcessTests {
   func reacquiring() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file")) reacquires")
-    let first = try scene.ask(.reading(savesChanges: false), "d/file")
-    let second = try scene.ask(.reading(savesChanges: false), "d/file")
+    let first = try scene.ask(.readingWithoutChanges, "d/file")
+    let second = try scene.ask(.readingWithoutChanges, "d/file")
     first.finish(published: [:])
     try waitFor("reacquired", other, "d/file")
     #expect(try other.ask("heard \(scene.path("d/file"))") == "reader reader reacquired")
@@ -68,7 +69,7 @@ struct PresentersProcessTests {
     #expect(try scene.requests().isEmpty)
   }
 
-  @Test("get it back when the coordinator's process is killed, and what it left is removed")
+  @Test("get it back when the coordinator's process is killed, and its leftovers are removed")
   func coordinatorDies() throws {
     let presenting = try participant()
     let coordinating = try participant()
@@ -87,20 +88,20 @@ struct PresentersProcessTests {
     _ = try other.ask("present \(scene.path("d/file")) refuses")
     let error = try #require(
       #expect(throws: PresenterError.self) {
-        try scene.ask(.reading(savesChanges: true), "d/file")
+        try scene.ask(.reading, "d/file")
       })
     #expect(error.description.contains("process \(other.processID)"))
     #expect(error.description.contains("not now"))
     #expect(try scene.requests().isEmpty)
   }
 
-  @Test("that are stopped are named, and do nothing out of date when they go on")
+  @Test("that are stopped are named, and do nothing outdated when they continue")
   func suspended() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file")) reacquires")
     try other.send(.stop)
     try other.waitUntilStopped()
-    let conversation = try scene.ask(.writing(.content), "d/file")
+    let conversation = try scene.ask(.content, "d/file")
     #expect(conversation.silent.map(\.state) == [.suspended])
     #expect(conversation.silent.map(\.processID) == [other.processID])
     conversation.finish(published: [:])
@@ -129,19 +130,19 @@ struct PresentersProcessTests {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file")) isSilent")
     try other.end()
-    let conversation = try scene.ask(.writing(.content), "d/file")
+    let conversation = try scene.ask(.content, "d/file")
     #expect(conversation.silent.isEmpty)
     #expect(try scene.requests().isEmpty)
     conversation.finish(published: [:])
   }
 
-  @Test("hear of a coordinated move where the watch cannot tell, and then live at the new place")
+  @Test("get a coordinated move that the watch cannot detect, and then follow the new place")
   func moves() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
     _ = try other.ask("present \(scene.path(""))")
-    let moving = try scene.ask(.writing(.moving), "d/file")
-    // A copy and a removal: another file, which only the mover knows to be the same item.
+    let moving = try scene.ask(.moving, "d/file")
+    // A copy and a removal: a different file, and only the mover knows that it is the same item.
     try scene.shell("cp d/file ../moved; rm d/file")
     PresenterConversation.tellMoved(
       from: scene.path("d/file"), to: scene.directory.path + "/moved", by: PresenterScene.client())
@@ -151,15 +152,15 @@ struct PresentersProcessTests {
     try eventually("its new place is known to all") {
       try scene.site.members().contains { $0.path.text == scene.directory.path + "/moved" }
     }
-    try eventually("nobody has to be told any more") { try scene.requests().isEmpty }
+    try eventually("no notification is pending") { try scene.requests().isEmpty }
     let conversation = try PresenterConversation.begin(
-      [PresenterDemand(path: scene.directory.path + "/moved", kind: .writing(.content))],
+      [PresenterDemand(path: scene.directory.path + "/moved", kind: .content)],
       for: PresenterScene.client(), until: .now + .seconds(20))
     try waitFor("writer", other, "d/file")
     conversation.finish(published: [:])
   }
 
-  @Test("are asked although what is at the place of the requests is no request, or damaged")
+  @Test("are asked although there are foreign or damaged files among the requests")
   func junk() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
@@ -177,10 +178,10 @@ struct PresentersProcessTests {
     ]
     for content in junk {
       try value.replace(with: content)
-      try scene.ask(.writing(.content), "d/file").finish(published: [:])
+      try scene.ask(.content, "d/file").finish(published: [:])
     }
     try value.replace(withBytes: Array("<plist><dict>".utf8))
-    try scene.ask(.writing(.content), "d/file").finish(published: [:])
+    try scene.ask(.content, "d/file").finish(published: [:])
     #expect(
       try other.ask("heard \(scene.path("d/file"))")
         == Array(repeating: "writer", count: junk.count + 1).joined(separator: " "))
@@ -188,12 +189,12 @@ struct PresentersProcessTests {
     withExtendedLifetime(stranger) {}
   }
 
-  @Test("are told nothing of requests of a coordinator that is not there")
+  @Test("do not get the requests of a coordinator that is gone")
   func deadCoordinator() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
     let id = try #require(try scene.site.members().first?.id)
-    let demands = [PresenterDemand(path: scene.path("d/file"), kind: .writing(.content))]
+    let demands = [PresenterDemand(path: scene.path("d/file"), kind: .content)]
     let request = PresenterRequest(
       coordinator: "nobody", subject: .access(demands), answers: [id: .asked])
     try scene.site.book.change { $0["stale"] = request }
@@ -204,25 +205,25 @@ struct PresentersProcessTests {
 
 @Suite("A presenter", .blocking)
 struct PresentersWakeUpTests {
-  @Test("costs no wake-up for what happens beside its item and above it")
+  @Test("causes no wake-up for changes beside its item and above it")
   func beside() throws {
     let scene = try PresenterScene()
     try scene.shell("mkdir d; echo 1 > file")
     let other = try Participant(scene.directory.path)
     for name in ["d", "file"] { _ = try other.ask("present \(scene.path(name))") }
-    // The events of its own beginning are over when this one, which comes later, is told.
+    // The events of its own start are over when this later one is reported.
     try scene.shell("echo > d/first")
-    try eventually("it hears") {
+    try eventually("it is called") {
       try other.ask("heard \(scene.path("d"))").contains("appeared:first")
     }
     let before = try #require(Int(try other.ask("wakeups -")))
     try scene.shell("for i in $(seq 500); do echo > beside$i; mv beside$i ../beside; done")
     try scene.shell("echo > d/last")
-    try eventually("it hears") {
+    try eventually("it is called") {
       try other.ask("heard \(scene.path("d"))").contains("appeared:last")
     }
     let after = try #require(Int(try other.ask("wakeups -")))
-    // Those of two writes in d, each a few events.
+    // Those of two writes in d, a few events each.
     #expect(after - before < 20)
   }
 }

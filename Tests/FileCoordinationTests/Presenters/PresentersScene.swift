@@ -2,9 +2,10 @@ import AppGroup
 import SystemCalls
 import TestSupport
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// A container with items in it, so that presenters of several processes meet in it and nowhere else.
+/// A container with items, so that presenters of several processes meet only in it.
 struct PresenterScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -17,7 +18,7 @@ struct PresenterScene {
 
   func path(_ name: String) -> String { directory.path + "/items/" + name }
 
-  /// Runs a shell command in the directory of the items: somebody who knows nothing of us.
+  /// Runs a shell command in the directory of the items, as an uncoordinated program.
   func shell(_ command: String) throws {
     let process = try ChildProcess("sh", ["-ec", "cd '\(directory.path)/items'; \(command)"])
     let end = try process.wait(until: .now + .seconds(30))
@@ -26,7 +27,7 @@ struct PresenterScene {
     }
   }
 
-  /// Presents an item as long as `body` runs.
+  /// Presents an item while `body` runs.
   func presenting<Result>(
     _ name: String, _ manner: RecordingPresenter.Manner = .answers,
     meanwhile: @escaping @Sendable (String) -> Void = { _ in },
@@ -38,7 +39,7 @@ struct PresenterScene {
     return try body(presenter)
   }
 
-  /// Waits until the presenter has heard a line.
+  /// Waits until the presenter has recorded a line.
   func wait(_ presenter: RecordingPresenter, for line: String) throws {
     do {
       try eventually(line) { presenter.heard.contains(line) }
@@ -47,9 +48,9 @@ struct PresenterScene {
     }
   }
 
-  /// A conversation of somebody about an item.
+  /// Starts a conversation about an item.
   func ask(
-    _ kind: PresenterDemand.Kind, _ name: String, by presenter: (any FilePresenter)? = nil
+    _ kind: AccessKind, _ name: String, by presenter: (any FilePresenter)? = nil
   ) throws -> PresenterConversation {
     try PresenterConversation.begin(
       [PresenterDemand(path: path(name), kind: kind)], for: Self.client(presenter),

@@ -4,6 +4,7 @@ import Synchronization
 import SystemCalls
 import TestSupport
 
+@testable import FileClaims
 @testable import FileCoordination
 
 /// Accesses of several owners in one process, one step at a time.
@@ -35,12 +36,12 @@ struct ProtocolScene {
     try ItemLocation.resolve(directory.path + "/" + name, followingLink: false)
   }
 
-  /// The acquisition of an item by an owner of its own.
+  /// Returns the acquisition of an item by a new owner.
   func acquisition(
-    _ name: String, _ kind: AccessRequest.Kind, until deadline: ContinuousClock.Instant = .now
+    _ name: String, _ kind: AccessKind, until deadline: ContinuousClock.Instant = .now
   ) throws -> ItemAcquisition {
     ItemAcquisition(
-      try location(name), AccessRequest(url(name), kind).demand,
+      try location(name), kind,
       purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60),
       patience: Patience(deadline: deadline, cancellation: Cancellation()))
   }
@@ -49,9 +50,9 @@ struct ProtocolScene {
     if case .wait = try acquisition.step() { true } else { false }
   }
 
-  /// Runs something, and something else just before its system call of the given number.
+  /// Runs a closure, and another one just before its system call of the given number.
   ///
-  /// - Returns: whether there was such a call.
+  /// - Returns: Whether there was such a call.
   func run(
     interruptedAt number: Int, by other: @escaping @Sendable () -> Void, _ body: () throws -> Void
   ) rethrows -> Bool {

@@ -6,9 +6,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// The rules that Tests/Models/claims.pml and contents.pml find missing, in the code.
+/// The rules whose absence Tests/Models/claims.pml and contents.pml detect, in the code.
 @Suite("The protocol of claims", .blocking)
 struct ProtocolTests {
   let scene: ProtocolScene
@@ -19,9 +20,9 @@ struct ProtocolTests {
 
   private static let most = 400
 
-  /// Used to be lost: who looked where the directory is before looking for whoever claims its contents
-  /// published into the old one.
-  @Test("What is published is in the directory, whenever that is replaced meanwhile")
+  /// It used to be lost: an access that looked for the place of the directory before it looked for
+  /// claims of its contents published into the old directory.
+  @Test("A publication is in the directory, whenever that is replaced meanwhile")
   func replacedAtEachCall() throws {
     let scene = scene
     for number in 0..<Self.most {
@@ -38,7 +39,7 @@ struct ProtocolTests {
             try Data("replaced".utf8).write(to: copy.appending(path: "x"))
           }
         } catch {
-          // Somebody is inside: then it is not replaced.
+          // Another access is inside, so the directory is not replaced.
           return
         }
       } _: {
@@ -57,13 +58,13 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  /// Used to end only by a deadline: the one inside gave way with the item it was waiting for, and kept
-  /// the others that the directory's owner waited for.
-  @Test("Who wants two items in a directory that another claims gives way with both")
+  /// It used to end only by a deadline: the inner access gave way with the item that it was waiting
+  /// for, but kept the others that the directory's owner waited for.
+  @Test("An access to two items in a directory that another claims gives way with both")
   func givesWayWithAll() throws {
     try scene.makeDirectory("d")
-    let other = try scene.acquisition("d/b", .writing([])).run()
-    let requests = ["d/a", "d/b"].map { AccessRequest(scene.url($0), .writing([])) }
+    let other = try scene.acquisition("d/b", .content).run()
+    let requests = ["d/a", "d/b"].map { AccessRequest.writing(scene.url($0), []) }
     let patience = Patience(deadline: .now + .seconds(60), cancellation: Cancellation())
     let pair = AccessOpening(
       requests,
@@ -74,10 +75,10 @@ struct ProtocolTests {
       Issue.record("the second item is in use")
       return
     }
-    let owner = try scene.acquisition("d", .writing(.forDeleting), until: patience.deadline)
+    let owner = try scene.acquisition("d", .deleting, until: patience.deadline)
     #expect(try scene.isWaiting(owner))
     other.end()
-    // Neither of them needs any time but to take steps.
+    // Neither of them needs more than steps.
     for _ in 0..<10 {
       _ = try pair.step()
       guard case .done(let access) = try owner.step() else { continue }
@@ -89,44 +90,44 @@ struct ProtocolTests {
     Issue.record("each of them waits for the other")
   }
 
-  /// Used to be granted: what had been seen before giving way was not looked at again.
-  @Test("Who claims contents again, after giving way, looks at all of them again")
+  /// It used to be granted: items from before giving way were not examined again.
+  @Test("An access that claims contents again, after giving way, examines all of them again")
   func looksAgain() throws {
     try scene.makeDirectory("o")
     try scene.makeDirectory("o/d")
     let idle = (0..<6).map { "o/d/\($0)" }
     for name in idle { _ = try ItemSite.openOrMake(try scene.location(name)) }
-    let inside = try scene.acquisition("o/d/y", .writing([])).run()
+    let inside = try scene.acquisition("o/d/y", .content).run()
     let far = ContinuousClock.now + .seconds(60)
-    let owner = try scene.acquisition("o/d", .writing(.forDeleting), until: far)
+    let owner = try scene.acquisition("o/d", .deleting, until: far)
     #expect(try scene.isWaiting(owner))
-    var above: ItemAcquisition? = try scene.acquisition("o", .writing(.forDeleting), until: far)
+    var above: ItemAcquisition? = try scene.acquisition("o", .deleting, until: far)
     #expect(try above.map(scene.isWaiting) == true)
     #expect(try scene.isWaiting(owner))
     above = nil
-    let began = try idle.map { try scene.acquisition($0, .writing([])).run() }
+    let began = try idle.map { try scene.acquisition($0, .content).run() }
     inside.end()
     #expect(try scene.isWaiting(owner))
     for access in began { access.end() }
     guard case .done(let access) = try owner.step() else {
-      Issue.record("nobody is left")
+      Issue.record("no claim is left")
       return
     }
     access.end()
     #expect(try scene.names("o/d") == [])
   }
 
-  /// Used to go on without a lock, for nobody to wait for, when the lock was freed in between.
+  /// It used to continue without a lock if the lock was released in between.
   @Test("A reader has the item locked, whenever its owner leaves")
   func readerLocks() throws {
     try scene.write("old", "a")
     for number in 0..<Self.most {
-      let owner = try scene.acquisition("a", .locking(isShared: false)).run()
+      let owner = try scene.acquisition("a", .locking).run()
       let hasMore = try scene.run(interruptedAt: number) {
         owner.end()
       } _: {
         do {
-          let reader = try scene.acquisition("a", .reading([])).run()
+          let reader = try scene.acquisition("a", .reading).run()
           let file = try FileDescriptor.open(scene.directory.path + "/a", .readOnly)
           #expect(try !file.tryLock(.exclusive), "left at call \(number)")
           reader.end()
@@ -141,19 +142,20 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  /// Used to be left behind: the owner found the lease in use, and the one who had it gave up.
-  @Test("Nothing is left when one gives up while the other leaves")
+  /// It used to be left behind: the owner found the lease in use, and the holder of the lease gave
+  /// up.
+  @Test("Nothing is left if one gives up while the other leaves")
   func givesUp() throws {
     try scene.write("old", "a")
     for number in 0..<Self.most {
-      let owner = try scene.acquisition("a", .writing([])).run()
+      let owner = try scene.acquisition("a", .content).run()
       let hasMore = try scene.run(interruptedAt: number) {
         owner.end()
       } _: {
         do {
-          try scene.acquisition("a", .writing([])).run().end()
+          try scene.acquisition("a", .content).run().end()
         } catch let error as FileCoordinationError where error.code == .timedOut {
-          // In the way of the other all the same, for a moment.
+          // It blocks the other all the same, for a moment.
           return
         }
       }
@@ -164,17 +166,17 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
-  @Test("Nothing is left when one comes and gives up while the other leaves")
+  @Test("Nothing is left if one arrives and gives up while the other leaves")
   func comesMeanwhile() throws {
     try scene.write("old", "a")
     let scene = scene
     for number in 0..<Self.most {
-      let owner = try scene.acquisition("a", .writing([])).run()
+      let owner = try scene.acquisition("a", .content).run()
       let hasMore = scene.run(interruptedAt: number) {
         do {
-          try scene.acquisition("a", .writing([])).run().end()
+          try scene.acquisition("a", .content).run().end()
         } catch {
-          // It has come too early.
+          // It arrived too early.
           return
         }
       } _: {
@@ -187,13 +189,13 @@ struct ProtocolTests {
   }
 
   #if DEBUG
-    /// Used to be left behind: a child that was being started still had the lease locked.
-    @Test("Nothing is left when the lease stays locked for a moment and nobody is there")
+    /// It used to be left behind: a child that was being started still had the lease locked.
+    @Test("Nothing is left if the lease stays locked for a moment without a holder")
     func lockedByNobody() throws {
       try scene.write("old", "a")
-      let owner = try scene.acquisition("a", .writing([])).run()
+      let owner = try scene.acquisition("a", .content).run()
       let tries = Mutex(0)
-      // More than are made before there is another look.
+      // More than the number of attempts before another look.
       let plan = Faults.Plan { call, _ in
         guard call == .flock else { return .proceed }
         return tries.withLock { tries in
@@ -207,13 +209,13 @@ struct ProtocolTests {
     }
   #endif
 
-  /// Used to stay until the access after the next one.
-  @Test("Who drops what it waits for leaves nothing")
+  /// It used to stay until the access after the next one.
+  @Test("An access that is dropped while it waits leaves nothing")
   func dropped() throws {
     try scene.makeDirectory("d")
-    let inside = try scene.acquisition("d/x", .writing([])).run()
+    let inside = try scene.acquisition("d/x", .content).run()
     var owner: ItemAcquisition? = try scene.acquisition(
-      "d", .writing(.forDeleting), until: .now + .seconds(60))
+      "d", .deleting, until: .now + .seconds(60))
     #expect(try owner.map(scene.isWaiting) == true)
     owner = nil
     #expect(try scene.names() == ["d"], "\(scene.directory.listing)")

@@ -5,9 +5,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// What lies in and around a site: remains, strangers' things, names.
+/// The contents and neighbours of a site: remains, foreign entries, names.
 @Suite("Sites and names", .blocking)
 struct SiteTests {
   let scene: ProtocolScene
@@ -16,16 +17,16 @@ struct SiteTests {
     scene = try ProtocolScene()
   }
 
-  /// Used to keep the site for ever.
-  @Test("What a process left that died while it waited for the lease does not keep the site")
+  /// It used to keep the site for ever.
+  @Test("The remains of a process that died while it waited for the lease do not keep the site")
   func deadWaiter() throws {
-    let access = try scene.acquisition("a", .writing([])).run()
+    let access = try scene.acquisition("a", .content).run()
     try scene.write("", ".coordination-a/waiting-dead")
     access.end()
     #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
 
-  @Test("A site that was moved with its directory is removed where it is")
+  @Test("A site that was moved with its directory is removed in its new place")
   func movedSite() throws {
     try scene.makeDirectory("d")
     let site = try ItemSite.openOrMake(try scene.location("d/x"))
@@ -34,7 +35,7 @@ struct SiteTests {
     #expect(try scene.names("e") == [], "\(scene.directory.listing)")
   }
 
-  @Test("A site that lets others in keeps nobody from the directory it is in")
+  @Test("A site with a loose mode does not block the directory that it is in")
   func unsafeSite() throws {
     try scene.makeDirectory("d")
     try SystemCalls.makeDirectory(scene.directory.path + "/d/.coordination-x", mode: 0o755)
@@ -44,7 +45,7 @@ struct SiteTests {
     #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
 
-  /// Used to be followed into the site, where it is on its way out.
+  /// It used to be followed into the site, where it is on its way out.
   @Test("An item that is being deleted has not moved")
   func deletedIsNotMoved() throws {
     try scene.makeDirectory("d")
@@ -58,8 +59,8 @@ struct SiteTests {
     #expect(try moved.newPlace(of: try scene.location("d")) == scene.location("e"))
   }
 
-  /// Used to be one item.
-  @Test("Names that only look the same are two items")
+  /// These used to be one item.
+  @Test("Names that only look the same are different items")
   func spellings() throws {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
     let base = scene.directory.path + "/"
@@ -79,8 +80,8 @@ struct SiteTests {
     #expect(location.containing.first?.path == location.parent)
   }
 
-  /// Used to be ordered as text: "a", "a.b", "a/x".
-  @Test("Nothing comes between a directory and what is in it")
+  /// They used to be sorted as text: "a", "a.b", "a/x".
+  @Test("Nothing is sorted between a directory and its contents")
   func order() {
     let paths = ["/a/x", "/a.b", "/a-b", "/a", "/a/x/y", "/a/x.y", "/b"]
     let ordered = paths.map { path in
@@ -91,7 +92,7 @@ struct SiteTests {
     #expect(ordered.map(\.path) == ["/a", "/a/x", "/a/x/y", "/a/x.y", "/a-b", "/a.b", "/b"])
   }
 
-  @Test("In a directory that is shared, a name may be as long as it can")
+  @Test("In a shared directory, a name may have the full length")
   func longNames() throws {
     try scene.makeDirectory("shared")
     try FileDescriptor.open(scene.directory.path + "/shared", [.readOnly, .directory])
@@ -107,8 +108,8 @@ struct SiteTests {
     #expect(try scene.names("shared") == [], "\(scene.directory.listing)")
   }
 
-  /// Used to be passed over, all of them, as soon as one was stopped.
-  @Test("A reader that runs is waited for beside one that is stopped")
+  /// All of them used to be passed over as soon as one was stopped.
+  @Test("A running reader is waited for beside a stopped one")
   func readersBesideStopped() throws {
     try scene.write("old", "a")
     let path = scene.directory.path + "/a"
@@ -119,7 +120,7 @@ struct SiteTests {
     }
     try stopped.send(.stop)
     try eventually("it is stopped") { ProcessStatus.of(stopped.processID)?.isStopped == true }
-    var reader: ItemAccess? = try scene.acquisition("a", .reading([])).run()
+    var reader: ItemAccess? = try scene.acquisition("a", .reading).run()
     #expect(reader != nil)
     var wait = ReadersWait()
     let now = ContinuousClock.now

@@ -1,9 +1,11 @@
+import AppGroup
 import Dispatch
 import FoundationEssentials
 import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 /// Accesses of one purpose never wait for each other. The last one to publish used to win, and the
@@ -47,7 +49,7 @@ struct CompanionsTests {
     try scene.expectOnly(["a", kept.lastPathComponent])
   }
 
-  @Test("one that changes nothing, and one that replaces the item unseen, are no conflict")
+  @Test("one that changes nothing, and one that replaces the item unseen, do not conflict")
   func noConflict() throws {
     let coordinator = FileCoordinator()
     try coordinator.coordinate(writingItemAt: scene.url("a")) { _ in
@@ -66,7 +68,7 @@ struct CompanionsTests {
     try scene.expectOnly(["a"])
   }
 
-  @Test("a directory that was published between the merge and the publication is a conflict")
+  @Test("a directory that another access of the purpose published meanwhile is a conflict")
   func directory() throws {
     let coordinator = FileCoordinator()
     try scene.makeFolder("d")
@@ -83,7 +85,7 @@ struct CompanionsTests {
     #expect(try scene.text("d/one") == "second")
   }
 
-  @Test("of two processes with one purpose: the one that comes second is refused")
+  @Test("of two processes with one purpose: the second one is refused")
   func processes() throws {
     let (first, second) = (try scene.participant(), try scene.participant())
     for participant in [first, second] {

@@ -4,11 +4,12 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// The original's rules (SEMANTICS 1.B): "reader/writer of a non-package directory does not wait for
+/// The original's rules (macOS): "reader/writer of a non-package directory does not wait for
 /// ops on contained items (except deleting/moving/replacing)".
-@Suite("A directory and what is in it", .blocking)
+@Suite("A directory and its contents", .blocking)
 struct DirectoryRulesTests {
   let scene: RaceScene
   let first: Participant
@@ -55,7 +56,7 @@ struct DirectoryRulesTests {
   // leaves
   //                            inside d
   @Test(
-    "Deleting, moving and replacing a directory waits for those who work in it",
+    "Deleting, moving and replacing a directory waits for accesses in it",
     arguments: ["deleting", "moving", "replacing"], ["reading", "writing"])
   func waitsForContents(kind: String, inner: String) throws {
     for file in Self.inside {
@@ -82,7 +83,7 @@ struct DirectoryRulesTests {
   // leaves
   //                            inside d/…/file
   @Test(
-    "Whoever deletes, moves or replaces a directory keeps others from what is in it",
+    "Deleting, moving or replacing a directory blocks accesses in it",
     arguments: ["deleting", "moving", "replacing"], ["reading", "writing"])
   func keepsOut(kind: String, inner: String) throws {
     for file in Self.inside + ["link/file"] {
@@ -99,7 +100,7 @@ struct DirectoryRulesTests {
     try expectClean()
   }
 
-  @Test("Two paths of one file mean one item; a link itself is another one for who deletes it")
+  @Test("Two paths of one file mean one item; for a deletion a link is a separate item")
   func paths() throws {
     try createLink("sub/file", "d/pointer")
     let names = ["d/pointer", "link/sub/file", "d/sub/../sub/file", "link/pointer"]

@@ -5,19 +5,20 @@
   import TestSupport
   import Testing
 
+  @testable import FileClaims
   @testable import FileCoordination
 
-  /// A whole coordinated change, stopped or killed before each of its system calls.
+  /// A complete coordinated change, stopped or killed before each of its system calls.
   @Suite("A coordinated change that ends or stops at any step", .blocking)
   struct EveryStepTests {
-    /// One change, and what the item is before and after it.
+    /// One change, with the item before and after it.
     struct Change: Sendable, CustomTestStringConvertible {
       let testDescription: String
       let command: String
       let prepare: String
       let old: String
       let new: String
-      /// Every so many steps are tried, beginning at a random one.
+      /// The distance of the tried steps, which begin at a random one.
       var stride = 10
 
       static let all = [
@@ -46,7 +47,7 @@
 
     init() throws { scene = try RaceScene() }
 
-    /// With a home of its own, so that no presenter of another test adds to its calls.
+    /// With its own home, so that no presenter of another test adds to its calls.
     private func participant() throws -> Participant {
       try Participant(
         scene.directory.path, environment: ["XDG_DATA_HOME=\(scene.directory.path)/data"])
@@ -71,7 +72,7 @@
       }
     }
 
-    /// How many system calls the change makes.
+    /// Returns the number of system calls of the change.
     private func calls(_ change: Change) throws -> Int {
       try prepare(change)
       let answer = try participant().ask("calls " + command(change))
@@ -87,13 +88,13 @@
       let seed = TestSeed.next("COORDINATION_STEP_SEED")
       var generator = seed.generator
       let first = Int.random(in: 0..<every, using: &generator)
-      // The few calls after publication always, and on to the end.
+      // The few calls after publication are always tried, up to the end.
       let last = max(calls - Self.lastCalls, first)
       return Array(stride(from: first, to: last, by: every)) + Array(last..<calls + Self.most)
     }
 
     private static let lastCalls = 8
-    /// More calls than this beyond those that were counted are a defect.
+    /// More calls than this beyond the counted ones are a defect.
     private static let most = 100
 
     private var left: [String] {
@@ -101,7 +102,7 @@
     }
 
     @Test(
-      "killed: the item is as before or as after, and the next access removes all that is left",
+      "killed: the item is as before or as after, and the next access removes all remains",
       arguments: Change.all)
     func killed(_ change: Change) throws {
       var isNew = false
@@ -121,7 +122,7 @@
           found == (isNew ? change.new : found == change.new ? change.new : change.old),
           "killed before call \(step)")
         isNew = found == change.new
-        // Reading leaves no trace, but neither does it clean up.
+        // Reading leaves no trace, but does not clean up either.
         let read = try FileCoordinator().coordinate(readingItemAt: scene.url("item")) { _ in
           try state()
         }
@@ -144,7 +145,7 @@
     //                            replace the item
     // continues: done before, or overtaken
     @Test(
-      "stopped: others go on; it was done before or learns that it was not, and no change is lost",
+      "stopped: others continue; it was done before or gets an error, and no change is lost",
       arguments: Change.all.prefix(3))
     func stopped(_ change: Change) throws {
       for step in try steps(change) {
@@ -167,7 +168,7 @@
         let comment = "stopped before call \(step): \(before), \(answer), \(after)"
         #expect(try left.filter { $0 != "item" } == [], "\(comment) \(scene.directory.listing)")
         if answer == "done" {
-          // Published before it was stopped, or began after the others and found their change.
+          // Published before it was stopped, or begun after the others with their change.
           let wasBefore = before == change.new
           #expect(after == (wasBefore ? "others" : change.new), "\(comment)")
         } else {

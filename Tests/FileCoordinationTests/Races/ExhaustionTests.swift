@@ -1,10 +1,12 @@
 #if DEBUG
+  import AppGroup
   import FoundationEssentials
   import SystemCalls
   import TestScopes
   import TestSupport
   import Testing
 
+  @testable import FileClaims
   @testable import FileCoordination
 
   @Suite("When the disk or the descriptors are used up", .blocking)
@@ -41,9 +43,9 @@
       #expect(try mounts.run("cat items/a; echo; ls -A items") == "new a d")
     }
 
-    /// Every call that can fail that way does, once each.
+    /// Every call that can fail in that way does, once each.
     @Test(
-      "at any step, the item is old or new, the error says which, and nothing stays behind",
+      "at any step, the item is old or new, the error says which, and nothing is left behind",
       arguments: [Errno.noSpace, .tooManyOpenFiles])
     func anyStep(_ errno: Errno) throws {
       let scene = try RaceScene()
@@ -81,7 +83,8 @@
         } else {
           #expect(failure == nil || failure is FileCoordinationError, "\(comment)")
         }
-        // What could not be removed for want of a descriptor is removed by whoever comes next.
+        // Entries that could not be removed for lack of a descriptor are removed by the next
+        // access.
         try FileCoordinator().coordinate(writingItemAt: scene.url("a")) { _ in }
         try scene.expectOnly(["a"], comment)
         step += 1

@@ -6,9 +6,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// Accesses that are given up while they wait, or when they have what they wanted.
+/// Accesses that are given up while they wait, or after they got their items.
 @Suite("An access that is given up", .blocking)
 struct GivingUpTests {
   let scene: RaceScene
@@ -34,7 +35,7 @@ struct GivingUpTests {
   //                            has a, waits for b
   //                            cancel(): cancelled, a is free
   // leaves
-  @Test("by cancel() fails, its accessor is not run, and what it had already is free")
+  @Test("by cancel() fails, its accessor is not run, and its other items are free")
   func cancelled() async throws {
     #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))
     let coordinator = FileCoordinator()
@@ -56,7 +57,7 @@ struct GivingUpTests {
     try scene.expectOnly(["a", "b"])
   }
 
-  @Test("by cancelling its task fails, and what it had already is free and gone")
+  @Test("by cancelling its task fails, and its other items are free and without claims")
   func cancelledTask() async throws {
     #expect(try holder.ask("writing \(scene.path("b")) term=600").hasPrefix("inside "))
     let urls = (scene.url("a"), scene.url("b"))
@@ -68,7 +69,7 @@ struct GivingUpTests {
     try waitUntilWaiting("b")
     waiting.cancel()
     await #expect(throws: CancellationError.self) { try await waiting.value }
-    // The thread that made its last step may be the last to let go of it.
+    // The thread that made its last step may be the last to release it.
     try eventually("a is free") { try scene.claims("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     try scene.expectOnly(["a", "b"])
@@ -91,7 +92,7 @@ struct GivingUpTests {
     try scene.waitUntilPublishing("a")
     writing.cancel()
     await #expect(throws: CancellationError.self) { try await writing.value }
-    // The thread that made its last step may be the last to let go of it.
+    // The thread that made its last step may be the last to release it.
     try eventually("a is free") { try scene.claims("a").isEmpty }
     #expect(try holder.ask("leave") == "done")
     #expect(try scene.text("a") == "old")
@@ -115,7 +116,7 @@ struct GivingUpTests {
   }
 
   @Test(
-    "not at all: what was read by a copy and written in one access is published, and both copies go"
+    "not at all publishes a copy that was read and written in one access, and removes both copies"
   )
   func snapshotOfWhatIsWritten() throws {
     let a = scene.path("a")

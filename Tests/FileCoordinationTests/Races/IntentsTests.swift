@@ -5,6 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("Several items in one access", .blocking)
@@ -43,7 +44,7 @@ struct IntentsTests {
   //                                                       a is held, c is free
   // leaves
   //                            inside both
-  @Test("keep what they have while they wait for the rest, and nothing else")
+  @Test("keep the items that they have while they wait for the rest, and no others")
   func partly() throws {
     #expect(try first.ask(all(["b"])).hasPrefix("inside "))
     try second.tell(all(["b", "a"]))
@@ -73,7 +74,7 @@ struct IntentsTests {
   }
 
   @Test(
-    "may name a directory and something in it", arguments: ["writing", "deleting", "replacing"])
+    "may name a directory and an item in it", arguments: ["writing", "deleting", "replacing"])
   func nested(kind: String) throws {
     try scene.makeFolder("d")
     try scene.put("0", "d/file")

@@ -4,9 +4,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// COORDINATION_LARGE makes them as large as they are meant; else they are of the same kind.
+/// COORDINATION_LARGE gives them their full size; otherwise they are smaller ones of the same kind.
 @Suite("Large items", .blocking)
 struct LargeItemTests {
   static let isFull = Program.environment("COORDINATION_LARGE") != nil
@@ -24,7 +25,7 @@ struct LargeItemTests {
   func manyEntries() throws {
     let scene = try RaceScene()
     let count = Self.isFull ? 100_000 : 1_000
-    // Second names of few files, as many as the file system allows for each.
+    // Second names of a few files, as many as the file system allows for each.
     try shell(
       """
       mkdir d; cd d
@@ -79,7 +80,7 @@ struct LargeItemTests {
     return obstacle == nil
   }()
 
-  @Test("Where files can share content the copy takes no room", .enabled(if: hasReflinks))
+  @Test("If files can share content, the copy takes no room", .enabled(if: hasReflinks))
   func reflinks() throws {
     let mounts = try MountNamespace()
     try mounts.run(Self.make)

@@ -4,17 +4,18 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// Set COORDINATION_UPDATES for another number of updates of each process than the few that every run
-/// of the tests makes.
+/// COORDINATION_UPDATES sets the number of updates of each process, instead of the few of an
+/// ordinary run.
 @Suite("Many processes that change one JSON file", .blocking)
 struct LostUpdateTests {
   private static let processes = 8
   private static let updates =
     Program.environment("COORDINATION_UPDATES").flatMap { Int($0) } ?? 20
 
-  /// What happens to one of them, after so many of its updates.
+  /// The fate of one of the processes, after a number of its updates.
   private struct Trouble {
     let process: Int
     let update: Int
@@ -53,14 +54,14 @@ struct LostUpdateTests {
     // It may have died between its publication and its answer.
     let counted = end.each["p\(victim)"] ?? 0
     #expect([acknowledged, acknowledged + 1].contains(counted), "\(seed)")
-    // Whoever came after the killed one has removed what it left, or does so now.
+    // A later access has removed the killed one's remains, or this one does.
     try FileCoordinator().coordinate(writingItemAt: scene.url("counter.json")) { _ in }
     try scene.expectOnly(["counter.json"], "\(seed)")
   }
 
   /// Follows the processes to their end.
   ///
-  /// - Returns: how many updates the killed one answered.
+  /// - Returns: The number of updates that the killed one answered.
   private func follow(_ participants: [Participant], _ troubles: [Trouble], _ path: String) throws
     -> Int
   {
@@ -101,7 +102,7 @@ struct LostUpdateTests {
     return acknowledged
   }
 
-  // What it had answered before it died, and nobody had read.
+  // The answers from before its death that were not read yet.
   private func lastAnswer(_ participant: Participant) throws -> Int? {
     var last: Int?
     do {

@@ -4,6 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 @Suite("Moving and deleting while others wait", .blocking)
@@ -25,7 +26,7 @@ struct MovingTests {
   // renames it to b, leaves
   //                            has b
   @Test(
-    "Whoever waits for an item that is moved gets its new place",
+    "A waiter for an item that is moved gets its new place",
     arguments: ["writing", "reading", "deleting"])
   func moved(kind: String) throws {
     #expect(try mover.ask("moving \(scene.path("a"))").hasPrefix("inside "))
@@ -61,7 +62,7 @@ struct MovingTests {
   //                            asks for a, and waits
   // leaves
   //                            finds no item
-  @Test("Whoever waits for an item that is deleted finds none, and may make it anew")
+  @Test("A waiter for an item that is deleted finds none, and may create it again")
   func deleted() throws {
     #expect(try mover.ask("deleting \(scene.path("a"))").hasPrefix("inside "))
     #expect(try mover.ask("erase") == "done")
@@ -80,7 +81,7 @@ struct MovingTests {
   // renames d to e, leaves
   //                            has e/file
   @Test(
-    "Whoever waits for something in a directory that is moved gets its new place",
+    "A waiter for an item in a directory that is moved gets its new place",
     arguments: ["writing", "reading"])
   func movedDirectory(kind: String) throws {
     try scene.makeFolder("d")
@@ -100,7 +101,7 @@ struct MovingTests {
     try scene.expectOnly(["a", "e"])
   }
 
-  @Test("Whoever waits for something in a directory that is deleted is told that it is missing")
+  @Test("A waiter for an item in a directory that is deleted gets an error that it is missing")
   func deletedDirectory() throws {
     try scene.makeFolder("d")
     try scene.put("old", "d/file")

@@ -4,9 +4,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// File systems of a test's own.
+/// File systems of a test.
 enum Mounts {
   static let arePossible: Bool = {
     let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")
@@ -15,7 +16,7 @@ enum Mounts {
   }()
 }
 
-/// A process that sees what a namespace has mounted, where the items are.
+/// A process that sees the mounts of a namespace, in the place of the items.
 struct MountedScene {
   let mounts: MountNamespace
   let participant: Participant
@@ -60,7 +61,7 @@ struct PlacesTests {
   }
 
   @Test(
-    "that another file system is mounted on are refused, and named; what is in them is not",
+    "that are mount points are refused, and named; their contents are not refused",
     arguments: ["deleting", "replacing", "writing"])
   func mountPoint(kind: String) throws {
     try mounts.run("mkdir items/t && mount -t tmpfs tmpfs items/t && printf old >items/t/b")
@@ -72,7 +73,7 @@ struct PlacesTests {
     #expect(try scene.names() == "a t" && scene.names("items/t") == "b")
   }
 
-  @Test("with something mounted below them are refused, and it is named")
+  @Test("with a mount point below them are refused, and it is named")
   func mountBelow() throws {
     try mounts.run("mkdir -p items/d/t && mount -t tmpfs tmpfs items/d/t")
     for kind in ["deleting", "writing"] {
@@ -95,8 +96,8 @@ struct PlacesTests {
     #expect(try scene.names() == "a")
   }
 
-  // The path that the kernel tells of a directory means another one here, or none.
-  @Test("that are reached through the door of another mount namespace are what is changed")
+  // The kernel's path of a directory means another one here, or none.
+  @Test("that are reached through another mount namespace's /proc path are changed there")
   func otherNamespace() throws {
     try mounts.run("mount -t tmpfs -o mode=700 tmpfs items && printf old >items/a")
     let url = URL(filePath: mounts.inside + "/items/a")
@@ -110,7 +111,7 @@ struct PlacesTests {
   }
 
   @Test(
-    "with hidden directories that a stranger planted beside them are refused, and they are named")
+    "with planted hidden directories beside them are refused, and the directories are named")
   func planted() throws {
     try mounts.run("chmod 1777 items")
     for mode in ["777", "705"] {
@@ -129,11 +130,12 @@ struct PlacesTests {
   }
 }
 
-/// Somebody without the superuser's rights.
+/// A user without the superuser's rights.
 enum Stranger {
   static let become = ["--reuid=65534", "--regid=65534", "--clear-groups"]
 
-  /// Where others may go, too: TMPDIR may be this user's alone. Nil where nobody else can be.
+  /// A place that others can enter, too, because TMPDIR may be this user's alone. Nil if this
+  /// process cannot become another user.
   static let place: String? = {
     do {
       guard Program.effectiveUser == 0 else {
@@ -153,12 +155,13 @@ enum Stranger {
   }()
 }
 
-/// The superuser may do everything: these are tests for others.
+/// The superuser may do everything, so these tests run as other users.
 @Suite("Items of other users", .blocking, .enabled(if: Stranger.place != nil))
 struct OtherUsersTests {
   private func scene() throws -> RaceScene { try RaceScene(under: Stranger.place) }
 
-  /// A participant without the superuser's rights, who cannot be expected to get at what we built.
+  /// Starts a participant without the superuser's rights, which may have no access to the build
+  /// directory.
   private func stranger(_ scene: RaceScene) throws -> Participant {
     let program = scene.directory.path + "/participant"
     try shell(scene, "cp '\(BuiltProgram.path("participant"))' .; chmod 755 participant")
@@ -173,7 +176,7 @@ struct OtherUsersTests {
   }
 
   @Test(
-    "in a directory that one may not write to can be read, but not changed, and nothing is left")
+    "in an unwritable directory can be read, but not changed, and nothing is left")
   func readOnlyDirectory() throws {
     let scene = try scene()
     try scene.put("old", "a")
@@ -191,7 +194,7 @@ struct OtherUsersTests {
   }
 
   @Test(
-    "are kept from users that may not look at them: a planted site of theirs is refused")
+    "of unauthorized users are protected: a planted site of theirs is refused")
   func plantedByStranger() throws {
     let scene = try scene()
     try scene.put("old", "a")
@@ -212,7 +215,7 @@ struct OtherUsersTests {
   // leaves
   //                            changes it; the owner still can
   @Test(
-    "are waited for and changed by the superuser, who leaves nothing that is in their way")
+    "are awaited and changed by the superuser, who leaves nothing that blocks the owner")
   func superuser() throws {
     let scene = try scene()
     try scene.put("old", "a")

@@ -5,15 +5,16 @@ import SystemCalls
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// Items of one test's own, and the processes that coordinate them.
+/// Items of one test, and the processes that coordinate them.
 ///
-/// The directory with the items holds nothing else when all accesses have ended, and nothing is in
-/// the container beside it but what presenters need.
+/// When all accesses have ended, the directory holds only the items, and the container beside it
+/// only the presenters' entries.
 struct RaceScene {
   let directory: TemporaryDirectory
-  /// Where the items are.
+  /// The directory of the items.
   let items: String
 
   init(under parent: String? = nil) throws {
@@ -32,14 +33,14 @@ struct RaceScene {
   func text(_ name: String) throws -> String? { try ItemText.read(path(name)) }
   func makeFolder(_ name: String) throws { try makeDirectory(path(name)) }
 
-  /// What is in the directory of the items, or in one of them.
+  /// Returns the entries in the directory of the items, or in one of them.
   func names(in name: String = ".") throws -> [String] { try Self.names(path(name)) }
 
   static func names(_ path: String) throws -> [String] {
     try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text).sorted()
   }
 
-  /// Nothing was left behind: neither by those who ended, nor by those who were killed or overtaken.
+  /// Expects that ended, killed and overtaken accesses have left nothing behind.
   func expectOnly(
     _ names: [String], in name: String = ".", _ comment: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
@@ -51,7 +52,7 @@ struct RaceScene {
 
   // MARK: Gates
 
-  /// What is in an item's site now; nothing when there is none.
+  /// Returns the entries in an item's site; empty if there is none.
   func claims(_ name: String) throws -> [String] {
     let location = try ItemLocation.resolve(path(name), followingLink: false)
     do {
@@ -61,7 +62,7 @@ struct RaceScene {
     }
   }
 
-  /// Waits until a process has met the claim of somebody else on an item: it waits for it then.
+  /// Waits until a process has met another process's claim of an item, and so waits for it.
   func waitUntil(_ participant: Participant, waitsFor name: String) throws {
     let location = try ItemLocation.resolve(path(name), followingLink: false)
     let prefix = ItemSite.path(of: location) + "/" + ClaimName.prefix
@@ -79,14 +80,15 @@ struct RaceScene {
     return name.declaration.identity.processID == participant.processID
   }
 
-  /// Waits until a process has begun to publish an item: readers are in its way, and new ones wait.
+  /// Waits until a process has begun to publish an item: present readers block it, and new ones
+  /// wait.
   func waitUntilPublishing(_ name: String) throws {
-    try eventually("somebody is about to publish \(name)") {
+    try eventually("a process is about to publish \(name)") {
       try claims(name).contains { $0.hasPrefix("claim-p") }
     }
   }
 
-  /// What a process has open, as the kernel names it.
+  /// Returns the open files of a process, as the kernel names them.
   static func open(by processID: Int32) throws -> [String] {
     let directory = "/proc/\(processID)/fd"
     return try names(directory).compactMap { name in
@@ -100,12 +102,12 @@ struct RaceScene {
   }
 }
 
-/// Counts, from any thread.
+/// A counter for any thread.
 final class Counter: Sendable {
   private let count = Atomic(0)
 
   var value: Int { count.load(ordering: .relaxed) }
 
-  /// - Returns: how many came before.
+  /// - Returns: The number of earlier calls.
   func next() -> Int { count.add(1, ordering: .relaxed).oldValue }
 }

@@ -5,9 +5,10 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
-/// Who waits for whom. Each line is a gate: the next begins when it is over.
+/// The waits between readers and writers. Each line is a gate: the next one begins after it.
 @Suite("Readers and writers in several processes", .blocking)
 struct ScheduleTests {
   let scene: RaceScene
@@ -22,7 +23,7 @@ struct ScheduleTests {
   //                            reads the old content, and leaves
   // leaves: published
   //                            reads the new content
-  @Test("Readers go on while a writer works on its copy, and see all of its change afterwards")
+  @Test("Readers continue while a writer works on its copy, and see its whole change afterwards")
   func readersGoOn() throws {
     let (writer, reader) = (try scene.participant(), try scene.participant())
     #expect(try writer.ask("writing \(scene.path("a"))").hasPrefix("inside "))
@@ -41,7 +42,7 @@ struct ScheduleTests {
   // leaves
   //                            published
   //                                                       reads the new content
-  @Test("A publication waits for those who read, and new readers wait for the publication")
+  @Test("A publication waits for present readers, and new readers wait for the publication")
   func publicationWaits() throws {
     let first = try scene.participant()
     let writer = try scene.participant()
@@ -65,7 +66,7 @@ struct ScheduleTests {
   //                            asks, and waits
   // leaves
   //                            finds 1 in its copy, adds 10
-  @Test("A second writer waits for the first, and goes on from what it has published")
+  @Test("A second writer waits for the first, and continues from its publication")
   func writersWait() throws {
     try scene.put("0", "a")
     let (first, second) = (try scene.participant(), try scene.participant())
@@ -82,7 +83,7 @@ struct ScheduleTests {
   // holder                     writer, publisher, mover
   // inside
   //                            give up, naming the holder
-  @Test("Whoever gives up at its deadline names the process, its program, and that it runs")
+  @Test("An error at the deadline names the process, its program, and that it runs")
   func deadline() throws {
     let (holder, other) = (try scene.participant(), try scene.participant())
     let who = "process \(holder.processID) (participant), running"
@@ -111,7 +112,7 @@ struct ScheduleTests {
   // holder                     this process
   // has stopped inside
   //                            only a moment to wait: names it
-  @Test("A holder that is stopped is said to be, to whoever cannot wait for the grace")
+  @Test("A stopped holder is reported as such to an access that cannot wait for the grace")
   func stoppedHolder() throws {
     let holder = try scene.participant()
     #expect(try holder.ask("writing \(scene.path("a"))").hasPrefix("inside "))

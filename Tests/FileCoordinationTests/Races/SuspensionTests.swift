@@ -5,6 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import FileClaims
 @testable import FileCoordination
 
 /// TN2408: "a process that is suspended while it has access holds everybody up". Not here.
@@ -31,7 +32,7 @@ struct SuspensionTests {
   // continues, leaves:
   // overtaken, by the taker
   @Test(
-    "to change it delays no reader; writers go on after the grace, and the late one is told by whom",
+    "to change it delays no reader; writers continue after the grace, and the late one learns it",
     arguments: ["writing", "replacing", "merging"])
   func writer(kind: String) throws {
     let late = try scene.participant()
@@ -52,7 +53,7 @@ struct SuspensionTests {
     try scene.expectOnly(["a"])
   }
 
-  @Test("to change it gets its change published if nobody wanted the item meanwhile")
+  @Test("to change it gets its change published if no other access wanted the item meanwhile")
   func nobodyElse() throws {
     let late = try scene.participant()
     #expect(try late.ask("writing \(scene.path("a"))").hasPrefix("inside "))
@@ -73,7 +74,7 @@ struct SuspensionTests {
   // in place; stopped
   //                            after the grace: done
   // continues: overtaken
-  @Test("where it is is passed, too, and told afterwards", arguments: ["moving", "metadata"])
+  @Test("in place is overtaken, too, and gets an error", arguments: ["moving", "metadata"])
   func inPlace(kind: String) throws {
     let late = try scene.participant()
     let taker = try scene.participant()
@@ -93,7 +94,7 @@ struct SuspensionTests {
   // has the file open, stopped
   //                            after the grace: published
   // continues, reads
-  @Test("to read it is passed by a publication after the grace; of a directory it is told")
+  @Test("to read it is overtaken by a publication after the grace; a directory's gets an error")
   func reader() throws {
     try scene.makeFolder("d")
     try scene.put("old", "d/file")
@@ -113,7 +114,7 @@ struct SuspensionTests {
     try scene.expectOnly(["a", "d"])
   }
 
-  @Test("that is in a directory is overtaken by whoever replaces the directory")
+  @Test("in a directory is overtaken by a process that replaces the directory")
   func directoryContents() throws {
     try scene.makeFolder("d")
     try scene.put("old", "d/file")
@@ -136,7 +137,7 @@ struct SuspensionTests {
   //                            waits for it: killed
   //                                                       writes
   // continues: overtaken
-  @Test("is taken out of the way by the next one, when the first who waited for it was killed")
+  @Test("is overtaken by the next one if the first waiter was killed")
   func killedWaiter() throws {
     let late = try scene.participant()
     #expect(try late.ask("writing \(scene.path("a"))").hasPrefix("inside "))
@@ -157,7 +158,7 @@ struct SuspensionTests {
     try scene.expectOnly(["a"])
   }
 
-  @Test("or running longer than its term is overtaken as soon as somebody wants the item")
+  @Test("or running longer than its term is overtaken as soon as another access wants the item")
   func term() throws {
     let late = try scene.participant()
     #expect(try late.ask("writing \(scene.path("a")) term=0.05").hasPrefix("inside "))

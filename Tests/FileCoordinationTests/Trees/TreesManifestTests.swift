@@ -4,7 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import FileCoordination
+@testable import FileTrees
 
 @Suite("The manifest of an item", .blocking)
 struct TreesManifestTests {
@@ -46,7 +46,7 @@ struct TreesManifestTests {
     String(format: "%ld.%09ld0", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
   }
 
-  /// A change, and whether it is one.
+  /// A command, and whether it is a change.
   private static let changes: [(String, Bool)] = [
     ("true", false), ("cat item/a/file item/other; ls -R item", false),
     ("ln item/a/file name; ln item/a/file item.name", false),
@@ -62,7 +62,7 @@ struct TreesManifestTests {
     ("mv item/other x; mv item/a/file item/other; mv x item/a/file", true),
   ]
 
-  @Test("tells each change from what is none", arguments: changes)
+  @Test("distinguishes each change from other commands", arguments: changes)
   func changed(_ change: String, _ isChange: Bool) throws {
     let scene = try TreesScene()
     try scene.shell(
@@ -80,7 +80,26 @@ struct TreesManifestTests {
     #expect(before.isUnchanged(since: after) == !isChange)
   }
 
-  @Test("of a single file says what its status says")
+  @Test("names what was changed, added and removed, a directory without what is in it")
+  func namedChanges() throws {
+    let scene = try TreesScene()
+    try scene.shell("mkdir -p item/a/b item/c item/k; touch item/a/b/f item/c/f item/e item/k/f")
+    let before = try TreeManifest(of: scene.item, at: scene.at)
+    try scene.shell(
+      """
+      echo 1 >>item/a/b/f; rm -r item/c; mkdir -p item/d/x; rm item/e; mkdir item/e; touch item/e/f
+      chmod 711 item/k; touch item/k/g
+      """)
+    let after = try TreeManifest(of: scene.item, at: scene.at)
+    let changes = after.changes(since: before, atMost: 100).map(\.text)
+    #expect(changes.sorted() == ["a/b/f", "c", "d", "e", "k", "k/g"])
+    #expect(after.changes(since: before, atMost: 2).count == 2)
+    let nothing = try TreeManifest(of: FileName("nothing"), at: scene.at)
+    #expect(nothing.changes(since: before, atMost: 9) == [TreePath()])
+    #expect(before.changes(since: before, atMost: 9) == [])
+  }
+
+  @Test("of a single file has its status")
   func file() throws {
     let scene = try TreesScene()
     let nothing = try TreeManifest(of: scene.item, at: scene.at)
@@ -97,13 +116,13 @@ struct TreesManifestTests {
     #expect(try !TreeManifest(of: scene.item, at: scene.at).isUnchanged(since: before))
   }
 
-  @Test("takes about 100 bytes an entry")
+  @Test("takes about 100 bytes per entry")
   func memory() {
     // The entry, its place in the order, and a name of usual length.
     #expect(MemoryLayout<TreeManifest.Entry>.stride + 4 + 16 <= 100)
   }
 
-  @Test("takes entries that vanish while it is made for ones that never were")
+  @Test("treats entries that vanish while it is made as absent")
   func vanishing() throws {
     #if DEBUG
       let scene = try TreesScene()

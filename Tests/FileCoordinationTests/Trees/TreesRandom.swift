@@ -10,7 +10,7 @@ struct RandomTree {
     self.generator = generator
   }
 
-  /// Makes a directory with about so many entries below it.
+  /// Creates a directory with approximately the given number of entries below it.
   mutating func make(_ name: FileName, at directory: Int32, entries: Int) throws {
     try makeDirectory(name, at: directory, mode: 0o755)
     let opened = try FileDescriptor.open(name, at: directory, [.readOnly, .directory])
@@ -28,7 +28,7 @@ struct RandomTree {
     try decorate(opened, permissions: [0o755, 0o700, 0o2750, 0o1777])
   }
 
-  /// Makes an entry that is no directory.
+  /// Creates an entry that is not a directory.
   mutating func makeEntry(_ name: FileName, at directory: Int32) throws {
     switch Int.random(in: 0..<10, using: &generator) {
     case 0:
@@ -50,7 +50,7 @@ struct RandomTree {
     switch Int.random(in: 0..<6, using: &generator) {
     case 0: return
     case 1:
-      // Holes before, between and after.
+      // Holes before, between and after the data.
       for _ in 0..<Int.random(in: 0...2, using: &generator) {
         try file.seek(to: random(3_000_000))
         try file.writeAll(bytes(5_000))
@@ -101,8 +101,8 @@ struct RandomTree {
   }
 }
 
-/// An access control list in the form of the kernel's posix_acl_xattr.h: version 2, then tag,
-/// permissions and id of each entry.
+/// Returns an access control list in the form of the kernel's posix_acl_xattr.h: version 2, then
+/// tag, permissions and id of each entry.
 func accessControlList(_ entries: [(UInt16, UInt16, UInt32)]) -> [UInt8] {
   var list: [UInt8] = [2, 0, 0, 0]
   for (tag, permissions, id) in entries {

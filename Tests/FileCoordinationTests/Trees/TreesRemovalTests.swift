@@ -4,11 +4,11 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import FileCoordination
+@testable import FileTrees
 
 @Suite("The removal of an item", .blocking)
 struct TreesRemovalTests {
-  @Test("leaves nothing of it, and all else as it was")
+  @Test("leaves nothing of it, and everything else unchanged")
   func random() throws {
     let seed = TestSeed.next("TREES_REMOVAL_SEED")
     let scene = try TreesScene()
@@ -32,7 +32,7 @@ struct TreesRemovalTests {
     #expect(try scene.shell("find . | sort") == ".\n./kept\n./kept/a\n")
   }
 
-  @Test("does not care how deep it is")
+  @Test("works at any depth")
   func deep() throws {
     let scene = try TreesScene()
     var directory = try FileDescriptor.open(scene.place.path, [.readOnly, .directory])
@@ -59,7 +59,7 @@ struct TreesRemovalTests {
     #expect(try scene.shell("ls -A") == "")
   }
 
-  @Test("stops at what is somebody else's, and names it")
+  @Test("stops at another user's entry, and names it")
   func foreign() throws {
     guard Program.effectiveUser == 0 else { return }
     let scene = try TreesScene()
@@ -84,7 +84,7 @@ struct TreesRemovalTests {
   }
 
   @Test(
-    "stops at a mount point, names it, and leaves what is mounted alone",
+    "stops at a mount point, names it, and leaves the mounted file system alone",
     arguments: ["mount -t tmpfs tmpfs item/a/b", "mount --bind kept item/a/b"])
   func mounted(_ mounting: String) throws {
     if let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .") {
@@ -98,7 +98,7 @@ struct TreesRemovalTests {
     }
     #expect(error.path.text == "item/a/b" && error.reason == .mountPoint)
     #expect(try mounts.run("ls item/a/b") == "file")
-    // A sandbox without openat2 still sees another file system, though not a bind mount.
+    // A sandbox without openat2 still notices another file system, but not a bind mount.
     #if DEBUG
       guard mounting.contains("tmpfs") else { return }
       let sandbox = Faults.Plan { call, _ in call == .openat2 ? .fail(.noFunction) : .proceed }
@@ -109,7 +109,7 @@ struct TreesRemovalTests {
     #endif
   }
 
-  @Test("goes on while others add to it, for a while")
+  @Test("continues while others add to it, for a while")
   func growing() throws {
     let scene = try TreesScene()
     try scene.shell("mkdir -p item/a; touch item/a/file item/file")
@@ -125,7 +125,7 @@ struct TreesRemovalTests {
     #expect(try scene.shell("ls -A") == "")
   }
 
-  @Test("by several at once leaves nothing and tells nobody of an error")
+  @Test("by several at once leaves nothing and reports no error")
   func together() throws {
     for _ in 0..<5 {
       let scene = try TreesScene()
@@ -139,10 +139,10 @@ struct TreesRemovalTests {
   }
 }
 
-// The system has the file permissions of a thread apart from those of its process (setfsuid(2)).
+// The kernel keeps the file permissions of a thread apart from those of its process (setfsuid(2)).
 @_silgen_name("setfsuid") private func setFileSystemUser(_ user: UInt32) -> Int32
 
-/// Runs work with the file permissions of the user `nobody`, if this is the administrator.
+/// Runs a closure with the file permissions of the user `nobody`, if this is the administrator.
 func asNobody<Result: Sendable>(_ body: () throws -> Result) throws -> Result {
   guard Program.effectiveUser == 0 else { return try body() }
   _ = setFileSystemUser(65_534)

@@ -2,9 +2,9 @@ import Foundation
 import SystemCalls
 import TestSupport
 
-@testable import FileCoordination
+@testable import FileTrees
 
-/// A directory of one test's own with what a copy is made of and where it goes.
+/// A directory of one test, with the item and the place of its copy.
 struct TreesScene {
   let place: TemporaryDirectory
   let directory: SharedDescriptor
@@ -25,18 +25,17 @@ struct TreesScene {
   var at: Int32 { directory.descriptor.rawValue }
 
   /// Copies the item beside itself.
-  @discardableResult
-  func copy(_ settings: TreeCopy = TreeCopy()) throws -> TreeCopy.Outcome {
+  func copy(_ settings: TreeCopy = TreeCopy()) throws {
     try settings.copy(item, at: at, to: staged, at: at)
   }
 
-  /// What a shell says that runs in the directory.
+  /// Returns the output of a shell command in the directory.
   @discardableResult
   func shell(_ command: String) throws -> String { try run(command, in: place.path) }
 
-  /// Where the copy differs from the item, as other programs see both.
+  /// Returns the differences between the copy and the item, as other programs see them.
   func differences() throws -> String {
-    // Of FIFOs diff says only that it does not compare them; find tells.
+    // diff does not compare FIFOs; find does.
     let form = "-printf '%P %y %m %s %T@ %U %G %l\\n'"
     return try shell(
       """
@@ -52,7 +51,7 @@ struct TreesScene {
   }
 }
 
-/// What a shell command prints; its status does not matter.
+/// Returns the output of a shell command; its status does not matter.
 func run(_ command: String, in directory: String) throws -> String {
   let process = Process()
   let output = Pipe()

@@ -14,7 +14,7 @@ struct BusyTests {
   // durable seats 1 … 3000, each      set sketch 1 … 3000, each    after the nth answer of A:
   // answered when it has returned     answered likewise            cut the power
   // ```
-  @Test("What was last acknowledged as durable, or the one after it, is there")
+  @Test("The last change acknowledged as durable, or the one after it, is there")
   func acknowledged() throws {
     var random = TestSeed.next("WORMHOLE_POWER_SEED").generator
     for kind in Disk.usable {
@@ -28,7 +28,7 @@ struct BusyTests {
     }
   }
 
-  /// - Returns: the last number that was acknowledged.
+  /// - Returns: The last acknowledged number.
   private func write(_ path: String, _ disk: Disk, cutAfter count: Int) throws -> Int64 {
     let durable = try Participant(path)
     let standard = try Participant(path)

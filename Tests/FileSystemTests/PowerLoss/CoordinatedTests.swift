@@ -13,7 +13,7 @@ struct CoordinatedTests {
 
   private func url(_ path: String, _ name: String) -> URL { URL(filePath: path + "/" + name) }
 
-  // As a program that knows nothing of power cuts; Foundation's `Data.write` calls fsync(2).
+  // As a program without regard for power cuts writes; Foundation's `Data.write` calls fsync(2).
   private func write(_ data: Data, _ url: URL) throws {
     let file = try FileDescriptor.open(url.path, [.writeOnly, .create, .truncate])
     try file.writeAll(Array(data))
@@ -34,7 +34,7 @@ struct CoordinatedTests {
 
   private func change(_ path: String, _ coordinator: FileCoordinator) throws {
     for name in ["replaced", "made"] {
-      // A new file: one that is cut off and written again ext4 puts on the disk when it is closed.
+      // A new file, because ext4 flushes a file that is truncated and rewritten when it is closed.
       try coordinator.coordinate(writingItemAt: url(path, name), options: .forReplacing) {
         try write(new, $0)
       }
@@ -60,7 +60,7 @@ struct CoordinatedTests {
         #expect(try Data(contentsOf: url(path, name)) == new, "\(kind): \(name)")
       }
       #expect(!FileManager.default.fileExists(atPath: url(path, "removed").path), "\(kind)")
-      // What lies beside the items is in nobody's way.
+      // Leftovers beside the items block nothing.
       try FileCoordinator().coordinate(writingItemAt: url(path, "replaced")) {
         try write(old, $0)
       }
@@ -68,9 +68,9 @@ struct CoordinatedTests {
     }
   }
 
-  /// An exchange would leave an empty file: only a rename over the old one makes ext4 write the content
-  /// first.
-  @Test("others of a file are old or new on ext4, also when the disk has seen the rename")
+  /// An exchange would leave an empty file: only a rename over the old file makes ext4 write the
+  /// content first.
+  @Test("others of a file are old or new on ext4, even if the rename has reached the disk")
   func standard() throws {
     guard Disk.usable.contains(.ext4) else { return }
     let disk = try Disk(.ext4)

@@ -1,12 +1,12 @@
 import SystemCalls
 import TestSupport
 
-/// A file system on a disk of its own, whose power can be cut.
+/// A file system on its own disk, whose power can be cut.
 ///
-/// Cutting is `FS_IOC_SHUTDOWN` with `FS_SHUTDOWN_FLAGS_NOLOGFLUSH` (linux/fs.h, xfs_ioctl(2)): from
-/// then on nothing reaches the disk, not even the journal's last transactions. What it does not show
-/// is a disk that loses its own cache. The file systems write back late here, so what was not
-/// fsynced is not there by luck.
+/// Cutting is `FS_IOC_SHUTDOWN` with `FS_SHUTDOWN_FLAGS_NOLOGFLUSH` (linux/fs.h, xfs_ioctl(2)):
+/// from then on nothing reaches the disk, not even the journal's last transactions. It does not
+/// simulate a disk that loses its own cache. The file systems write back late here, so that data
+/// without fsync does not reach the disk by luck.
 final class Disk: Sendable {
   enum Kind: String, CaseIterable, Sendable, CustomStringConvertible {
     case ext4, xfs
@@ -16,7 +16,7 @@ final class Disk: Sendable {
     fileprivate var make: String {
       switch self {
       case .ext4: "truncate -s 16M image && mkfs.ext4 -q -F -J size=4 image"
-      // The least that mkfs.xfs makes is 300 MiB; hardly any of it is ever written.
+      // The smallest size for mkfs.xfs is 300 MiB; hardly any of it is ever written.
       case .xfs: "truncate -s 320M image && mkfs.xfs -q image"
       }
     }
@@ -35,14 +35,14 @@ final class Disk: Sendable {
   init(_ kind: Kind) throws {
     self.kind = kind
     mounts = try MountNamespace()
-    // The image lies in memory: what is tested is what is written to it, and when. Beside the disk,
-    // not around it: neither keeps the other from being unmounted.
+    // The image lies in memory, because the test concerns the writes to it and their time. It lies
+    // beside the disk, not around it, so that neither keeps the other from being unmounted.
     try mounts.run(
       "mkdir memory disk && mount -t tmpfs -o size=512m tmpfs memory && cd memory && \(kind.make)")
     try mounts.run(mountCommand)
   }
 
-  /// Makes an empty directory that is on the disk already.
+  /// Creates an empty directory that is already on the disk.
   func makeContainer() throws -> String {
     let name = "container-\(UInt64.random(in: .min ... .max))"
     try mounts.run("mkdir -m 700 disk/\(name) && sync -f disk")
@@ -51,13 +51,14 @@ final class Disk: Sendable {
 
   private var mountCommand: String { "mount -t \(kind) -o \(kind.options) memory/image disk" }
 
-  /// Cuts the power, while others may be writing.
+  /// Cuts the power, while other processes may be writing.
   func cutPower() throws { try mounts.run("\(Self.cut) disk") }
 
-  /// Mounts the disk again, which replays its journal, and makes what is on it of an earlier start of
-  /// the machine. Nobody may have a file of it open any more.
+  /// Mounts the disk again, which replays its journal, and marks its kept versions as those of an
+  /// earlier start of the machine. No process may have a file of it open any more.
   func restart() throws {
-    // A process that another test starts this moment has copies of our descriptors until it execs.
+    // A process that another test is just starting has copies of this process's descriptors until
+    // its exec.
     try eventually("the disk is not in use any more") {
       do {
         try mounts.run("umount disk")
@@ -74,7 +75,7 @@ final class Disk: Sendable {
       """)
   }
 
-  /// The kinds that this machine can make and cut; for each other one the reason is printed.
+  /// The kinds that this machine can create and cut; for each other kind the reason is printed.
   static let usable: [Kind] = Kind.allCases.filter { kind in
     do {
       let disk = try Disk(kind)

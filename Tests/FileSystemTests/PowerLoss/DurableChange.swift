@@ -4,7 +4,7 @@ import PropertyLists
 import SystemCalls
 import Testing
 
-/// One durable change: what was there before it, and what must be there once it has returned.
+/// One durable change, with the state before it and the required state after it has returned.
 struct DurableChange: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var identifier = "seats"
@@ -45,8 +45,8 @@ struct DurableChange: Sendable, CustomTestStringConvertible {
       testDescription: "an update that removes",
       before: { try $0.replace(with: 6, durability: .durable) },
       change: { try $0.update(durability: .durable) { $0 = nil } }, result: nil),
-    // What others wrote or removed without durability is not on the disk yet, and this change
-    // leaves it as it is.
+    // Other processes' changes without durability are not on the disk yet, and this change leaves
+    // the value unchanged.
     DurableChange(
       testDescription: "an update that leaves the value as it was",
       before: { try $0.replace(with: 6, durability: .durable) },
@@ -55,7 +55,7 @@ struct DurableChange: Sendable, CustomTestStringConvertible {
         try $0.update(durability: .durable) { $0 = 7 }
       }, result: 7),
     DurableChange(
-      testDescription: "a removal of what is removed already",
+      testDescription: "a removal of an absent value",
       before: { try $0.replace(with: 6, durability: .durable) },
       change: {
         try $0.remove()

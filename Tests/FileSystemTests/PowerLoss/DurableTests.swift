@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 @Suite(
-  "What was written .durable survives a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
+  ".durable writes survive a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct DurableTests {
-  @Test("What a durable change returned from is there, whole, and so is the rest of the container")
+  @Test("A durable change that has returned is there, whole, and so is the rest of the container")
   func survives() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
@@ -22,7 +22,7 @@ struct DurableTests {
     }
   }
 
-  @Test("The container of a group, and the directories above it, are there as well")
+  @Test("The container of a group and its parent directories are there as well")
   func group() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
@@ -60,7 +60,7 @@ struct DurableTests {
 
   private struct Lost: Error {}
 
-  /// Makes the change in a container of its own, cuts the power, and reads.
+  /// Makes the change in a new container, cuts the power, and reads.
   private func after(
     _ change: DurableChange, on disk: Disk, doing: (() throws -> Void) throws -> Void
   ) throws -> Result<PropertyListValue?, any Error> {
@@ -76,7 +76,7 @@ struct DurableTests {
     #expect(try container.value("other").read() == "intact")
     let known: Set<String> = ["other", change.identifier]
     #expect(try known.isSuperset(of: container.valueIdentifiers()))
-    // And it goes on.
+    // The container still works.
     try value.replace(with: "again", durability: .durable)
     #expect(try value.read() == "again")
     return found

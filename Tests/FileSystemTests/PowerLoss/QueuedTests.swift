@@ -5,9 +5,9 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("What was sent .durable survives a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
+@Suite("Entries sent .durable survive a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct QueuedTests {
-  @Test("Entries and receipts are there, also where an entry between was cancelled")
+  @Test("Entries and receipts are there, even if an entry between them was cancelled")
   func survives() throws {
     for kind in Disk.usable {
       #expect(try after(kind) { try $0() } == [1, 2, 2], "\(kind)")
@@ -27,7 +27,7 @@ struct QueuedTests {
   #endif
 
   @Test(
-    "What was sent without it is there or gone, never damaged, and nobody hears of what is gone")
+    "Other entries are there or gone, never damaged, and lost ones are never delivered")
   func standard() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)

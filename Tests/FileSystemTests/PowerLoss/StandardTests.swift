@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 @Suite(
-  "What was written without durability is old or new after a power cut, never damaged", .blocking,
+  "Writes without durability are old or new after a power cut, never damaged", .blocking,
   .enabled(if: !Disk.usable.isEmpty))
 struct StandardTests {
-  /// What one value goes through without durability.
+  /// The states of one value without durability.
   struct Life: Sendable {
     let identifier: String
     /// On the disk already.
@@ -20,8 +20,8 @@ struct StandardTests {
     let states: [PropertyListValue?]
     var isUpdated = false
 
-    /// What may be read when the disk has seen the last rename: one of those of the last second, but
-    /// nothing of before a removal.
+    /// The values that may be read if the last rename has reached the disk: those of the last
+    /// second, but none from before a removal.
     var recent: [PropertyListValue?] {
       let removal = states.lastIndex { $0 == nil }
       return Array(states[(removal.map { $0 == states.count - 1 ? $0 : $0 + 1 } ?? 0)...])
@@ -35,7 +35,8 @@ struct StandardTests {
   private static let counted = (2...60).map { PropertyListValue.integer($0) }
 
   private static let lives: [Life] = [
-    // First, for its new directory is put on the disk together with all that came before.
+    // The first one, because its new directory is flushed to the disk together with all earlier
+    // changes.
     Life(identifier: String(repeating: "long/", count: 60), states: [2]),
     Life(identifier: "replaced", old: 1, states: [2]),
     Life(identifier: "new", states: [2]),
@@ -56,7 +57,7 @@ struct StandardTests {
   func whole() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
-      // The second time another name's fsync takes the renames to the disk.
+      // The second time another name's fsync brings the renames to the disk.
       for isJournalWritten in [false, true] {
         let path = try disk.makeContainer()
         try live(path, isJournalWritten)
@@ -67,7 +68,7 @@ struct StandardTests {
     }
   }
 
-  // The detector must detect: the same cuts where nothing waits for the disk.
+  // The detector must detect: the same cuts without any wait for the disk.
   #if DEBUG
     @Test("Without the waits for the disk the same cuts damage them")
     func detects() throws {
@@ -88,7 +89,7 @@ struct StandardTests {
     }
   #endif
 
-  @Test("A second later what was published last is there, and what was removed is gone")
+  @Test("A second later the last publication is there, and removed values are gone")
   func followedUp() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
@@ -97,7 +98,7 @@ struct StandardTests {
         let container = try SharedContainer(path: path)
         for life in Self.lives { try publish(life.states, life.isUpdated, container, life) }
         try eventually("all of it is on the disk") { container.hasFollowedUp }
-        // What comes after that is in the next second's hands.
+        // Later publications belong to the next second.
         for number in 100...140 {
           try container.value("hot").replace(with: .integer(Int64(number)))
         }
@@ -136,7 +137,7 @@ struct StandardTests {
       guard let old = life.old else { continue }
       try container.value(life.identifier).replace(with: old, durability: .durable)
     }
-    let defaults = GroupDefaults(container: container, suite: "suite")
+    let defaults = GroupDefaults(suite: "suite", in: container)
     for number in 1...20 { defaults.set(number, forKey: "number") }
     for number in 1...20 { try container.notification("n").setState(UInt64(number)) }
     for life in Self.lives { try publish(life.states, life.isUpdated, container, life) }
@@ -156,13 +157,13 @@ struct StandardTests {
         #expect(life.recent.contains(found) || !isJournalWritten, comment)
         #expect(([life.old] + life.states).contains(found), comment)
       }
-      // It goes on, and what was kept is of no further use.
+      // The container still works, and the kept version is of no further use.
       try value.replace(with: "again")
       #expect(try value.read() == "again", comment)
       try value.remove()
       #expect(try value.read() == nil, comment)
     }
-    let defaults = GroupDefaults(container: container, suite: "suite")
+    let defaults = GroupDefaults(suite: "suite", in: container)
     let number = try defaults.read(forKey: "number")?.intValue
     #expect(number.map { (1...20).contains($0) } ?? !isJournalWritten, "\(kind)")
     let state = try container.notification("n").state()

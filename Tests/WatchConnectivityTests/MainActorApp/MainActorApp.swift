@@ -1,8 +1,8 @@
 import Foundation
 import WatchConnectivity
 
-/// An app of a target whose default isolation is the main actor, as new apps have it: nothing here says
-/// so, and everything but the delegate is of it.
+/// An app of a target whose default isolation is the main actor, as in new apps. Everything but the
+/// delegate belongs to that actor without an annotation.
 public final class MainActorApp {
   private var heard: [String] = []
   private let delegate = AppDelegate()
@@ -15,7 +15,7 @@ public final class MainActorApp {
     WCSession.default.activate()
   }
 
-  /// Asks so many questions, and sends what is refused.
+  /// Sends a number of questions, and then data that is refused.
   public func ask(_ count: Int) {
     for number in 1...count {
       WCSession.default.sendMessage(["n": number]) { reply in
@@ -34,20 +34,20 @@ public final class MainActorApp {
 
   private func hearRefusal(_ error: any Error) { hear("refused data") }
 
-  // Without a hop this traps: the compiler relies on the isolation, and says nothing.
+  // Without a hop this traps, because the compiler relies on the isolation without a diagnostic.
   private func hear(_ text: String) {
     MainActor.assertIsolated()
     heard.append(text)
   }
 
-  /// What was heard, in order.
+  /// The received answers, in order.
   public var all: [String] { heard }
 
-  /// What came to the delegate.
+  /// The number of the delegate's messages.
   public var received: Int { delegate.count }
 }
 
-/// A class that names the protocol where it is declared is of no actor, in this target, too.
+/// A class that names the protocol in its declaration belongs to no actor, even in this target.
 final class AppDelegate: NSObject, WCSessionDelegate {
   private let lock = NSLock()
   private var messages = 0
@@ -64,7 +64,8 @@ final class AppDelegate: NSObject, WCSessionDelegate {
   nonisolated var count: Int { lock.withLock { messages } }
 }
 
-/// Compiles because the delegate is of no actor: what is of the main one cannot be called from here.
+/// Compiles because the delegate belongs to no actor: functions of the main actor cannot be called
+/// from here.
 nonisolated func deliver(to delegate: AppDelegate) {
   delegate.session(.default, didReceiveMessage: [:])
 }

@@ -1,9 +1,9 @@
 import Foundation
 import WatchConnectivity
 
-/// The phone's part of the cinema, in the form that compiles for both: what was guarded by
-/// `#if os(iOS)` or `#if os(watchOS)` says `|| os(Linux)` too, where the role is known only when the
-/// program runs.
+/// The phone's part of the cinema, in the form that compiles for both platforms: guards with `#if
+/// os(iOS)` or `#if os(watchOS)` also have `|| os(Linux)`, where the role is known only at run
+/// time.
 final class CinemaPhone: NSObject, WCSessionDelegate {
   private(set) var purchasedIDs: [Int] = []
   private(set) var ends: [String] = []
@@ -31,7 +31,7 @@ final class CinemaPhone: NSObject, WCSessionDelegate {
     return WCSession.default.isReachable
   }
 
-  /// The forms in which apps ask and catch.
+  /// The usual forms of sending and catching.
   func ask(_ question: [String: Any], _ done: @escaping (String) -> Void) {
     WCSession.default.sendMessage(question) { reply in
       done("reply \(reply.count)")
@@ -117,7 +117,7 @@ final class CinemaPhone: NSObject, WCSessionDelegate {
     purchasedIDs = ids
   }
 
-  /// Codes that nobody can make are skipped: the watch asks again with its next change.
+  /// Codes that cannot be made are skipped: the watch asks again with its next change.
   private func sendCodes(_ dictionary: [String: Any]) {
     guard let ids = dictionary[ConnectivityKey.codes.rawValue] as? [Int] else { return }
     for id in ids {

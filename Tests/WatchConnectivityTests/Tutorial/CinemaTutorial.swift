@@ -1,8 +1,8 @@
 import Foundation
 import WatchConnectivity
 
-/// The cinema as two processes play it: the watch with the class as it was written for Apple's
-/// devices, the phone with the form for both.
+/// The cinema in two processes: the watch with the class as it was written for Apple's devices, the
+/// phone with the form for both platforms.
 public final class CinemaTutorial {
   private let phone: CinemaPhone?
   private let lock = NSLock()
@@ -18,7 +18,7 @@ public final class CinemaTutorial {
     }
   }
 
-  /// What this side holds for bought.
+  /// The bought films, as this side knows them.
   public var purchased: [Int] { phone?.purchasedIDs ?? Connectivity.shared.purchasedIDs }
 
   /// Buys on the watch, and asks for the codes.
@@ -33,7 +33,7 @@ public final class CinemaTutorial {
       errorHandler: { [self] in add(($0 as? WCError)?.code == .notReachable ? "away" : "\($0)") })
   }
 
-  /// What was answered to it, as far as the main queue has handled it.
+  /// The received answers that the main queue has handled.
   public var answers: [String] { lock.withLock { replies } }
 
   private func add(_ text: String) { lock.withLock { replies.append(text) } }

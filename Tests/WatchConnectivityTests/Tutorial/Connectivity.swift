@@ -5,12 +5,13 @@ import WatchConnectivity
   import Combine
 #endif
 
-/// The class that apps put between themselves and WatchConnectivity, in the manner of the tutorials: a
-/// cinema whose tickets are bought on either side, and whose QR codes only the phone can make.
+/// The class that apps put between themselves and WatchConnectivity, in the manner of the
+/// tutorials: a cinema whose tickets are bought on either side, and whose QR codes only the phone
+/// can make.
 ///
-/// It is written for Apple's framework and compiles there as it stands; for Linux, which has no
-/// Combine, only `@Published` has a stand-in. `#if os(iOS)` is false here, and so what it guards is
-/// left out: `CinemaPhone.swift` has the phone's part in the form that Linux needs.
+/// It is written for Apple's framework and compiles there unchanged. For Linux, which has no
+/// Combine, only `@Published` has a stand-in. `#if os(iOS)` is false here, so its code is left out:
+/// `CinemaPhone.swift` has the phone's part in the form that Linux needs.
 final class Connectivity: NSObject {
   static let shared = Connectivity()
 
@@ -21,7 +22,7 @@ final class Connectivity: NSObject {
     var onPurchase: (([Int]) -> Void)?
   #endif
 
-  /// Where received QR codes are kept.
+  /// The directory of received QR codes.
   var codesDirectory = FileManager.default.temporaryDirectory
 
   override private init() {
@@ -93,7 +94,7 @@ final class Connectivity: NSObject {
     return true
   }
 
-  /// A missing handler stays missing: it says that no reply is expected.
+  /// A missing handler stays missing, because that means that no reply is expected.
   private func onMainQueue<Value>(_ handler: ((Value) -> Void)?) -> ((Value) -> Void)? {
     guard let handler = handler else { return nil }
     return { value in
@@ -124,7 +125,7 @@ final class Connectivity: NSObject {
   #endif
 }
 
-/// How urgent a change is, and what it survives.
+/// The urgency of a change, and the failures that it survives.
 enum Delivery {
   case failable
   case guaranteed
@@ -155,7 +156,7 @@ extension Connectivity: WCSessionDelegate {
     }
 
     func sessionDidDeactivate(_ session: WCSession) {
-      // The person has another watch on: reactivate for that one.
+      // The user has switched to another watch: activate the session for that one.
       WCSession.default.activate()
     }
   #endif
@@ -199,7 +200,7 @@ extension Connectivity: WCSessionDelegate {
     func session(_ session: WCSession, didReceive file: WCSessionFile) {
       guard let id = file.metadata?[ConnectivityKey.codes.rawValue] as? Int else { return }
       let destination = codesDirectory.appendingPathComponent("\(id).png")
-      // An earlier code of the same ticket makes way.
+      // An earlier code of the same ticket is replaced.
       try? FileManager.default.removeItem(at: destination)
       try? FileManager.default.moveItem(at: file.fileURL, to: destination)
     }

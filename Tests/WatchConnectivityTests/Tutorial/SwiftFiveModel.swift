@@ -1,7 +1,8 @@
 import Foundation
 import WatchConnectivity
 
-/// A model of the main actor, in Swift 5's mode: the compiler says nothing of its handlers.
+/// A model of the main actor in Swift 5 mode, whose handlers the compiler accepts without a
+/// diagnostic.
 @MainActor
 public final class SwiftFiveModel {
   private var heard: [String] = []
@@ -15,7 +16,7 @@ public final class SwiftFiveModel {
     WCSession.default.activate()
   }
 
-  /// Asks so many questions, and sends what is refused.
+  /// Sends a number of questions, and then data that is refused.
   public func ask(_ count: Int) {
     for number in 1...count {
       WCSession.default.sendMessage(["n": number]) { reply in
@@ -34,16 +35,16 @@ public final class SwiftFiveModel {
 
   private func hearRefusal(_ error: any Error) { hear("refused data") }
 
-  // Without a hop this traps: the compiler relies on the isolation, and says nothing.
+  // Without a hop this traps, because the compiler relies on the isolation without a diagnostic.
   private func hear(_ text: String) {
     MainActor.assertIsolated()
     heard.append(text)
   }
 
-  /// What was heard, in order.
+  /// The received answers, in order.
   public var all: [String] { heard }
 
-  /// What came to the delegate.
+  /// The number of the delegate's messages.
   public var received: Int { delegate.count }
 }
 

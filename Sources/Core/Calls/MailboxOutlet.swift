@@ -1,0 +1,94 @@
+package import Containers
+import Entries
+package import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// A writer into one mailbox, which keeps the order of posts made one after another. Thread-safe.
+package final class MailboxOutlet: Sendable {
+  /// How a post ended.
+  package enum Outcome: Sendable {
+    case posted
+    /// The mailbox's owner has ended, or has closed it.
+    case gone
+    /// The mailbox has reached its limits.
+    case full
+  }
+
+  private struct State {
+    /// The order of the last entry.
+    var last: UInt64 = 0
+    var admission: Admission
+  }
+
+  private let place: MailboxDirectory
+  var path: String { place.path }
+  private let sender = Nonce.next()
+  private let state: Mutex<State>
+
+  /// - Parameters:
+  ///   - entries: how many entries may wait in the mailbox before a post is refused.
+  ///   - bytes: how many bytes they may have together.
+  /// - Returns: nil for a text that is no mailbox's address.
+  package init?(
+    in container: SharedContainer, to address: String, entries: Int = 10_000,
+    bytes: Int = 256 << 20
+  ) {
+    guard MailboxDirectory.isAddress(address) else { return nil }
+    place = MailboxDirectory(root: container.root, address: address)
+    state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+  }
+
+  /// Posts an entry: it is in the mailbox when this returns `posted`.
+  ///
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value that is no property list or too
+  ///   large, or errors of the file system; nothing is posted then.
+  /// - Complexity: create, flock, write, rename, close; a listing after each sixteenth of the
+  ///   limits.
+  package func post(_ value: PropertyListValue) throws -> Outcome {
+    let action = "post into a mailbox"
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try value.binaryBytes(limits: .standard)
+      guard bytes.count <= Mailbox.maximumBytes else {
+        throw PropertyListError(
+          .tooManyBytes, at: .keyPath(""),
+          "it has \(bytes.count) bytes, and at most \(Mailbox.maximumBytes) are taken")
+      }
+    } catch {
+      throw AppGroupError.unacceptable(error, action, path: place.path)
+    }
+    return try reporting(action, path: place.path) {
+      do {
+        let handle = try place.root.handle()
+        guard try admits(bytes.count, at: handle.descriptor.rawValue) else { return .full }
+        try store(bytes, at: handle.descriptor)
+        return .posted
+      } catch let error as Errno where error == .noSuchFile {
+        return .gone
+      }
+    }
+  }
+
+  private func store(_ bytes: [UInt8], at container: borrowing FileDescriptor) throws(Errno) {
+    let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
+    try place.root.store(bytes, staging: staging, at: container) {
+      staged, container throws(Errno) in
+      let entry = state.withLock { state in
+        state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
+        return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
+      }
+      try rename(
+        staged, at: container.rawValue, to: place.relativePath + "/" + entry.text,
+        at: container.rawValue)
+      state.withLock { $0.admission.noteStored(entry) }
+    }
+  }
+
+  private func admits(_ size: Int, at container: Int32) throws(Errno) -> Bool {
+    if state.withLock({ $0.admission.allows(1, size) }) { return true }
+    let waiting = try SharedContainer.entries(place.relativePath, at: container)?
+      .compactMap { EntryFile(bytes: $0.name.bytes) }
+    return state.withLock { $0.admission.note(waiting: waiting ?? [], for: 1, size) }
+  }
+}

@@ -1,0 +1,113 @@
+import Synchronization
+package import SystemCalls
+
+/// The container's directory, held open and checked.
+///
+/// Everything inside is opened relative to this descriptor, so nothing on the path can be replaced
+/// by a link. At most once a second an operation checks whether the path still names the same
+/// directory, and opens the new directory if it was replaced.
+package final class ContainerRoot: Sendable {
+  /// One open directory.
+  package final class Handle: Sendable {
+    package let descriptor: FileDescriptor
+    package let status: FileStatus
+    package let synchronizedNames = SynchronizedNames()
+
+    init(descriptor: consuming FileDescriptor, status: FileStatus) {
+      self.descriptor = descriptor
+      self.status = status
+    }
+  }
+
+  package let path: String
+  package let access: ContainerAccess
+  private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
+  private static let recheck: Duration = .seconds(1)
+  /// Whether the file system is known to keep a file's time to the nanosecond.
+  let keepsNanoseconds = Atomic(false)
+  /// The values that this process published a moment ago.
+  let followUps = FollowUps()
+
+  package init(path: String, access: ContainerAccess) throws {
+    self.path = path
+    self.access = access
+    state = Mutex((try Self.open(path, access), ContinuousClock.now))
+  }
+
+  private static func open(_ path: String, _ access: ContainerAccess) throws -> Handle {
+    let action = "open the container"
+    do {
+      let named = try fileStatus(path)
+      guard named.kind == .directory else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: named.kind == .symbolicLink ? "it is a symbolic link" : "it is not a directory",
+          remedy: "name the directory itself")
+      }
+      let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      let status = try descriptor.status()
+      try access.check(status, path: path) {
+        do throws(Errno) {
+          return try ContainerFormat.isPresent(at: descriptor.rawValue)
+        } catch {
+          // Whatever it is, this process cannot use it.
+          return false
+        }
+      }
+      return Handle(descriptor: descriptor, status: status)
+    } catch let error as Errno {
+      guard error == .noSuchFile || error == .notDirectory else {
+        throw AppGroupError.refused(action, path: path, error)
+      }
+      throw AppGroupError(
+        .containerMissing, action, path: path, reason: "there is no such directory",
+        remedy: "mkdir -m 0700 '\(path)'", errorNumber: error.rawValue)
+    }
+  }
+
+  /// Returns the directory that the path names, or named at most a second ago.
+  package func handle() throws -> Handle {
+    let now = ContinuousClock.now
+    let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
+    if now - checked < Self.recheck { return handle }
+    return try refreshed(handle, now: now)
+  }
+
+  /// Opens the directory again if the path names another one than before, without waiting a second;
+  /// for callers that found their directory removed.
+  package func refreshed(
+    _ old: Handle, now: ContinuousClock.Instant = .now
+  ) throws -> Handle {
+    var current: FileStatus?
+    do throws(Errno) {
+      current = try fileStatus(path)
+    } catch {
+      // Opening it below reports the fault of the path.
+      current = nil
+    }
+    let handle: Handle
+    if let current, current.isSameFile(as: old.status),
+      current.permissions == old.status.permissions,
+      current.owner == old.status.owner
+    {
+      handle = old
+    } else {
+      handle = try Self.open(path, access)
+      keepsNanoseconds.store(false, ordering: .relaxed)
+    }
+    state.withLock { $0 = (handle, now) }
+    return handle
+  }
+
+  /// Creates a directory inside with the container's mode; succeeds if it exists.
+  package func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String? = nil
+  ) throws(Errno) {
+    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
+  }
+
+  /// Creates a file inside with the container's mode, for writing; fails if the name is taken.
+  package func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    try access.createFile(path, at: directory)
+  }
+}

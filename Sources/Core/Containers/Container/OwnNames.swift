@@ -1,0 +1,28 @@
+/// The package's own data in a container, under its own names: see `NameKind`.
+///
+/// The modules above this one keep data here for which their users have no name: the defaults of a
+/// group, the pairing of a peer. No identifier of a user leads here, whatever its text is.
+package struct OwnNames: Sendable {
+  package let container: SharedContainer
+
+  /// Returns the value of a name of the package; no file is touched before it is read or written.
+  package func value(_ name: String) -> Value {
+    Value(container: container, identifier: name, kind: .ownValue)
+  }
+
+  /// Returns the names of the values, unordered; as `SharedContainer.valueIdentifiers`.
+  package func valueIdentifiers() throws -> [String] { try container.identifiers(of: .ownValue) }
+
+  /// Returns the names of the queues, unordered; as `SharedContainer.queueNames`.
+  package func queueNames() throws -> [String] { try container.identifiers(of: .ownQueue) }
+
+  /// Returns the names of the presences, unordered; as `SharedContainer.presenceNames`.
+  package func presenceNames() throws -> [String] {
+    try container.identifiers(of: .ownPresence)
+  }
+}
+
+extension SharedContainer {
+  /// The package's own data here, apart from the names of its users.
+  package var own: OwnNames { OwnNames(container: self) }
+}

@@ -1,0 +1,60 @@
+/// An error that says what failed, on which file, why, which process is in the way, and what to do.
+///
+/// Each module has an error type of its own, because each has codes of its own; all of them say
+/// the same things of a failure.
+public protocol DescribedError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
+  associatedtype Code: Hashable, Sendable
+  /// The kind of failure, for programs.
+  var code: Code { get }
+  /// The parts of the sentence.
+  var failure: FailureDescription { get }
+}
+
+extension DescribedError {
+  /// The attempted action, as a verb with its object: "read value \"tickets\"".
+  public var action: String { failure.action }
+  /// The file or directory of the action; empty if there is none.
+  public var path: String { failure.path }
+  /// The reason for the failure.
+  public var reason: String { failure.reason }
+  /// What the user can do about it, if there is anything.
+  public var remedy: String? { failure.remedy }
+  /// The kernel's error number, if the kernel refused.
+  public var errorNumber: Int32? { failure.errorNumber }
+  /// The process in the way, or the process that took over.
+  public var holder: LeaseHolder? { failure.holder }
+  /// One sentence: "cannot ACTION (PATH): REASON; REMEDY".
+  public var description: String { failure.description }
+}
+
+/// The parts of the sentence of a `DescribedError`, which that error offers as its own properties.
+public struct FailureDescription: Sendable {
+  package var action: String
+  package var path: String
+  package var reason: String
+  package var remedy: String?
+  package var errorNumber: Int32?
+  package var holder: LeaseHolder?
+
+  package init(
+    _ action: String, path: String = "", reason: String, remedy: String? = nil,
+    errorNumber: Int32? = nil, holder: LeaseHolder? = nil
+  ) {
+    self.action = action
+    self.path = path
+    self.reason = reason
+    self.remedy = remedy
+    self.errorNumber = errorNumber
+    self.holder = holder
+  }
+}
+
+extension FailureDescription: CustomStringConvertible {
+  /// The sentence of the error.
+  public var description: String {
+    let place = path.isEmpty ? "" : " (\(path))"
+    let advice = remedy.map { "; \($0)" } ?? ""
+    return "cannot \(action)\(place): \(reason)\(advice)"
+  }
+}

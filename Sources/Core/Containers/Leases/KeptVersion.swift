@@ -1,0 +1,153 @@
+package import SystemCalls
+
+/// `lease/kept-<boot>`: a version of a value that is known to be on the disk, in case the power
+/// fails before the last version is.
+///
+/// Waiting for the disk in each publication would make a hot value as slow as its disk. So a
+/// publication without a wait is allowed, but only if there is a kept version that was published
+/// less than a second before. The disk has therefore seen a prefix of the publications:
+///
+/// | last publication on the disk | content of `value.plist` | a reader gets |
+/// |---|---|---|
+/// | one that waited | its content | that |
+/// | one that did not wait, with its content | its content | that |
+/// | one that did not wait, without its content | nothing, or zeros | the kept version, at most a second older |
+/// | a removal | – | no value, because no reader looks for a kept version without a file |
+///
+/// The kept version is a second name of a published file, given under the lease and through its
+/// descriptor (rule 2), so it is never a file that a late holder did not publish. Its name contains
+/// the start of the machine: damage within the same start has another cause, and is reported. There
+/// is at most one, because a holder removes those of earlier starts before it gives the name.
+package enum KeptVersion {
+  package static let prefix = "kept-"
+  /// Its name in `lease/`; nil if starts of the machine cannot be distinguished.
+  static let name: String? = ProcessIdentity.boot.isEmpty ? nil : prefix + ProcessIdentity.boot
+  /// The time after its publication in which other publications need not wait.
+  static let freshness: Duration = .seconds(1)
+  /// Larger content is always waited for. A file of one block is on the disk completely or not at
+  /// all; a part of a larger one may be, which a reader could not detect.
+  static let maximumBytes = 4_096
+
+  /// Returns whether a file's content never reached the disk: it is empty, or zeros.
+  static func isMissing(_ content: [UInt8]) -> Bool {
+    guard content.first ?? 0 == 0 else { return false }
+    return content.count <= maximumBytes && content.allSatisfy { $0 == 0 }
+  }
+
+  /// Returns the name of the kept version that stands for content that never reached the disk.
+  ///
+  /// - Parameter lease: The directory `lease`, open for reading.
+  /// - Returns: nil if there is none, or if there is one of this start of the machine, which then
+  ///   did not damage the publication.
+  static func standIn(in lease: borrowing FileDescriptor) throws(Errno) -> String? {
+    let names = try lease.entries().map(\.name.text).filter { $0.hasPrefix(prefix) }
+    guard let name, !names.contains(name) else { return nil }
+    return names.first
+  }
+}
+
+/// The extent to which a publication waits for the disk.
+enum Diligence {
+  /// Waits until it would survive a loss of power.
+  case durable
+  /// Waits until the content is written, so that after a loss of power the value is old or new.
+  case written
+  /// Does not wait if there is a fresh kept version; otherwise waits as `written`, and the content
+  /// becomes the next kept version.
+  ///
+  /// - Parameter isFollowedUp: Whether this process will flush the value to the disk in a moment.
+  case relaxed(isFollowedUp: Bool)
+}
+
+extension Lease {
+  private static let above = "../"
+
+  /// Returns whether content may be published without waiting for the disk.
+  func hasFreshKeptVersion() throws(Errno) -> Bool {
+    guard let name = KeptVersion.name else { return false }
+    guard let status = try ifPresent(fileStatus(Self.above + name, at: held.descriptor.rawValue))
+    else { return false }
+    let (seconds, nanoseconds) = realTime()
+    let age =
+      Duration.seconds(seconds - status.modifiedSeconds)
+      + .nanoseconds(nanoseconds - status.modifiedNanoseconds)
+    return status.kind == .regular && age >= .zero && age < KeptVersion.freshness
+  }
+
+  /// Gives the content that is about to be published a second name in the lease.
+  ///
+  /// - Returns: nil if the file system has no such names: then every publication waits.
+  func nameTwice(_ staged: String) throws(Errno) -> String? {
+    guard KeptVersion.name != nil else { return nil }
+    let second = nextEntry()
+    do throws(Errno) {
+      let directory = stagingPlace.directory
+      try link(staged, at: directory, to: second, at: directory)
+      return second
+    } catch {
+      switch error {
+      case .notPermitted, .unsupported, .tooManyNames, .noFunction, .accessDenied: return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// Makes content that is published, and on the disk, the kept version.
+  ///
+  /// If that fails, the value stays as published, the next publication waits again, and the next
+  /// holder removes the leftover in the lease.
+  func keep(_ entry: String) {
+    guard let name = KeptVersion.name else { return }
+    let held = held.descriptor.rawValue
+    do throws(Errno) {
+      if try !exists(Self.above + name, at: held) { try removeEarlier() }
+      try rename(entry, at: stagingPlace.directory, to: Self.above + name, at: held)
+    } catch {
+      return
+    }
+  }
+
+  private func removeEarlier() throws(Errno) {
+    let lease = try site.openLeaseDirectory()
+    // Not this start's: a holder that was stopped here may have lost the lease, and others published
+    // without waiting since.
+    for entry in try lease.remainingEntries()
+    where entry.name.hasPrefix(KeptVersion.prefix) && entry.name.text != KeptVersion.name {
+      try removeFile(entry.name, at: lease.rawValue)
+    }
+  }
+
+  /// Removes the kept version before its value is removed, or is replaced by a durable one: no older
+  /// version may stand in for content that is published after that. What is published now has to do
+  /// without a kept version, so its content is written first.
+  ///
+  /// - Parameter value: The value's file; nil if there is none.
+  package func dropKept(of value: String?) throws(Errno) {
+    guard let name = KeptVersion.name else { return }
+    let held = held.descriptor.rawValue
+    do throws(Errno) {
+      _ = try fileStatus(Self.above + name, at: held)
+      do throws(Errno) {
+        if let value { try writeBack(site.layout.fromHeld + value, at: held) }
+      } catch {
+        // It is removed in any case. Only a process that is killed right here would leave it
+        // damaged.
+      }
+      let entry = nextEntry()
+      try rename(Self.above + name, at: held, to: entry, at: stagingPlace.directory)
+      try removeFile(entry, at: stagingPlace.directory)
+    } catch {
+      // Nothing of it exists any more; or the lease is gone, which the removal itself will find
+      // out.
+      guard error == .noSuchFile else { throw error }
+    }
+  }
+
+  /// Waits until the content of a file has been written.
+  ///
+  /// - Parameter path: The path as seen from the directory.
+  func writeBack(_ path: String, at directory: Int32) throws(Errno) {
+    let file = try FileDescriptor.open(path, at: directory, [.readOnly, .noFollow, .nonBlocking])
+    try file.writeBack()
+  }
+}

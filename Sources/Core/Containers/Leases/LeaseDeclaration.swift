@@ -1,0 +1,90 @@
+package import SystemCalls
+
+/// The holder of a lease, the beginning and its term: the name of the entry that every holder
+/// creates in the lease's directory, so that the declaration needs no extra write.
+///
+/// `<x|s>-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex; x
+/// is exclusive and its entry receives the content to publish, s is shared and its entry is empty.
+package struct LeaseDeclaration: Hashable, Sendable {
+  package let mode: LockMode
+  package let identity: ProcessIdentity
+  /// The time of taking the lease, on the clock that all processes of this machine share.
+  let since: UInt64
+  package let term: Duration
+  package let name: String
+
+  /// The limit of any term that a directory entry declares, whatever its origin.
+  package static let longestTerm: Duration = .seconds(3_600)
+
+  /// Creates the declaration of this process, which takes the lease now.
+  package init(mode: LockMode, term: Duration) {
+    self.init(
+      mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
+      term: min(max(term, .zero), Self.longestTerm), nonce: Nonce.next())
+  }
+
+  private init(
+    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: String
+  ) {
+    self.mode = mode
+    self.identity = identity
+    self.since = since
+    self.term = term
+    let (seconds, attoseconds) = term.components
+    let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+    var name = mode == .exclusive ? "x-" : "s-"
+    name.reserveCapacity(80)
+    name += identity == Self.own.identity ? Self.own.prefix : Self.prefix(identity)
+    name += String(since, radix: 16)
+    name += "-"
+    name += String(milliseconds, radix: 16)
+    name += "-"
+    name += nonce
+    self.name = name
+  }
+
+  /// Returns the same lease, held by another process from now on.
+  package func held(by identity: ProcessIdentity) -> LeaseDeclaration {
+    LeaseDeclaration(
+      mode: mode, identity: identity, since: since, term: term,
+      nonce: name.split(separator: "-").last.map(String.init) ?? "")
+  }
+
+  /// The constant part. A forked child compares it with its own identity, and makes its own.
+  private static let own = (identity: ProcessIdentity.current, prefix: prefix(.current))
+
+  private static func prefix(_ identity: ProcessIdentity) -> String {
+    String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
+      + "-" + String(identity.namespace, radix: 16) + "-"
+  }
+
+  /// Reads an entry's name; nil if it is not a declaration.
+  package init?(_ entry: FileName) {
+    let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard fields.count == 7, fields[0].count == 1 else { return nil }
+    let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
+    guard let processID = numbers[0].flatMap({ Int32(exactly: $0) }), let start = numbers[1],
+      let namespace = numbers[2], let since = numbers[3], let term = numbers[4]
+    else { return nil }
+    switch fields[0].first {
+    case UInt8(ascii: "x"): mode = .exclusive
+    case UInt8(ascii: "s"): mode = .shared
+    default: return nil
+    }
+    identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
+    self.since = since
+    self.term =
+      term > 3_600_000 ? Self.longestTerm : min(.milliseconds(Int64(term)), Self.longestTerm)
+    name = entry.text
+  }
+
+  /// The time for which the lease has been held, if the entry alone determines it.
+  ///
+  /// Nil for an entry of a process in another namespace, possibly on another machine, because the
+  /// clocks may differ. Nil, too, for a beginning in the future.
+  package var age: Duration? {
+    let now = bootTimeNanoseconds() / 1_000_000
+    guard identity.isVisible, since <= now else { return nil }
+    return .milliseconds(Int64(min(now - since, UInt64(Int64.max))))
+  }
+}

@@ -1,0 +1,70 @@
+package import SystemCalls
+
+/// A process that holds a lease, or took one over.
+public struct LeaseHolder: Sendable, Hashable {
+  /// The state of the process, as far as /proc shows it.
+  public enum State: String, Sendable, Hashable {
+    case running
+    /// Stopped by a signal or a debugger.
+    case stopped
+    /// It has ended.
+    case gone
+    /// It lives in a place that this process cannot see: another namespace or another machine.
+    case unknown
+  }
+
+  /// Its process number, in its own namespace; nil if even that is unknown.
+  public let processID: Int32?
+  /// The name of its program, at most 15 bytes; nil if it is not visible from here.
+  public let program: String?
+  /// The state of the process.
+  public let state: State
+  /// The time for which it has held the lease, as far as is known.
+  public let held: Duration?
+
+  package init(processID: Int32?, program: String?, state: State, held: Duration?) {
+    self.processID = processID
+    self.program = program
+    self.state = state
+    self.held = held
+  }
+
+  package init(identity: ProcessIdentity, held: Duration?) {
+    let status = identity.status
+    self.init(
+      processID: identity.processID, program: status?.program,
+      state: identity.isVisible ? State(status) : .unknown, held: held)
+  }
+
+  package init(visible processID: Int32, held: Duration?) {
+    let status = ProcessStatus.of(processID)
+    self.init(processID: processID, program: status?.program, state: State(status), held: held)
+  }
+}
+
+extension LeaseHolder.State {
+  init(_ status: ProcessStatus?) {
+    guard let status, !status.isDead else {
+      self = .gone
+      return
+    }
+    self = status.isStopped ? .stopped : .running
+  }
+}
+
+extension LeaseHolder: CustomStringConvertible {
+  /// "process 4711 (swift-daemon), stopped, since 3.2 s".
+  public var description: String {
+    guard let processID else { return "a process that cannot be seen from here" }
+    let name = program.map { " (\($0))" } ?? ""
+    let since = held.map { ", since \($0.tenthsOfSeconds) s" } ?? ""
+    return "process \(processID)\(name), \(state.rawValue)\(since)"
+  }
+}
+
+extension Duration {
+  var tenthsOfSeconds: String {
+    let (seconds, attoseconds) = components
+    return "\(seconds).\(attoseconds / 100_000_000_000_000_000)"
+  }
+}

@@ -1,0 +1,113 @@
+package import SystemCalls
+
+/// A waiter's observations of the holders so far, for rule 3: a holder is overdue if one of these
+/// holds.
+///
+/// - Its own declared term has passed, by its own clock if we share it, otherwise since our first
+///   look.
+/// - /proc shows it stopped, and we have observed it for the grace already.
+/// - /proc shows it dead, but we have observed its lock for 2 seconds all the same: a related
+///   process keeps the lock.
+/// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
+///   /proc/locks names a stopped process, or the default term has passed since our first look.
+package struct Observed {
+  struct Overdue {
+    let declaration: LeaseDeclaration?
+  }
+
+  private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
+  private var undeclaredSince: ContinuousClock.Instant?
+
+  package init() {}
+
+  mutating func overdue(
+    _ held: HeldDirectory, now: ContinuousClock.Instant
+  ) throws(Errno) -> Overdue? {
+    let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
+    guard !living.isEmpty else {
+      firstSeen = [:]
+      return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
+    }
+    undeclaredSince = nil
+    return overdue(among: living, now: now).map { Overdue(declaration: $0) }
+  }
+
+  /// Returns the first of the living holders that is overdue.
+  package mutating func overdue(
+    among living: [LeaseDeclaration], now: ContinuousClock.Instant
+  ) -> LeaseDeclaration? {
+    firstSeen = firstSeen.filter { living.contains($0.key) }
+    for declaration in living {
+      let since = firstSeen[declaration] ?? now
+      firstSeen[declaration] = since
+      let seen = since.duration(to: now)
+      if declaration.age ?? seen >= declaration.term { return declaration }
+      guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
+      let status = declaration.identity.status
+      if status?.isStopped == true { return declaration }
+      if status?.isDead ?? true, seen >= Value.standardTerm { return declaration }
+    }
+    return nil
+  }
+
+  /// Returns whether a lock without a declaration is overdue: a lease in its first moment, or a
+  /// foreign program's.
+  private mutating func undeclaredIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    if seen >= Value.standardTerm { return true }
+    guard seen >= LeaseRequest.grace else { return false }
+    return try lockHolders(of: file).contains { ProcessStatus.of($0)?.isStopped == true }
+  }
+
+  /// Returns whether a waiting writer is overdue; it may wait for any time as long as it is seen to
+  /// run.
+  package mutating func waiterIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
+    if holders.isEmpty { return seen >= Value.standardTerm }
+    return holders.contains(where: \.isStopped)
+  }
+
+  /// Returns whether a shared lock is overdue: it is passed over only if all visible holders are
+  /// stopped (Tests/Models/claims.pml, ANY_STOPPED).
+  package mutating func readersAreOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
+    if holders.isEmpty { return seen >= Value.standardTerm }
+    return holders.allSatisfy(\.isStopped)
+  }
+
+  private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {
+    let since = undeclaredSince ?? now
+    undeclaredSince = since
+    return since.duration(to: now)
+  }
+
+  /// Returns the process to name to waiters.
+  func holder(_ held: HeldDirectory) throws(Errno) -> LeaseHolder? {
+    for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
+      return LeaseHolder(identity: declaration.identity, held: declaration.age)
+    }
+    guard let visible = try lockHolders(of: held.status()).first else { return nil }
+    return LeaseHolder(visible: visible, held: nil)
+  }
+
+  static func declarations(in held: HeldDirectory) throws(Errno) -> [LeaseDeclaration] {
+    try held.descriptor.entries().compactMap { LeaseDeclaration($0.name) }
+  }
+
+  // The kernel has released the lock of a dead process, and its leftovers block nothing.
+  private static func mayLive(_ declaration: LeaseDeclaration) -> Bool {
+    guard declaration.identity.isVisible else { return true }
+    guard let status = declaration.identity.status else { return false }
+    return !status.isDead
+  }
+}

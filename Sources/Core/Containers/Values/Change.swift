@@ -1,0 +1,137 @@
+package import Monitoring
+import PropertyLists
+import SystemCalls
+
+/// The terms of a change: what it survives, how long it may take, and whether it is repeated after a
+/// lost lease.
+package struct ChangeTerms: Sendable {
+  package var durability: Durability
+  package var deadline: ContinuousClock.Instant
+  /// How long the work may take before others may take the lease over.
+  package var term: Duration
+  package var repeatsAfterLoss: Bool
+  /// Receives the new version just before it becomes visible; again after a lost lease.
+  package var willPublish: @Sendable (Stamp) -> Void
+
+  /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.
+  package init(
+    _ durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) {
+    self.durability = durability
+    self.deadline = deadline ?? .now + Value.standardWait
+    self.term = term
+    self.repeatsAfterLoss = repeatsAfterLoss
+    self.willPublish = willPublish
+  }
+}
+
+/// The decision of an update about a value.
+package enum Edit: Sendable {
+  /// Keeps the value; nothing is published.
+  case keep
+  case replace([UInt8])
+  case remove
+}
+
+/// The error of an update's body. It never means that the update itself lost its lease, even if
+/// another change within the body threw exactly that error.
+struct BodyError: Error {
+  let cause: any Error
+}
+
+/// One change of a value from beginning to end: take the lease, do the work, publish. Begins again
+/// if the lease was taken over meanwhile.
+package final class Change<Result: Sendable>: Waiting {
+  private let value: Value
+  private let terms: ChangeTerms
+  private let content: [UInt8]?
+  private let work: @Sendable (Lease, Preparation?) throws -> Result
+  private var request: LeaseRequest?
+  private var prepared: Preparation?
+
+  /// - Parameters:
+  ///   - content: written before the lease is taken, and given to the work as a prepared file.
+  ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
+  init(
+    _ value: Value, _ terms: ChangeTerms, preparing content: [UInt8]?,
+    _ work: @escaping @Sendable (Lease, Preparation?) throws -> Result
+  ) {
+    self.value = value
+    self.terms = terms
+    self.content = content
+    self.work = work
+  }
+
+  package convenience init(
+    _ value: Value, _ terms: ChangeTerms, _ work: @escaping @Sendable (Lease) throws -> Result
+  ) {
+    self.init(value, terms, preparing: nil) { lease, _ in try work(lease) }
+  }
+
+  package func step() throws -> WaitingStep<Result> {
+    try reporting("change the value", path: value.path) {
+      while true {
+        let step: WaitingStep<Lease>
+        do {
+          step = try current().step()
+        } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
+          // The value's directory was removed, perhaps with the whole container.
+          guard ContinuousClock.now < terms.deadline else { throw error }
+          self.request = nil
+          // The removing process may not have finished.
+          return .spin(.milliseconds(1))
+        }
+        switch step {
+        case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
+        case .spin(let pause): return .spin(pause)
+        case .done(let lease):
+          self.request = nil
+          guard let result = try perform(lease) else { continue }
+          return .done(result)
+        }
+      }
+    }
+  }
+
+  // The directory is missing before the request was made.
+  private func isUnprepared(_ error: Errno) -> Bool { request == nil && error == .noSuchFile }
+
+  private func current() throws -> LeaseRequest {
+    if let request { return request }
+    let value = value
+    let held = try value.directory.openHeld()
+    let site: LeaseSite
+    if let held {
+      site = LeaseSite(held: held, home: value.container.root, path: value.path)
+    } else {
+      site = LeaseSite(
+        directory: SharedDescriptor(try value.directory.openOrMake()), home: value.container.root,
+        path: value.path)
+    }
+    if terms.durability == .durable { try value.synchronizeNames() }
+    prepared = try content.map { try Preparation($0, at: site, durability: terms.durability) }
+    let request = LeaseRequest(
+      site: site, held: held, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+    self.request = request
+    return request
+  }
+
+  /// - Returns: nil if the lease was lost and the change should begin again.
+  private func perform(_ lease: Lease) throws -> Result? {
+    do {
+      return try work(lease, prepared)
+    } catch let error as BodyError {
+      throw error.cause
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
+      return nil
+    } catch let error as Errno where error == .noSuchFile {
+      // A step before publishing found the lease's directory removed.
+      let lost = lease.lost()
+      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw lost }
+      return nil
+    }
+  }
+}

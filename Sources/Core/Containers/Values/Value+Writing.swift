@@ -1,0 +1,247 @@
+import Monitoring
+public import PropertyLists
+import SystemCalls
+
+extension Value {
+  /// Replaces the value, whatever the old one is.
+  ///
+  /// - Parameters:
+  ///   - value: The new value.
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
+  ///     it is free now". By default `standardWait` from now.
+  /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
+  ///   errors of the file system. If it throws, the old value is intact.
+  /// - Complexity: Create, write, rename and unlink, and eight cheap calls for the lease;
+  ///   `.durable` adds three fsyncs, and two more if identifiers were new lately. Content of 64 KiB
+  ///   and more, and durable content, is written before the lease is taken.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    try replace(withBytes: encode(value), durability: durability, until: deadline)
+  }
+
+  /// Replaces the bytes; the caller guarantees that the new ones are a property list.
+  ///
+  /// - Parameter willPublish: Receives the version just before it becomes visible.
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) throws {
+    try replacement(
+      bytes, .init(durability, until: deadline, willPublish: willPublish)
+    ).run()
+  }
+
+  /// Removes the value; afterwards it reads as never written.
+  ///
+  /// - Returns: Whether there was one.
+  /// - Throws: `AppGroupError`: `timedOut` with the holder, or an error of the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try removal(.init(durability, until: deadline)).run()
+  }
+
+  /// Reads the value, changes it and publishes the result atomically: no other change comes
+  /// between.
+  ///
+  /// - Parameters:
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
+  ///   - term: The time that `body` may take before other processes may take over the lease.
+  ///   - repeatsAfterLoss: Whether to begin again silently after a takeover (for example because
+  ///     this process was stopped in the middle). `body` then runs **more than once**, each time
+  ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is
+  ///     thrown.
+  ///   - body: Receives the value, nil if there is none, and leaves the new one there; nil removes
+  ///     it. An unchanged value is not published again (`.durable` flushes it to the disk). If the
+  ///     closure throws, nothing changes.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` with the
+  ///   new holder, or an error of the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) throws -> Result {
+    try modification(
+      .init(durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss),
+      edited(body)
+    ).run()
+  }
+
+  /// Reads the bytes and publishes the decision of a closure; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ChangeTerms = .init(),
+    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    try modification(terms, body).run()
+  }
+
+  // MARK: The same for tasks
+
+  /// Reads the bytes and publishes the decision of a closure; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ChangeTerms = .init(),
+    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) async throws -> Result {
+    try await runSuspending { modification(terms, body) }
+  }
+
+  /// Replaces the value; see the form without `async`. Cancelling the task ends the wait for the
+  /// lease with `CancellationError`.
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    let bytes = try encode(value)
+    return try await replace(withBytes: bytes, durability: durability, until: deadline)
+  }
+
+  /// Replaces the bytes; see the form without `async`.
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) async throws {
+    let terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
+    try await runSuspending { replacement(bytes, terms) }
+  }
+
+  /// Removes the value; see the form without `async`.
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Bool {
+    try await runSuspending { removal(.init(durability, until: deadline)) }
+  }
+
+  /// Reads, changes and publishes; see the form without `async`. `body` runs on a thread that may
+  /// block.
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) async throws -> Result {
+    let edit = edited(body)
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    return try await runSuspending { modification(terms, edit) }
+  }
+
+  /// Returns the current value; see the form without `async`.
+  public func read(limits: PropertyListLimits = .standard) async throws -> PropertyListValue? {
+    try await Blocking.run { try read(limits: limits) }
+  }
+
+  /// Returns the current value as bytes, with its version; see the form without `async`.
+  public func snapshot(limits: PropertyListLimits = .standard) async throws -> ValueSnapshot {
+    try await Blocking.run { try snapshot(limits: limits) }
+  }
+}
+
+extension Value {
+  private func encode(_ value: PropertyListValue) throws -> [UInt8] {
+    do throws(PropertyListError) {
+      return try value.binaryBytes(limits: .standard)
+    } catch {
+      throw AppGroupError(
+        .unsupportedValue, "write the value", path: path,
+        reason: "no reader would accept it: \(error.reason)",
+        remedy: "a value is meant to be small; share large content as a file")
+    }
+  }
+
+  private func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending Change<Void> {
+    let value = self
+    let durability = terms.durability
+    let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
+    return Change(self, terms, preparing: isPrepared ? bytes : nil) { lease, prepared in
+      if let prepared {
+        terms.willPublish(prepared.stamp)
+        try lease.publish(
+          prepared: prepared, as: value.fileName, exists: true, durability: durability)
+      } else {
+        try lease.publish(
+          bytes, as: value.fileName, exists: true,
+          diligence: try value.diligence(durability, bytes), willPublish: terms.willPublish)
+      }
+      value.followUp(durability)
+    }
+  }
+
+  private func removal(_ terms: ChangeTerms) -> sending Change<Bool> {
+    let value = self
+    // A removal makes no name, so it need not put the names above it on the disk.
+    var beforeLease = terms
+    beforeLease.durability = .standard
+    return Change(self, beforeLease) { lease in try value.remove(lease, terms.durability) }
+  }
+
+  private func modification<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) -> sending Change<Result> {
+    let value = self
+    let durability = terms.durability
+    return Change(self, terms) { lease in
+      let old = try value.snapshot()
+      let (edit, result): (Edit, Result)
+      do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
+      switch edit {
+      case .keep: if durability == .durable { try lease.synchronize(value.fileName) }
+      case .replace(let bytes):
+        try lease.publish(
+          bytes, as: value.fileName, exists: !old.isAbsent,
+          diligence: try value.diligence(durability, bytes), willPublish: terms.willPublish)
+        value.followUp(durability)
+      case .remove: _ = try value.remove(lease, durability)
+      }
+      return result
+    }
+  }
+
+  private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
+    let wasThere = try lease.remove(fileName, durability: durability)
+    followUp(durability)
+    return wasThere
+  }
+
+  private func diligence(_ durability: Durability, _ bytes: [UInt8]) throws -> Diligence {
+    guard durability == .standard else { return .durable }
+    let root = container.root
+    guard try bytes.count <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
+      return .written
+    }
+    return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
+  }
+
+  private func followUp(_ durability: Durability) {
+    guard durability == .standard else { return }
+    container.root.followUps.add(relativePath, directory.kind, in: container.root)
+  }
+
+  private func edited<Result: Sendable>(
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) -> @Sendable (ValueSnapshot) throws -> (Edit, Result) {
+    { snapshot in
+      let old = try snapshot.propertyList()
+      var new = old
+      let result = try body(&new)
+      guard new != old else { return (.keep, result) }
+      return (try new.map { .replace(try encode($0)) } ?? .remove, result)
+    }
+  }
+
+  /// Puts the directories above the value's own on the disk: they may have been made without that.
+  func synchronizeNames() throws {
+    let handle = try container.root.handle()
+    try handle.synchronizedNames.synchronize(directory.kind, in: handle.descriptor)
+  }
+}

@@ -1,0 +1,162 @@
+public import PropertyLists
+import SystemCalls
+
+/// One property list, always whole: read without any lock, replaced or updated in one step,
+/// observed.
+///
+/// Every method has a form that blocks its thread, and one for tasks that never blocks the
+/// cooperative pool. A write takes the value's lease. If the lease is busy, the write waits until
+/// its deadline. It takes the lease over from a process that is stopped (after 50 ms) or holds it
+/// longer than its term. Its own lease may be taken over, too; it then begins again.
+public struct Value: Sendable {
+  /// The container of the value.
+  public let container: SharedContainer
+  /// The identifier of the value.
+  public let identifier: String
+
+  package let directory: NamedDirectory
+  package let fileName: String
+  /// The file's path relative to the container.
+  let relativePath: String
+
+  /// The default wait of a write for the lease: 10 seconds.
+  public static let standardWait: Duration = .seconds(10)
+
+  /// The term of a change that says nothing else: 2 seconds. A holder that takes longer keeps the
+  /// lease as long as nobody else wants it.
+  public static let standardTerm: Duration = .seconds(2)
+
+  /// The largest size of a value on disk: 64 MiB.
+  public static let maximumBytes = PropertyListLimits.standard.maximumBytes
+
+  package init(container: SharedContainer, identifier: String, kind: NameKind) {
+    self.container = container
+    self.identifier = identifier
+    directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
+    fileName =
+      switch kind.primitive {
+      case .value: "value.plist"
+      case .notification: "state.plist"
+      case .presence, .consumer: "exclusive.plist"
+      // Only its lease is used, by cancelling processes.
+      case .queue: "cancelling.plist"
+      }
+    relativePath = directory.relativePath + "/" + fileName
+  }
+
+  /// The path of the value's file, whether or not it exists.
+  public var path: String { directory.path + "/" + fileName }
+
+  // MARK: Reading
+
+  /// Returns the current value; nil only if it was never written or was removed.
+  ///
+  /// - Throws: `AppGroupError`: `damaged`, `notAValue` for anything but a regular file of this
+  ///   user, `tooLarge`, or an error of the file system.
+  /// - Complexity: Open, fstat, read, close; no lock.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func read(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
+    try snapshot(limits: limits).propertyList(limits: limits)
+  }
+
+  /// Returns the current value as bytes, with its version.
+  ///
+  /// - Throws: As `read`, except for damage, which the snapshot reports when its content is used.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func snapshot(limits: PropertyListLimits = .standard) throws -> ValueSnapshot {
+    try reporting("read the value", path: path) {
+      let handle = try container.root.handle()
+      do {
+        return try snapshot(
+          at: handle.descriptor.rawValue, relativePath, handle.status, limits)
+      } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
+        let fresh = try container.root.refreshed(handle)
+        guard fresh !== handle else { return ValueSnapshot(bytes: nil, version: nil, path: path) }
+        return try snapshot(limits: limits)
+      }
+    }
+  }
+
+  /// Returns the current publication; nil if the value was never written, or was removed.
+  ///
+  /// A caller that kept the content of a snapshot with the same version need not read the value
+  /// again. There is one exception: if another program makes two changes in place within one tick
+  /// of the kernel's clock, and to the same size, the second may keep the version of the first.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system.
+  /// - Complexity: One system call; one more if there is no value.
+  public func version() throws -> Version? {
+    try reporting("look at the value", path: path) {
+      let handle = try container.root.handle()
+      do throws(Errno) {
+        return Version(try fileStatus(relativePath, at: handle.descriptor.rawValue))
+      } catch {
+        guard error == .noSuchFile || error == .notDirectory else { throw error }
+        let fresh = try container.root.refreshed(handle)
+        return fresh === handle ? nil : try version()
+      }
+    }
+  }
+
+  /// - Parameter isSecondLook: Whether a first look has found no content and nothing in its place.
+  private func snapshot(
+    at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
+    isSecondLook: Bool = false
+  ) throws -> ValueSnapshot {
+    let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
+    let status = try file.status()
+    guard status.kind == .regular else { throw notAValue("it is not a regular file") }
+    guard container.root.access.trusts(status, in: owner) else {
+      throw notAValue("it belongs to user \(status.owner)")
+    }
+    let bytes: [UInt8]
+    do throws(Errno) {
+      bytes = try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+    } catch {
+      guard error == .fileTooLarge else { throw error }
+      throw AppGroupError(
+        .tooLarge, "read the value", path: path,
+        reason: "it has \(status.size) bytes, more than the limit of \(limits.maximumBytes)",
+        remedy: "raise the limit, or remove the file")
+    }
+    guard KeptVersion.isMissing(bytes) else {
+      return ValueSnapshot(bytes: bytes, version: Version(status), path: path)
+    }
+    if let kept = try standIn(at: start, owner, limits) {
+      return ValueSnapshot(bytes: kept, version: Version(status), path: path)
+    }
+    // The first publication after a loss of power removes the kept version, perhaps just now.
+    guard isSecondLook else {
+      return try snapshot(at: start, name, owner, limits, isSecondLook: true)
+    }
+    return ValueSnapshot(bytes: bytes, version: Version(status), path: path)
+  }
+
+  /// Returns the copy that is kept in case the power fails before the last publication is on the
+  /// disk.
+  private func standIn(
+    at start: Int32, _ owner: FileStatus, _ limits: PropertyListLimits
+  ) throws(Errno) -> [UInt8]? {
+    do throws(Errno) {
+      let lease = try FileDescriptor.openBeneath(
+        directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
+      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
+      return try FileDescriptor.readBeneath(
+        name, at: lease.rawValue, maximumBytes: limits.maximumBytes
+      ) { container.root.access.trusts($0, in: owner) }
+    } catch {
+      switch error {
+      // There is none, or a foreign entry in its place: the damage is reported.
+      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .fileTooLarge: return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func notAValue(_ reason: String) -> AppGroupError {
+    AppGroupError(
+      .notAValue, "read the value", path: path, reason: reason,
+      remedy: "remove it: rm -r '\(path)'")
+  }
+}

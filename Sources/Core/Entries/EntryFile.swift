@@ -1,0 +1,124 @@
+import Containers
+
+/// A file whose name gives its order, its sender, its number of entries and its size:
+/// `<order>-<sender>-<count>-<bytes>.plist`.
+///
+/// The name never changes, so waiting entries are counted, ordered and found without opening
+/// anything. A file gets its name in one step, when it is complete: see `ContainerRoot.storeEntry`.
+/// Queues and mailboxes store their entries this way; the entries of a queue that were sent
+/// together share one file.
+package struct EntryFile: Hashable, Sendable {
+  /// Nanoseconds, by a clock that never goes back for this sender: see `order(after:now:)`.
+  package let order: UInt64
+  /// The sender's name: printable ASCII without a slash.
+  package let sender: String
+  /// How many entries are in the file.
+  package let count: Int
+  /// How large the file was when it was stored.
+  package let bytes: Int
+
+  package static let suffix = ".plist"
+  /// The largest length of an encoded sender's name for which the whole fits a file name.
+  package static let maximumSenderBytes = 160
+  package static let maximumCount = 512
+  /// More than any entry's file has, and small enough to be added up.
+  package static let maximumBytes = 1 << 32
+
+  package init(order: UInt64, sender: String, count: Int, bytes: Int) {
+    self.order = order
+    self.sender = sender
+    self.count = count
+    self.bytes = bytes
+  }
+
+  /// Parses a name; nil if it is not the name of an entry.
+  package init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
+
+  /// Parses a name; nil if it is not the name of an entry. Only the one form that is written is
+  /// accepted; otherwise two names would mean one file.
+  ///
+  /// A complete scan reads up to a million names, so the sender's name is the only string created.
+  package init?(bytes name: [UInt8]) {
+    guard name.count < 256, let end = Self.end(of: name) else { return nil }
+    var rest = name[..<end]
+    guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
+      let count = Self.takeNumber(&rest), (1...Self.maximumCount).contains(count),
+      let order = Self.takeOrder(&rest), !rest.isEmpty,
+      rest.allSatisfy({ (0x21..<0x7F).contains($0) })
+    else { return nil }
+    self.init(
+      order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes)
+  }
+
+  private static func end(of name: [UInt8]) -> Int? {
+    let end = name.count - suffix.utf8.count
+    return end > 0 && name[end...].elementsEqual(suffix.utf8) ? end : nil
+  }
+
+  /// Removes the decimal number at the end, and the dash before it.
+  private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> Int? {
+    var number = 0
+    var unit = 1
+    var digits = 0
+    while let byte = rest.last, (0x30...0x39).contains(byte), digits < 12 {
+      number += Int(byte - 0x30) * unit
+      unit *= 10
+      digits += 1
+      rest.removeLast()
+    }
+    // No leading zeros.
+    guard digits > 0, digits == 1 || number >= unit / 10, rest.popLast() == 0x2D else { return nil }
+    return number
+  }
+
+  /// Removes the sixteen hex digits at the beginning, and the dash after them.
+  private static func takeOrder(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+    guard rest.count > 17 else { return nil }
+    var order: UInt64 = 0
+    for _ in 0..<16 {
+      switch rest.removeFirst() {
+      case let byte where (0x30...0x39).contains(byte): order = order << 4 | UInt64(byte - 0x30)
+      case let byte where (0x61...0x66).contains(byte): order = order << 4 | UInt64(byte - 0x57)
+      default: return nil
+      }
+    }
+    return rest.removeFirst() == 0x2D ? order : nil
+  }
+
+  package var text: String {
+    let digits = String(order, radix: 16)
+    let padding = String(repeating: "0", count: 16 - digits.utf8.count)
+    return "\(padding)\(digits)-\(sender)-\(count)-\(bytes)\(Self.suffix)"
+  }
+
+  /// Returns the order of an entry: later than the last of the same sender, and not before now.
+  package static func order(after last: UInt64, now: UInt64) -> UInt64 { max(now, last &+ 1) }
+
+  /// Returns the waiting entries in their order, so that none overtakes an older one of its sender.
+  ///
+  /// A listing of a directory that changes at the same time is no snapshot: it may show a file
+  /// created during the listing and miss an older one (readdir(3)). So there are two listings, and
+  /// an entry counts if the second shows it and it is not newer than the newest of its sender in
+  /// the first: anything older was there when the second began, and so is in it.
+  ///
+  /// - Parameter list: lists the waiting entries.
+  package static func ordered(_ list: () throws -> [EntryFile]) rethrows -> [EntryFile] {
+    var newest: [String: UInt64] = [:]
+    for entry in try list() { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
+    guard !newest.isEmpty else { return [] }
+    return try list().filter { entry in newest[entry.sender].map { entry.order <= $0 } ?? false }
+      .sorted()
+  }
+
+  /// The sender's name as it was given.
+  package var senderName: String {
+    guard case .identifier(let name) = EncodedName.decode(sender.utf8) else { return sender }
+    return name
+  }
+}
+
+extension EntryFile: Comparable {
+  package static func < (first: EntryFile, second: EntryFile) -> Bool {
+    first.order != second.order ? first.order < second.order : first.sender < second.sender
+  }
+}

@@ -1,0 +1,146 @@
+import Containers
+import PropertyLists
+import Queues
+import SystemCalls
+
+/// The inspection of the directory of one value or notification.
+extension ContainerInspection {
+  mutating func lookAtName(_ identifier: String, of kind: NameKind, at path: String) {
+    guard status(path)?.kind == .directory else {
+      return addForeign(path, isInTheWay: true)
+    }
+    checkOwnerAndMode(path)
+    switch kind.primitive {
+    case .presence, .consumer: return lookAtPresence(identifier, kind, path)
+    case .queue: return lookAtQueue(identifier, kind, path)
+    case .value, .notification: break
+    }
+    let value = Value(container: container, identifier: identifier, kind: kind)
+    lookAtContent(value, kind, path + "/" + value.fileName)
+    for entry in list(path)?.entries ?? [] {
+      let name = entry.name.text
+      switch name {
+      case value.fileName, NamedDirectory.identifierFile: continue
+      case LeaseSite.lease: lookAtLease(value, kind, path)
+      case _ where kind.primitive == .value && name.hasPrefix(StartPlace.prefix): continue
+      case _ where kind == .notification && name.hasPrefix("bell-"): continue
+      default: addForeign(path + "/" + name)
+      }
+    }
+  }
+
+  private mutating func lookAtContent(_ value: Value, _ kind: NameKind, _ path: String) {
+    var content = ContainerReport.NamedContent(identifier: value.identifier, path: value.path)
+    if kind == .notification { content.state = 0 }
+    defer { add(content, of: kind) }
+    guard let status = status(path) else { return }
+    checkOwnerAndMode(path)
+    content.bytes = status.size
+    content.modified = status.modified
+    // Anything but a file of acceptable size is refused without being read.
+    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumBytes)
+    guard mayRead(isRead ? status.size : 0) else {
+      content.condition = .notRead
+      return
+    }
+    do {
+      let read = try value.read()
+      content.condition = .readable
+      if kind == .ownValue, let read, let reason = problem(value.identifier, read) {
+        content.condition = .unreadable(
+          AppGroupError(.damaged, "read the value", path: value.path, reason: reason))
+      }
+      if kind == .notification { content.state = read?.uint64Value }
+    } catch let error as AppGroupError {
+      content.condition = .unreadable(error)
+    } catch {
+      content.condition = .unreadable(
+        AppGroupError(.inputOutput, "read the value", path: value.path, reason: "\(error)"))
+    }
+  }
+
+  mutating func lookAtLease(_ value: Value, _ kind: NameKind, _ parent: String) {
+    let path = parent + "/" + LeaseSite.lease
+    let owner = (kind: kind, identifier: value.identifier)
+    for entry in list(path)?.entries ?? [] {
+      let place = path + "/" + entry.name.text
+      switch entry.name.text {
+      case "held": lookAtHeld(value, owner, place)
+      case "taken.plist": continue
+      case let name where name.hasPrefix(KeptVersion.prefix): continue
+      case let name where name.hasPrefix(LeaseSite.brokenPrefix):
+        add(.brokenLease, place, owner)
+      case let name
+      where name.hasPrefix(LeaseSite.preparedPrefix) || name.hasPrefix(LeaseSite.waitingPrefix):
+        guard let status = status(place), status.kind == .regular else {
+          addForeign(place)
+          continue
+        }
+        // Its writer keeps it locked as long as it lives.
+        if locks?.holders(of: status).isEmpty ?? isStale(place) {
+          add(.abandonedContent, place, owner)
+        }
+      default: addForeign(place)
+      }
+    }
+  }
+
+  private mutating func lookAtHeld(
+    _ value: Value, _ owner: Owner, _ path: String
+  ) {
+    guard let held = status(path), held.kind == .directory else {
+      return addForeign(path, isInTheWay: true)
+    }
+    var isDeclared = false
+    for entry in list(path)?.entries ?? [] where entry.name.text != LeaseSite.cleanMark {
+      let place = path + "/" + entry.name.text
+      if entry.isDirectory == true {
+        addForeign(place, isInTheWay: true)
+      } else if let declaration = LeaseDeclaration(entry.name), mayLive(declaration, path) {
+        isDeclared = true
+        add(lease(of: value, declaration))
+      } else {
+        add(.abandonedChange, place, owner)
+      }
+    }
+    if !isDeclared, let processID = locks?.holders(of: held).first {
+      let holder = LeaseHolder(visible: processID, held: nil)
+      add(
+        .init(
+          identifier: value.identifier, kind: value.directory.kind, path: value.path,
+          holder: holder, term: nil,
+          overdue: holder.state == .stopped ? .stopped : nil))
+    }
+  }
+
+  private func lease(
+    of value: Value, _ declaration: LeaseDeclaration
+  ) -> ContainerReport.HeldLease {
+    let holder = LeaseHolder(identity: declaration.identity, held: declaration.age)
+    var overdue: ContainerReport.HeldLease.Overdue?
+    if let age = declaration.age, age >= declaration.term { overdue = .termPassed }
+    if holder.state == .stopped { overdue = .stopped }
+    return .init(
+      identifier: value.identifier, kind: value.directory.kind, path: value.path, holder: holder,
+      term: declaration.term, overdue: overdue)
+  }
+
+  private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {
+    guard declaration.identity.isVisible else { return isLocked(held) }
+    guard let status = declaration.identity.status else { return false }
+    return !status.isDead
+  }
+
+  // A holder in another namespace cannot be looked up; only its lock shows that it lives. Holding
+  // the lock here for a moment does no harm, because a process that finds it busy tries again
+  // within 20 µs.
+  private func isLocked(_ path: String) -> Bool {
+    do throws(Errno) {
+      let held = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+      return try !held.tryLock(.exclusive)
+    } catch {
+      // Gone: taken over, or ended and swept.
+      return false
+    }
+  }
+}

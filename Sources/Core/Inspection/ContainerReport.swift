@@ -1,0 +1,225 @@
+public import Containers
+public import FoundationEssentials
+public import Presences
+public import Queues
+
+/// The state of a container at one moment: its content, the holders of its leases, and every
+/// irregularity.
+///
+/// The inspection changes nothing. Other processes continue meanwhile, so two parts of a report
+/// need not be of the same instant.
+public struct ContainerReport: Sendable {
+  /// The container's directory.
+  public let path: String
+  /// The container's group, if its `container.plist` names one.
+  public internal(set) var groupIdentifier: String?
+  /// The version of the on-disk format.
+  public internal(set) var formatVersion: Int64?
+  /// The time of the container's creation.
+  public internal(set) var created: Date?
+  /// The kind of network file system that the container is on; nil for a local one.
+  public internal(set) var networkFileSystem: String?
+
+  /// The names that the container's users chose.
+  public internal(set) var names = Names()
+  /// The package's own data, for example defaults, and the information of peers about each other.
+  public internal(set) var own = Names()
+  /// The leases that processes hold.
+  public internal(set) var leases: [HeldLease] = []
+  /// The leftovers of dead processes and of those whose lease was taken over;
+  /// `SharedContainer.sweep` removes them.
+  public internal(set) var leftovers: [Leftover] = []
+  /// The content that was put aside because it could not be read.
+  public internal(set) var quarantine: [QuarantinedFile] = []
+  /// Foreign entries in our directories, by their path. The group's own files beside these
+  /// directories do not count.
+  public internal(set) var foreignEntries: [ForeignEntry] = []
+  /// Entries whose owner or mode would let others than the container's users change them.
+  public internal(set) var looseEntries: [LooseEntry] = []
+  /// The user's use of the kernel's watches.
+  public internal(set) var watches = WatchUse()
+  /// The parts that could not be examined, with the reasons.
+  public internal(set) var failures: [AppGroupError] = []
+  /// Whether the report covers only a part, because there was more than it examines.
+  public internal(set) var isPartial = false
+}
+
+extension ContainerReport {
+  /// All names of one origin, sorted.
+  public struct Names: Sendable {
+    /// The values by identifier, even those that were observed but never written.
+    public internal(set) var values: [NamedContent] = []
+    /// The notifications by name.
+    public internal(set) var notifications: [NamedContent] = []
+    /// The presences by name, even those that were only observed.
+    public internal(set) var presences: [NamedPresence] = []
+    /// The queues by name.
+    public internal(set) var queues: [NamedQueue] = []
+
+    mutating func sort() {
+      values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+      notifications.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+      presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
+  }
+
+  /// A value, or the state of a notification.
+  public struct NamedContent: Sendable {
+    /// The state of the content.
+    public enum Condition: Sendable {
+      /// Never written, or removed.
+      case absent
+      case readable
+      /// Reading it fails for every process.
+      case unreadable(AppGroupError)
+      /// The report had used up its time or its bytes.
+      case notRead
+    }
+
+    /// The identifier, or the notification's name.
+    public let identifier: String
+    /// The file.
+    public let path: String
+    /// The file's size, if there is a file.
+    public internal(set) var bytes: Int64?
+    /// The time of its publication.
+    public internal(set) var modified: Date?
+    /// Whether it can be read.
+    public internal(set) var condition: Condition = .absent
+    /// The 64-bit state; notifications only.
+    public internal(set) var state: UInt64?
+  }
+
+  /// The processes that are present under a name.
+  public struct NamedPresence: Sendable {
+    /// The name.
+    public let name: String
+    /// Its directory.
+    public let path: String
+    /// The present processes, running or suspended, the oldest first.
+    public let members: [PresenceMember]
+  }
+
+  /// A queue with its waiting entries and its consumer.
+  public struct NamedQueue: Sendable {
+    /// The name.
+    public let name: String
+    /// Its directory.
+    public let path: String
+    /// The number of waiting entries.
+    public internal(set) var waiting = 0
+    /// The number of bytes in the files of the waiting entries.
+    public internal(set) var waitingBytes: Int64 = 0
+    /// The sending time of the oldest waiting entry; nil if none waits.
+    public internal(set) var oldest: Date?
+    /// The number of entries in the files that a consumer has taken, including settled ones.
+    public internal(set) var taken = 0
+    /// The consumer; nil if there is none.
+    public internal(set) var consumer: PresenceMember?
+    /// The number of outcomes that their senders have not cleared.
+    public internal(set) var outcomes = 0
+    /// The number of entries that have failed and were kept.
+    public internal(set) var failed = 0
+    /// The first failures, at most a hundred.
+    public internal(set) var failures: [QueueFailure] = []
+    /// The number of entries in the files that senders keep as receipts.
+    public internal(set) var receipts = 0
+  }
+
+  /// A lease that is being held.
+  public struct HeldLease: Sendable {
+    /// The reason why others may take over a lease.
+    public enum Overdue: String, Sendable {
+      /// Its holder is stopped.
+      case stopped
+      /// The holder has kept it longer than it declared.
+      case termPassed
+    }
+
+    /// The identifier of the value or notification.
+    public let identifier: String
+    package let kind: NameKind
+    /// The file that only the holder may change.
+    public let path: String
+    /// The holder.
+    public let holder: LeaseHolder
+    /// The term that the holder declared; nil if it has not declared one.
+    public let term: Duration?
+    /// The reason why others may take it over, if there is one. They do so when they need it, so it
+    /// blocks no process.
+    public let overdue: Overdue?
+  }
+
+  /// An entry that no process needs any more.
+  public struct Leftover: Sendable {
+    /// The origin of a leftover.
+    public enum Kind: String, Sendable {
+      /// A lease that was taken over but not completely removed.
+      case brokenLease
+      /// An unpublished change of a process that died.
+      case abandonedChange
+      /// Large or durable content whose writer died before it was published.
+      case abandonedContent
+      /// A directory or `container.plist` whose creator died before it got its name.
+      case abandonedCreation
+      /// The registration of a process that died, or had not quite entered.
+      case abandonedPresence
+      /// An entry that a sender or consumer had not stored or not removed when it died.
+      case abandonedEntry
+      /// The mailbox of a process that died.
+      case abandonedMailbox
+    }
+
+    /// The origin of the leftover.
+    public let kind: Kind
+    /// Its path.
+    public let path: String
+    /// The value whose lease must be held to remove it.
+    let owner: ContainerInspection.Owner?
+  }
+
+  /// A file that was put aside.
+  public struct QuarantinedFile: Sendable {
+    /// Its path.
+    public let path: String
+    /// Its size.
+    public let bytes: Int64
+    /// The time of its publication.
+    public let modified: Date
+  }
+
+  /// An entry that does not belong to the container.
+  public struct ForeignEntry: Sendable {
+    /// Its path.
+    public let path: String
+    /// Whether it prevents a value from being written.
+    public let isInTheWay: Bool
+  }
+
+  /// An entry that another user owns or could change.
+  public struct LooseEntry: Sendable {
+    /// Its path.
+    public let path: String
+    /// The owner's number.
+    public let owner: UInt32
+    /// The permission bits.
+    public let permissions: UInt32
+    /// Whether it belongs to another user than the container.
+    public let isForeign: Bool
+  }
+
+  /// The part of the kernel's limits for watching files that the user has used up.
+  public struct WatchUse: Sendable {
+    /// `fs.inotify.max_user_watches`.
+    public internal(set) var maximumWatches: Int?
+    /// `fs.inotify.max_user_instances`.
+    public internal(set) var maximumInstances: Int?
+    /// The number of watches of those of the user's processes that can be examined.
+    public internal(set) var watches = 0
+    /// The number of instances of those of the user's processes that can be examined.
+    public internal(set) var instances = 0
+    /// The reason why a new listener would get no watch; nil if it would get one.
+    public internal(set) var refusal: AppGroupError?
+  }
+}

@@ -1,0 +1,162 @@
+package import Containers
+import Monitoring
+import Presences
+import Queues
+import Synchronization
+import SystemCalls
+
+/// The removal of unused names: a directory is removed when it is empty and no process holds its
+/// lease, waits for it or watches it.
+///
+/// | step | a process that arrives at the same moment |
+/// |---|---|
+/// | the lease is taken, if it is free | waits for it |
+/// | the value's file is missing | cannot publish, because that takes the lease |
+/// | the rest of `lease/held` is unlinked, `lease/held` removed | has the removed directory open, can create nothing in it (ENOENT), and begins again |
+/// | `lease` is removed, if it is empty | has made another `held`, or waits with a file in it: the name stays |
+/// | the directory is removed, if it is empty | has made another `lease`: the name stays; has the removed directory open: begins again |
+///
+/// No directory is ever moved or removed with content, so files that were created in the meantime
+/// stay (Tests/Models/names.pml). A crash leaves the name without a part of its lease, which the
+/// next change creates again, or the directory of a long name without its file `identifier`, which
+/// is also created again.
+///
+/// The other removals only delete the record of a past event (see `Bell.remove` and
+/// `Presence.removeLast`), or a part of a queue (see `Queue.removeParts`).
+struct NameSweep {
+  /// The seconds for which an unused name records the last post, or the last present process.
+  private static let memory: Int64 = 24 * 60 * 60
+
+  private let container: SharedContainer
+  /// The inodes that this user's processes watch. Without their directories they would create them
+  /// again, and receive changes a little later until then.
+  private let watched: Set<UInt64>
+
+  init(
+    container: SharedContainer, watched: Set<UInt64> = WatchUseReading.watchedInodes()
+  ) {
+    self.container = container
+    self.watched = watched
+  }
+
+  /// Removes the directory of a name if it is unused.
+  ///
+  /// - Returns: Whether it is gone.
+  /// - Throws: An error of the file system.
+  func remove(_ identifier: String, of kind: NameKind) throws -> Bool {
+    let value = Value(container: container, identifier: identifier, kind: kind)
+    switch kind.primitive {
+    case .value:
+      guard try look(at: value, { _ in false }) != nil else { return false }
+      return try removeLeaseAndDirectory(of: value)
+    case .notification:
+      let bell = Bell(root: container.root, name: identifier)
+      // Read before its age, because a later post gets another name.
+      let sound = try bell.sound()
+      guard let status = try look(at: value, Bell.isName),
+        sound == .silence || isForgotten(status),
+        try removeLease(of: value), try bell.remove(sound)
+      else { return false }
+      return try value.directory.removeIfEmpty()
+    case .presence, .consumer:
+      return try removePresence(identifier, value)
+    case .queue:
+      return try removeQueue(identifier, value)
+    }
+  }
+
+  // MARK: Looking
+
+  private static let parts: Set<String> = [LeaseSite.lease, NamedDirectory.identifierFile]
+
+  /// - Parameter isForgettable: Returns whether another entry may be ignored.
+  /// - Returns: nil if the name must stay.
+  private func look(
+    at value: Value, _ isForgettable: (FileName) -> Bool
+  ) throws -> FileStatus? {
+    guard let place = try value.directory.open([.readOnly, .directory]) else { return nil }
+    let status = try place.status()
+    guard !watched.contains(status.inode) else { return nil }
+    let isEmpty = try place.entries().allSatisfy {
+      Self.parts.contains($0.name.text) || isForgettable($0.name)
+    }
+    return isEmpty ? status : nil
+  }
+
+  /// Returns whether a directory has not changed for long enough; a time in the future is no age.
+  private func isForgotten(_ status: FileStatus) -> Bool {
+    let age = realTime().seconds - status.modifiedSeconds
+    return age >= Self.memory
+  }
+
+  // MARK: Removing
+
+  private func removeLeaseAndDirectory(of value: Value) throws -> Bool {
+    guard try removeLease(of: value) else { return false }
+    return try value.directory.removeIfEmpty()
+  }
+
+  /// - Parameter isEmpty: Called under the lease; by default whether the value's file is missing.
+  private func removeLease(
+    of value: Value, _ isEmpty: (@Sendable (Lease) throws -> Bool)? = nil
+  ) throws -> Bool {
+    let name = value.fileName
+    let change = Change<Bool>(value, .init(until: .now, repeatsAfterLoss: false)) { lease in
+      guard try isEmpty?(lease) ?? !exists(name, at: try lease.site.directory()) else {
+        return false
+      }
+      return try lease.removeSite()
+    }
+    return try unlessInUse { try change.run() }
+  }
+
+  /// - Returns: false also where somebody uses it, or was quicker.
+  private func unlessInUse(_ body: () throws -> Bool) throws -> Bool {
+    do {
+      return try body()
+    } catch let error as AppGroupError
+      where error.code == .timedOut || error.code == .leaseLost
+      || error.errorNumber == Errno.staleHandle.rawValue
+    {
+      return false
+    }
+  }
+
+  private func removePresence(_ name: String, _ value: Value) throws -> Bool {
+    let kind = value.directory.kind
+    let presence = Presence(container: container, name: name, kind: kind)
+    let remains = [value.fileName, PresenceDirectory.last]
+    guard let status = try look(at: value, { remains.contains($0.text) }) else { return false }
+    if kind.primitive == .consumer {
+      // As long as there is a queue, its last consumer is reported.
+      let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
+      guard try queue.place.directory.open() == nil else { return false }
+    } else if try presence.place.hasLast() {
+      guard isForgotten(status) else { return false }
+    }
+    guard try removeLease(of: value, { try presence.removeRole($0) }) else { return false }
+    try presence.removeLast()
+    return try value.directory.removeIfEmpty()
+  }
+
+  private func removeQueue(_ name: String, _ value: Value) throws -> Bool {
+    let queue = Queue(container: container, name: name, kind: value.directory.kind)
+    guard let directory = try queue.place.directory.open(),
+      try queue.place.isEmpty(at: directory, watched: watched)
+    else { return false }
+    return try unlessInUse {
+      guard try queue.removeParts(), try removeLease(of: value) else { return false }
+      return try value.directory.removeIfEmpty()
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Removes an empty name even if a process watches it; for tests.
+  package func removeEmptyName(
+    _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false
+  ) throws -> Bool {
+    try NameSweep(container: self, watched: [])
+      .remove(identifier, of: NameKind(primitive, isOwn: isOwn))
+  }
+}

@@ -1,0 +1,184 @@
+import Calls
+public import Containers
+import Monitoring
+import Presences
+package import PropertyLists
+import Queues
+import SystemCalls
+
+extension SharedContainer {
+  /// Returns the content of the container, the holders of its leases, and every irregularity.
+  ///
+  /// The inspection writes nothing, takes no lease, and waits for no lock. Whatever lies in the
+  /// directory (FIFOs, links, huge files, a million entries), it ends within about ten seconds; if
+  /// it could not cover everything, the report is partial.
+  ///
+  /// - Throws: `AppGroupError` if the container itself cannot be used any more.
+  /// - Complexity: Reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
+  ///   processes.
+  public func report() throws -> ContainerReport {
+    try report { _, _ in nil }
+  }
+
+  /// Returns the same report, with a check of the package's own values.
+  ///
+  /// - Parameter problem: Returns the fault in the content of an own value, by its name; such a
+  ///   value is reported as damaged.
+  package func report(
+    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+  ) throws -> ContainerReport {
+    try reporting("look through the container", path: root.path) {
+      try ContainerInspection.report(on: self, problem)
+    }
+  }
+
+  /// The result of `sweep`.
+  public struct SweepReport: Sendable {
+    /// The paths of the removed leftovers.
+    public internal(set) var removed: [String] = []
+    /// The paths of the removed names, which were empty and unused.
+    public internal(set) var names: [String] = []
+    /// The leftovers that could not be removed, with the reasons.
+    public internal(set) var failures: [AppGroupError] = []
+  }
+
+  /// Removes the leftovers of dead processes and of those whose lease was taken over, and the
+  /// records of queues that are older than a day: receipts of processed entries, and outcomes of
+  /// entries without a receipt. No running process is disturbed.
+  ///
+  /// Leftovers of a value are removed under that value's lease, as by any holder. Files on their
+  /// way into the container are removed when they are a minute old.
+  ///
+  /// A name is removed if nothing is kept under it and no process holds it, waits for it or watches
+  /// it. An empty value or queue is removed at once. A notification without a state, and a
+  /// presence, is removed if there was no post or no present process for a day, because until then
+  /// the name is the record of that. The package's own names are removed in the same way, so nothing
+  /// is left of a peer that was last active a day ago and for which nothing waits or is registered.
+  ///
+  /// - Parameter patience: The time to wait for the lease of each value.
+  /// - Throws: As `report`.
+  public func sweep(patience: Duration = .seconds(1)) throws -> SweepReport {
+    try sweep(patience: patience) { [] }
+  }
+
+  /// The same, with a step of a module above.
+  ///
+  /// - Parameter expire: Removes what else has expired, before empty names are removed, and returns
+  ///   the paths.
+  package func sweep(
+    patience: Duration = .seconds(1), expiring expire: () throws -> [String]
+  ) throws -> SweepReport {
+    var outcome = SweepReport()
+    let leftovers = try report().leftovers
+    var swept: Set<String> = []
+    for leftover in leftovers {
+      do {
+        if let owner = leftover.owner {
+          let value = Value(container: self, identifier: owner.identifier, kind: owner.kind)
+          if leftover.kind == .abandonedPresence {
+            let presence = Presence(
+              container: self, name: owner.identifier, kind: owner.kind)
+            try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
+          } else if leftover.kind == .abandonedEntry {
+            let queue = Queue(container: self, name: owner.identifier, kind: owner.kind)
+            try reporting("sweep a queue", path: queue.path) { try queue.sweep() }
+          } else if swept.insert(value.path).inserted {
+            try value.sweep(until: .now + patience)
+          }
+        } else if leftover.kind == .abandonedMailbox {
+          try reporting("remove a mailbox", path: leftover.path) {
+            try MailboxDirectory.sweep(inside(leftover.path), in: root)
+          }
+        } else {
+          try reporting("remove a leftover", path: leftover.path) {
+            try removeCreation(leftover.path)
+          }
+        }
+        outcome.removed.append(leftover.path)
+      } catch let error as AppGroupError {
+        outcome.failures.append(error)
+      }
+    }
+    for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
+      do {
+        outcome.removed += try reporting("sweep a queue", path: queue.path) { try queue.expire() }
+      } catch let error as AppGroupError {
+        outcome.failures.append(error)
+      }
+    }
+    do {
+      outcome.removed += try reporting("sweep what has expired", path: root.path, expire)
+    } catch let error as AppGroupError {
+      outcome.failures.append(error)
+    }
+    try removeEmptyNames(&outcome)
+    return outcome
+  }
+
+  private func removeEmptyNames(_ outcome: inout SweepReport) throws {
+    let sweep = NameSweep(container: self)
+    // A queue asks whether it has a consumer, so consumers come after queues.
+    for kind in NameKind.users + NameKind.owns {
+      for identifier in try identifiers(of: kind) {
+        let directory = NamedDirectory(root: root, kind: kind, identifier: identifier)
+        do {
+          guard
+            try reporting(
+              "remove an empty name", path: directory.path,
+              { try sweep.remove(identifier, of: kind) })
+          else { continue }
+          outcome.names.append(directory.path)
+        } catch let error as AppGroupError {
+          outcome.failures.append(error)
+        }
+      }
+    }
+  }
+
+  private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }
+
+  /// Removes a staged `container.plist`, or the directory of a long identifier with that one file
+  /// in it.
+  private func removeCreation(_ path: String) throws {
+    let directory = try root.handle().descriptor.rawValue
+    let inside = inside(path)
+    do throws(Errno) {
+      guard try fileStatus(inside, at: directory).kind == .directory else {
+        return try removeFile(inside, at: directory)
+      }
+      try removeIfPresent(inside + "/" + NamedDirectory.identifierFile, at: directory)
+      try removeDirectory(inside, at: directory)
+    } catch {
+      // Its creator has come back and finished.
+      guard error == .noSuchFile else { throw error }
+    }
+  }
+}
+
+extension Value {
+  /// Takes the lease, which removes the leftovers of dead holders in it, and removes the rest under
+  /// it.
+  fileprivate func sweep(until deadline: ContinuousClock.Instant) throws {
+    try Change<Void>(self, .init(until: deadline)) { lease in try lease.site.clearRemains() }.run()
+  }
+}
+
+extension SharedContainer {
+  /// Opens an existing container, and creates nothing.
+  ///
+  /// - Returns: nil for a directory that could become a container but is not one yet.
+  /// - Throws: As `init(url:access:)`.
+  package static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
+    let path = try absolute(path)
+    let isPresent = try reporting("open the container", path: path) {
+      let handle = try ContainerRoot(path: path, access: .owner).handle()
+      return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
+    }
+    return isPresent ? try SharedContainer(path: path, group: group) : nil
+  }
+
+  /// Returns the path of a group's container, whether or not it exists.
+  package static func path(ofGroup group: String) throws -> String {
+    try ContainerLocation.path(forGroup: group)
+  }
+}

@@ -1,0 +1,113 @@
+import Containers
+import SystemCalls
+
+/// The inotify instances and watches of this user's processes, as far as /proc shows them, beside
+/// the kernel's limits (inotify(7), "/proc interfaces"; proc_pid_fdinfo(5)).
+enum WatchUseReading {
+  private static let maximumProcesses = 10_000
+  private static let maximumDescriptors = 10_000
+  private static let maximumBytes = 64 << 20
+
+  static func read(for directory: String) -> ContainerReport.WatchUse {
+    var use = ContainerReport.WatchUse()
+    use.refusal = refusal(directory)
+    use.maximumWatches = number("/proc/sys/fs/inotify/max_user_watches")
+    use.maximumInstances = number("/proc/sys/fs/inotify/max_user_instances")
+    forEachQueue { path in
+      use.instances += 1
+      use.watches += lines(path).count
+    }
+    return use
+  }
+
+  /// Other users' and invisible processes may also use up the limits, so only a trial is
+  /// conclusive.
+  private static func refusal(_ directory: String) -> AppGroupError? {
+    do throws(Errno) {
+      let queue = try FileDescriptor.eventQueue()
+      _ = try queue.addWatch(directory, [.selfDeleted, .onlyDirectory, .doNotFollow])
+      return nil
+    } catch {
+      return .refused("watch the container", path: directory, error)
+    }
+  }
+
+  // Between any two of these looks a process may end or change its user; then it has nothing.
+
+  private static func list(_ path: String, _ limit: Int) -> [String] {
+    do throws(Errno) {
+      // /proc has magic links on the path, which openBeneath refuses.
+      let directory = try FileDescriptor.open(path, [.readOnly, .directory])
+      var names: [String] = []
+      while names.count < limit, try directory.nextEntries({ names.append($0.name.text) }) {}
+      return names
+    } catch {
+      return []
+    }
+  }
+
+  private static func isOwn(_ path: String) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(path).owner == Program.effectiveUser
+    } catch {
+      return false
+    }
+  }
+
+  private static func isEventQueue(_ path: String) -> Bool {
+    do throws(Errno) {
+      return try linkTarget(path) == "anon_inode:inotify"
+    } catch {
+      return false
+    }
+  }
+
+  // "inotify wd:3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 …", all in hex.
+  private static func lines(_ path: String) -> [ArraySlice<UInt8>] {
+    text(path).split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: "inotify ".utf8) }
+  }
+
+  /// Returns the inodes on any file system that those of this user's processes watch that can be
+  /// examined.
+  static func watchedInodes() -> Set<UInt64> {
+    var inodes: Set<UInt64> = []
+    forEachQueue { path in
+      for line in lines(path) {
+        for field in line.split(separator: UInt8(ascii: " ")) where field.starts(with: "ino:".utf8)
+        {
+          UInt64(String(decoding: field.dropFirst(4), as: UTF8.self), radix: 16)
+            .map { _ = inodes.insert($0) }
+        }
+      }
+    }
+    return inodes
+  }
+
+  /// - Parameter body: Receives the /proc path of an event queue.
+  private static func forEachQueue(_ body: (String) -> Void) {
+    for process in list("/proc", maximumProcesses) {
+      guard process.allSatisfy({ $0.isNumber }), isOwn("/proc/" + process) else { continue }
+      let descriptors = "/proc/" + process + "/fd"
+      for descriptor in list(descriptors, maximumDescriptors) {
+        guard isEventQueue(descriptors + "/" + descriptor) else { continue }
+        body("/proc/" + process + "/fdinfo/" + descriptor)
+      }
+    }
+  }
+
+  private static func number(_ path: String) -> Int? {
+    // In one read, because the kernel returns the number only to the first read, however short that
+    // is.
+    let digits = text(path, expectedBytes: 64).prefix { $0 != UInt8(ascii: "\n") }
+    return Int(String(decoding: digits, as: UTF8.self))
+  }
+
+  private static func text(_ path: String, expectedBytes: Int = 0) -> [UInt8] {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(path, .readOnly)
+      return try file.readToEnd(expectedBytes: expectedBytes, maximumBytes: maximumBytes)
+    } catch {
+      return []
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import Synchronization
+
+/// An outcome that one thread provides and another one waits for.
+package final class Awaited<Outcome: Sendable>: Sendable {
+  private let outcome = Mutex<Outcome?>(nil)
+  private let latch = WakeLatch()
+
+  package init() {}
+
+  package var isSettled: Bool { outcome.withLock { $0 != nil } }
+
+  package func settle(_ outcome: Outcome) {
+    self.outcome.withLock { $0 = outcome }
+    latch.raise()
+  }
+
+  /// Blocks the calling thread until there is an outcome.
+  package func wait() -> Outcome {
+    while true {
+      if let outcome = outcome.withLock({ $0 }) { return outcome }
+      latch.block(until: nil)
+    }
+  }
+
+  /// Blocks the calling thread until there is an outcome.
+  ///
+  /// - Returns: nil if the deadline passed.
+  package func wait(until deadline: ContinuousClock.Instant) -> Outcome? {
+    while true {
+      if let outcome = outcome.withLock({ $0 }) { return outcome }
+      guard ContinuousClock.now < deadline else { return nil }
+      latch.block(until: deadline)
+    }
+  }
+}

@@ -1,0 +1,25 @@
+package import Dispatch
+
+/// The threads for a task's calls that may block. The cooperative pool has as many threads as the
+/// machine has cores, and two blocked calls there stop every task of the process.
+///
+/// Each call has its own serial queue, because libdispatch gives such a queue a thread as soon as
+/// it has work (up to 255 of them), but runs a concurrent queue's calls on as many threads as there
+/// are cores, and one more per second while they block.
+package enum Blocking {
+  /// The queue of deadlines, which must not wait behind blocking calls.
+  package static let timers = DispatchQueue(label: "wormhole.timers")
+
+  package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
+
+  /// Runs a call on a thread that may block.
+  package static func run<Result: Sendable>(
+    _ body: @escaping @Sendable () throws -> Result
+  ) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      queue().async {
+        continuation.resume(with: Swift.Result { try body() })
+      }
+    }
+  }
+}

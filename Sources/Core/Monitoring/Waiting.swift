@@ -1,0 +1,78 @@
+import Synchronization
+import SystemCalls
+
+/// A wait for other processes, in steps. A step never sleeps: it returns the condition to wait for,
+/// and one of the two drivers below waits. So one implementation serves callers that block a thread
+/// and tasks that suspend.
+///
+/// Only one thread at a time takes a step.
+package protocol Waiting<Outcome>: AnyObject, SendableMetatype {
+  associatedtype Outcome: Sendable
+
+  /// Continues as far as possible without waiting. May call the file system.
+  func step() throws -> WaitingStep<Outcome>
+}
+
+/// The state of a wait.
+package enum WaitingStep<Outcome> {
+  case done(Outcome)
+  /// There is nothing to do before the latch is raised or the instant comes; without an instant,
+  /// before the latch is raised.
+  case wait(for: WakeLatch, until: ContinuousClock.Instant?)
+  /// Try again after a pause that is too short to give up the thread.
+  case spin(Duration)
+}
+
+extension WaitingStep: Sendable where Outcome: Sendable {}
+
+extension Waiting {
+  /// Takes all steps, and blocks the calling thread between them.
+  package func run() throws -> Outcome {
+    while true {
+      switch try step() {
+      case .done(let outcome): return outcome
+      case .wait(let latch, let deadline): latch.block(until: deadline)
+      case .spin(let pause): pauseThread(pause)
+      }
+    }
+  }
+}
+
+/// Takes all steps from a task: each step runs on a thread that may block, and the task is
+/// suspended between them. Cancelling the task ends a wait with `CancellationError`.
+package func runSuspending<Work: Waiting>(
+  _ make: @escaping @Sendable () -> sending Work
+) async throws -> Work.Outcome {
+  // One step at a time uses the work, so handing it from thread to thread is safe. The box shows
+  // that to the compiler with a lock that is never contended.
+  let box = WaitingBox(make)
+  while true {
+    try Task.checkCancellation()
+    switch try await Blocking.run({ try box.step() }) {
+    case .done(let outcome): return outcome
+    case .wait(let latch, let deadline): await latch.suspend(until: deadline)
+    case .spin: continue
+    }
+  }
+}
+
+/// A holder of work that is handed from thread to thread, one step at a time.
+private final class WaitingBox<Work: Waiting>: Sendable {
+  private let work: Mutex<Work>
+
+  init(_ make: @Sendable () -> sending Work) {
+    work = Mutex(make())
+  }
+
+  /// Takes the next step and its short pauses, because another thread would cost more than they
+  /// last.
+  func step() throws -> WaitingStep<Work.Outcome> {
+    try work.withLock { work in
+      while true {
+        let step = try work.step()
+        guard case .spin(let pause) = step else { return step }
+        pauseThread(pause)
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package import Dispatch
+import Synchronization
+
+/// A latch that stays raised until a waiter looks. A wake-up is a hint, never the data, and any
+/// number of them before the next look count as one.
+package final class WakeLatch: Sendable {
+  private struct State {
+    var isRaised = false
+    var sleeper: CheckedContinuation<Void, Never>?
+    var blocked = 0
+  }
+
+  private let state = Mutex(State())
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  package init() {}
+
+  /// For tests: whether a thread or task waits.
+  package var isAwaited: Bool { state.withLock { $0.sleeper != nil || $0.blocked > 0 } }
+
+  /// Wakes all waiters, or the next one.
+  package func raise() {
+    let (sleeper, blocked) = state.withLock { state in
+      let waiting = (state.sleeper, state.blocked)
+      // Excludes: a raise between a waiter's look at `isRaised` and its sleep.
+      state.isRaised = state.sleeper == nil && state.blocked == 0
+      state.sleeper = nil
+      state.blocked = 0
+      return waiting
+    }
+    sleeper?.resume()
+    for _ in 0..<blocked { semaphore.signal() }
+  }
+
+  /// Blocks the calling thread until the latch is raised or the deadline has passed.
+  package func block(until deadline: ContinuousClock.Instant?) {
+    let mustWait = state.withLock { state in
+      guard !state.isRaised else {
+        state.isRaised = false
+        return false
+      }
+      state.blocked += 1
+      return true
+    }
+    guard mustWait else { return }
+    guard let deadline else { return semaphore.wait() }
+    let remaining = ContinuousClock.now.duration(to: deadline)
+    guard semaphore.wait(timeout: .now() + remaining.dispatchInterval) == .timedOut else { return }
+    let wasRaised = state.withLock { state in
+      guard state.blocked > 0 else { return true }
+      state.blocked -= 1
+      return false
+    }
+    // Raised at the moment of giving up: consume the signal, because the next wait would otherwise
+    // end at once.
+    if wasRaised { semaphore.wait() }
+  }
+
+  /// Suspends the task until the latch is raised, the deadline has passed, or the task is
+  /// cancelled.
+  package func suspend(until deadline: ContinuousClock.Instant?) async {
+    if let deadline {
+      let remaining = ContinuousClock.now.duration(to: deadline)
+      Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
+        self?.raise()
+      }
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isRaised = state.withLock { state in
+          if state.isRaised || Task.isCancelled {
+            state.isRaised = false
+            return true
+          }
+          precondition(state.sleeper == nil, "one task waits for a latch at a time")
+          state.sleeper = continuation
+          return false
+        }
+        if isRaised { continuation.resume() }
+      }
+    } onCancel: {
+      raise()
+    }
+  }
+}
+
+extension Duration {
+  package var dispatchInterval: DispatchTimeInterval {
+    let (seconds, attoseconds) = components
+    guard seconds >= 0, attoseconds >= 0 else { return .nanoseconds(0) }
+    // A century is long enough for a deadline, and does not overflow.
+    let bounded = min(seconds, 3_155_760_000)
+    return .nanoseconds(Int(bounded) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
+  }
+}

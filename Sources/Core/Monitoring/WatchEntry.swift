@@ -1,0 +1,64 @@
+package import SystemCalls
+
+/// The subject of a watch: the directory at a path, or an open file.
+struct WatchEntry: Sendable {
+  /// The place of a directory, whichever directory the path names.
+  struct Place: Sendable {
+    let path: String
+    /// Parent directories whose replacement also replaces it; the container comes first.
+    let parents: [String]
+    let prepare: @Sendable () throws -> Void
+
+    /// The lane whose looks follow one another: that of one container, so that a file system that
+    /// does not answer delays no other.
+    var lane: String { parents.first ?? path }
+  }
+
+  /// The state of the looks at the place. Only one thread looks at a time, so that threads do not
+  /// pile up behind a file system that does not answer.
+  enum Look {
+    case none
+    /// Pending in its lane.
+    case awaited
+    case underWay
+    /// Under way, and an event has come since it began, which it may have missed.
+    case underWayAndAwaited
+  }
+
+  /// Nil for an open file, which is never looked for again.
+  let place: Place?
+  let events: WatchEvents
+  let hear: @Sendable (WatchNews) -> Void
+  /// The kernel's number, while there is a watch.
+  var number: Int32?
+  /// The directory of the watch.
+  var watched: FileStatus?
+  var detection: ChangeDetection = .events
+  /// The time of the next look at a polled or missing directory.
+  var nextLook: ContinuousClock.Instant?
+  var look = Look.none
+
+  init(
+    _ place: Place?, _ events: WatchEvents, _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) {
+    self.place = place
+    self.events =
+      place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
+    self.hear = hear
+  }
+
+  /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
+  /// watchers' masks.
+  func wants(_ raised: WatchEvents) -> Bool {
+    let always: WatchEvents = [.ignored, .unmounted, .overflowed]
+    return !raised.isDisjoint(with: events.union(always))
+  }
+}
+
+extension WatchEvents {
+  /// All events of a change of a name's content, even by foreign programs: a shell's redirection
+  /// ends with a close after writing.
+  package static let content: WatchEvents = [
+    .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted,
+  ]
+}

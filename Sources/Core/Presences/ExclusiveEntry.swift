@@ -1,0 +1,107 @@
+import Containers
+import Monitoring
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// One attempt after another to become exclusively present, until it succeeds or the deadline has
+/// passed.
+final class ExclusiveEntry: Waiting, Sendable {
+  /// The interval at which a waiter checks whether the present process is stopped, which causes no
+  /// event.
+  private static let lookInterval: Duration = .seconds(1)
+
+  private struct State {
+    var hasBegun = false
+    var watch: Watch?
+    var suspendedSince: [String: ContinuousClock.Instant] = [:]
+  }
+
+  private let latch: WakeLatch
+  private let presence: Presence
+  private let record: PresenceRecord
+  private let overtaking: Presence.Overtaking
+  private let deadline: ContinuousClock.Instant
+  private let looks: FollowUpChecks
+  private let state = Mutex(State())
+
+  init(
+    _ presence: Presence, _ content: PropertyListValue?, _ overtaking: Presence.Overtaking,
+    _ deadline: ContinuousClock.Instant?
+  ) {
+    let latch = WakeLatch()
+    self.latch = latch
+    self.presence = presence
+    self.overtaking = overtaking
+    self.deadline = deadline ?? .now + Value.standardWait
+    looks = FollowUpChecks { latch.raise() }
+    record = PresenceRecord(isExclusive: true, content: content)
+  }
+
+  deinit { looks.cancel() }
+
+  func step() throws -> WaitingStep<PresenceRegistration> {
+    try reporting(presence.action, path: presence.path) {
+      try begin()
+      do {
+        return try attempt()
+      } catch let error as Errno where error == .noSuchFile && ContinuousClock.now < deadline {
+        // The directory was removed meanwhile, and the removing process may not have finished.
+        return .wait(for: latch, until: .now + .milliseconds(1))
+      }
+    }
+  }
+
+  private func begin() throws {
+    guard !state.withLock(\.hasBegun) else { return }
+    try presence.check(record)
+    try presence.place.sweep()
+    state.withLock { $0.hasBegun = true }
+  }
+
+  private func attempt() throws -> WaitingStep<PresenceRegistration> {
+    let outcome = try presence.takeRole(record, until: deadline) { [self] in mayOvertake($0) }
+    switch outcome {
+    case .taken(let post):
+      let registration = PresenceRegistration(presence, record)
+      try registration.begin(with: post)
+      return .done(registration)
+    case .busy(let member):
+      let now = ContinuousClock.now
+      guard now < deadline else { throw busy(member) }
+      // First the watch, then the look.
+      guard try isWatching() else { return try attempt() }
+      let next =
+        overtaking == .suspended && member.state == .suspended
+        ? LeaseRequest.grace : Self.lookInterval
+      return .wait(for: latch, until: min(deadline, now + next))
+    }
+  }
+
+  private func mayOvertake(_ member: PresenceMember) -> Bool {
+    guard overtaking == .suspended, member.state == .suspended else { return false }
+    return state.withLock { state in
+      let since = state.suspendedSince[member.id] ?? .now
+      state.suspendedSince = [member.id: since]
+      return ContinuousClock.now - since >= LeaseRequest.grace
+    }
+  }
+
+  /// - Returns: Whether there was a watch already.
+  private func isWatching() throws -> Bool {
+    guard state.withLock({ $0.watch == nil }) else { return true }
+    let watch = try presence.place.directory.watch { [looks] in looks.begin() }
+    state.withLock { $0.watch = watch }
+    return false
+  }
+
+  private func busy(_ member: PresenceMember) -> AppGroupError {
+    let isConsumer = presence.place.directory.kind.primitive == .consumer
+    return AppGroupError(
+      .timedOut, presence.action + (isConsumer ? "" : " exclusively"), path: presence.path,
+      reason: isConsumer
+        ? "\(member.holder), consumes it already, and only one does at a time"
+        : "\(member.holder) is here",
+      remedy: "wait longer, or end that process", holder: member.holder)
+  }
+}

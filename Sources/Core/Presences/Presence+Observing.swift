@@ -1,0 +1,150 @@
+public import Containers
+public import Dispatch
+public import Monitoring
+import Synchronization
+import SystemCalls
+
+extension Presence {
+  /// Calls a handler whenever a process enters, leaves or dies.
+  ///
+  /// Each call delivers the present processes at that moment, so no delivery is older than the one
+  /// before. A failed look, perhaps for lack of descriptors, is repeated until it succeeds.
+  ///
+  /// - Parameters:
+  ///   - startsWithCurrent: Whether the present processes are delivered first, even if there are
+  ///     none.
+  ///   - queue: The queue on which the handler is called, one call at a time.
+  ///   - handler: Receives the present processes, the oldest first.
+  /// - Returns: The observation, which lasts until it is cancelled or released. No process that
+  ///   enters or leaves after this method returns is missed.
+  /// - Throws: `AppGroupError` if the container cannot be used any more. A lack of watches is not
+  ///   an error: the observation then polls, and `detection` says so.
+  public func observe(
+    startsWithCurrent: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable ([PresenceMember]) -> Void
+  ) throws -> Observation {
+    let delivery = PresenceDelivery(self, on: queue, handler)
+    let watch = try place.directory.watch { delivery.signal() }
+    delivery.open(known: startsWithCurrent ? nil : try members())
+    return Observation(watch: watch, delivery: delivery)
+  }
+
+  /// Returns the present processes at each change, for `for await`, with the promises of `observe`.
+  ///
+  /// Watching begins when this method returns and ends with the sequence.
+  ///
+  /// - Throws: As `observe`.
+  public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
+    let latch = WakeLatch()
+    let looks = FollowUpChecks { latch.raise() }
+    let watch = try place.directory.watch { looks.begin() }
+    let known = startsWithCurrent ? nil : try members()
+    // The event of a process that ended between the watch and this look may have come already.
+    looks.begin()
+    return PresenceChanges(presence: self, watch: watch, latch: latch, looks: looks, known: known)
+  }
+}
+
+/// Calls the handler with the findings of a look, after an event and at the looks that follow it.
+final class PresenceDelivery: Cancellable {
+  private let delivery: Delivery<[PresenceMember]?>
+  private let looks: FollowUpChecks
+
+  /// The pause after which a failed look is repeated.
+  static let retry: Duration = .milliseconds(200)
+
+  private final class Target: Sendable {
+    private let delivery = Mutex(WeakDelivery())
+
+    func set(_ delivery: Delivery<[PresenceMember]?>) {
+      self.delivery.withLock { $0.delivery = delivery }
+    }
+
+    func signal() { delivery.withLock { $0.delivery }?.signal() }
+  }
+
+  private struct WeakDelivery { weak var delivery: Delivery<[PresenceMember]?>? }
+
+  init(
+    _ presence: Presence, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable ([PresenceMember]) -> Void
+  ) {
+    let target = Target()
+    let looks = FollowUpChecks { target.signal() }
+    let delivery = Delivery<[PresenceMember]?>(initial: nil, on: queue) { last in
+      do {
+        let members = try looks.members(of: presence, last: last)
+        let call: @Sendable () -> Void = { handler(members) }
+        return (members, members == last ? nil : call)
+      } catch {
+        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
+          target.signal()
+        }
+        return (last, nil)
+      }
+    }
+    target.set(delivery)
+    self.delivery = delivery
+    self.looks = looks
+  }
+
+  func signal() { looks.begin() }
+
+  /// - Parameter known: nil to deliver the current state.
+  func open(known: [PresenceMember]?) {
+    delivery.open(known: known, signalled: known == nil)
+    // The event of a process that ended between the watch and the look may have come already.
+    looks.begin()
+  }
+
+  func cancel() {
+    looks.cancel()
+    delivery.cancel()
+  }
+}
+
+/// The processes that are present under a name, as they change.
+public struct PresenceChanges: AsyncSequence, Sendable {
+  let presence: Presence
+  let watch: Watch
+  let latch: WakeLatch
+  let looks: FollowUpChecks
+  let known: [PresenceMember]?
+
+  /// The way in which changes are noticed.
+  public var detection: ChangeDetection { watch.detection }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
+
+  /// The iterator; for one task at a time.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let sequence: PresenceChanges
+    private var known: [PresenceMember]?
+
+    init(sequence: PresenceChanges, known: [PresenceMember]?) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    /// Returns the present processes after the next change, or nil if the task was cancelled.
+    public mutating func next() async -> [PresenceMember]? {
+      var wait: ContinuousClock.Instant?
+      while !Task.isCancelled {
+        await sequence.latch.suspend(until: wait)
+        wait = nil
+        if Task.isCancelled { break }
+        let (presence, looks, last) = (sequence.presence, sequence.looks, known)
+        do {
+          let members = try await Blocking.run { try looks.members(of: presence, last: last) }
+          guard members != known else { continue }
+          known = members
+          return members
+        } catch {
+          // Perhaps a lack of descriptors, which may pass.
+          wait = .now + PresenceDelivery.retry
+        }
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,124 @@
+public import Containers
+public import PropertyLists
+import SystemCalls
+
+/// The processes that are present under a name: exact, without heartbeats, and updated at the
+/// moment of a process's death.
+///
+/// A registration is a file that its process has locked. The kernel releases the lock when the
+/// process ends, however it ends, and notifies watchers. No process polls, and no process is taken
+/// for alive because its number was reused or because the directory was copied.
+///
+/// One change causes no event: stopping or continuing a process. Each look reads this state from
+/// /proc, so a change of it appears at the next look and calls no observer.
+public struct Presence: Sendable {
+  /// The container that the name belongs to.
+  public let container: SharedContainer
+  /// The name.
+  public let name: String
+
+  package let place: PresenceDirectory
+
+  /// The largest size of a registration's file in bytes, including its `content`: 64 KiB.
+  public static let maximumBytes = PresenceRecord.limits.maximumBytes
+
+  package init(container: SharedContainer, name: String, kind: NameKind = .presence) {
+    self.container = container
+    self.name = name
+    place = PresenceDirectory(
+      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
+  }
+
+  /// The path of the directory of registrations, whether or not it exists.
+  public var path: String { place.directory.path }
+
+  /// The action of a process that enters, for messages: the consumer of a queue is present as such.
+  var action: String {
+    (place.directory.kind.primitive == .consumer ? "consume" : "enter") + " \"\(name)\""
+  }
+
+  /// Registers this process until `leave()`, until the registration is released, or until the
+  /// process ends. A process may have several registrations.
+  ///
+  /// A registration outlives the removal of its file or directory, or of the whole container: a
+  /// fifth of a second later it is created again, in the directory that is there then.
+  ///
+  /// - Parameter content: A small value for other processes; it never changes.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or not a property
+  ///   list, or an error of the file system.
+  /// - Complexity: Create, lock, write, rename; and a watch on the directory.
+  public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
+    let record = PresenceRecord(isExclusive: false, content: content)
+    let registration = PresenceRegistration(self, record)
+    try reporting(action, path: path) {
+      try check(record)
+      try registration.begin()
+    }
+    return registration
+  }
+
+  /// Returns the present processes, the oldest first.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system, and `tooLarge` for a directory with
+  ///   more than 10,000 files.
+  /// - Complexity: Opens and lists one directory. For each member: open, fstat, flock, read and
+  ///   close of its file, and a look in /proc.
+  public func members() throws -> [PresenceMember] {
+    try look()?.live ?? []
+  }
+
+  /// Returns whether a process is present; if not, the last one.
+  ///
+  /// - Throws: As `members`.
+  public func status() throws -> PresenceStatus {
+    guard let look = try look() else { return .neverSeen }
+    if let member = look.live.first(where: { $0.state == .running }) { return .running(member) }
+    if let member = look.live.first(where: { $0.state == .unknown }) { return .unknown(member) }
+    if let member = look.live.first { return .suspended(member) }
+    return try reporting("look who was present", path: path) {
+      if let record = try place.lastRecord() {
+        return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
+      }
+      // Only if it cannot be moved aside.
+      if let last = look.dead.last { return .gone(last: last, ended: nil) }
+      return try place.hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
+    }
+  }
+
+  private func look() throws -> PresenceDirectory.Look? {
+    try reporting("look who is present", path: path) { try place.look() }
+  }
+
+  func check(_ record: PresenceRecord) throws {
+    do throws(PropertyListError) {
+      _ = try record.bytes()
+    } catch {
+      throw AppGroupError(
+        .unsupportedValue, action, path: path,
+        reason: "nobody would accept its content: \(error.reason)",
+        remedy: "say little here, and put the rest into a value")
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Returns the presence under a name; no file is touched before the first registration or
+  /// observation.
+  ///
+  /// - Parameter name: Any string, byte for byte.
+  public func presence(_ name: String) -> Presence { Presence(container: self, name: name) }
+
+  /// Returns the names under which a process has entered or observed, unordered.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system.
+  public func presenceNames() throws -> [String] {
+    try identifiers(of: .presence)
+  }
+}
+
+extension OwnNames {
+  /// Returns the presence under a name of the package; no file is touched before the first use.
+  package func presence(_ name: String) -> Presence {
+    Presence(container: container, name: name, kind: .ownPresence)
+  }
+}

@@ -1,0 +1,59 @@
+public import FoundationEssentials
+
+/// A check of foreign bytes before a decoder of Foundation sees them.
+///
+/// `PropertyListDecoder` recurses for every nested array and follows every shared reference, so a
+/// small file can overflow its stack or fill the memory. A property list that passes this check can
+/// do neither: it holds only the types of `PropertyListValue`, its strings are valid, its keys
+/// differ, it has no cycle, and its depth, its number of nodes and its expanded size are within the
+/// limits.
+public enum PropertyListGuard {
+  /// Checks a binary or XML property list without building any of it.
+  ///
+  /// - Parameters:
+  ///   - bytes: The whole file.
+  ///   - limits: The most that the property list may cost.
+  /// - Throws: `PropertyListError` for everything that `PropertyListValue(bytes:limits:)` refuses.
+  /// - Complexity: Linear in the size of the file, however large the value it stands for.
+  public static func check(
+    _ bytes: [UInt8], limits: PropertyListLimits = .standard
+  ) throws(PropertyListError) {
+    _ = try accept(bytes, limits: limits, into: PropertyListKeySink())
+  }
+
+  /// Checks a binary or XML property list without building any of it.
+  ///
+  /// - Parameters:
+  ///   - data: The whole file.
+  ///   - limits: The most that the property list may cost.
+  /// - Throws: `PropertyListError`, as for bytes.
+  public static func check(
+    _ data: Data, limits: PropertyListLimits = .standard
+  ) throws(PropertyListError) {
+    try check([UInt8](data), limits: limits)
+  }
+
+  /// An accepted property list: a binary document still to be read, or a sink that has received an
+  /// XML one.
+  enum Accepted<Sink: PropertyListSink> {
+    case binary(BinaryPropertyListDocument)
+    case xml(Sink)
+  }
+
+  static func accept<Sink: PropertyListSink>(
+    _ bytes: [UInt8], limits: PropertyListLimits, into sink: Sink
+  ) throws(PropertyListError) -> Accepted<Sink> {
+    try PropertyListBudget.checkSize(of: bytes, limits: limits)
+    if BinaryPropertyListDocument.hasMagic(bytes) {
+      let document = try BinaryPropertyListDocument(bytes)
+      try BinaryPropertyListScan.check(document, limits: limits)
+      return .binary(document)
+    }
+    guard try XMLPropertyList.isLikely(bytes) else {
+      throw PropertyListError(
+        .unknownFormat, atByte: 0,
+        "it is neither a binary nor an XML property list; OpenStep text is not read")
+    }
+    return .xml(try XMLPropertyListScanner.scan(bytes, limits: limits, into: sink))
+  }
+}

@@ -1,0 +1,94 @@
+public import FoundationEssentials
+
+/// Coding of `Codable` values as property lists, through Foundation's coders and behind the guard.
+public enum PropertyListCoding {
+  /// Encodes a value as a binary property list.
+  ///
+  /// A value that encodes itself as a single string, number, boolean or date becomes a file that
+  /// holds just that scalar. `PropertyListEncoder` alone refuses to write such a file.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - limits: The limits of the reader; a value that the reader would refuse fails here.
+  /// - Throws: `EncodingError`, with the error of the value's `encode(to:)` as its underlying
+  ///   error; `PropertyListError` for a value that the guard would refuse; `unrepresentable` for
+  ///   `nil`.
+  public static func encode<T: Encodable>(
+    _ value: T, limits: PropertyListLimits = .standard
+  ) throws -> Data {
+    if let scalar = scalar(value) { return try data(of: scalar) }
+    let data: Data
+    do {
+      data = try encoder().encode(value)
+    } catch let error as EncodingError {
+      guard let fragment = try fragment(value, limits) else { throw error }
+      return fragment
+    }
+    try PropertyListGuard.check(data, limits: limits)
+    return data
+  }
+
+  /// Decodes a value from a binary or XML property list that passes the guard.
+  ///
+  /// - Parameters:
+  ///   - type: The type of the value.
+  ///   - data: The whole file, from any source.
+  ///   - limits: The most that the file may cost.
+  /// - Throws: `PropertyListError` for a file that the guard refuses; `DecodingError` for a
+  ///   property list whose shape does not match the type.
+  public static func decode<T: Decodable>(
+    _ type: T.Type, from data: Data, limits: PropertyListLimits = .standard
+  ) throws -> T {
+    try PropertyListGuard.check(data, limits: limits)
+    return try PropertyListDecoder().decode(type, from: data)
+  }
+
+  private static func encoder() -> PropertyListEncoder {
+    let encoder = PropertyListEncoder()
+    encoder.outputFormat = .binary
+    return encoder
+  }
+
+  /// The types whose values need no encoder.
+  private static let scalarTypes: Set<ObjectIdentifier> = [
+    ObjectIdentifier(String.self), ObjectIdentifier(Bool.self), ObjectIdentifier(Date.self),
+    ObjectIdentifier(Double.self), ObjectIdentifier(Float.self), ObjectIdentifier(Int.self),
+    ObjectIdentifier(Int8.self), ObjectIdentifier(Int16.self), ObjectIdentifier(Int32.self),
+    ObjectIdentifier(Int64.self), ObjectIdentifier(UInt.self), ObjectIdentifier(UInt8.self),
+    ObjectIdentifier(UInt16.self), ObjectIdentifier(UInt32.self), ObjectIdentifier(UInt64.self),
+  ]
+
+  private static func scalar<T>(_ value: T) -> PropertyListValue? {
+    guard scalarTypes.contains(ObjectIdentifier(T.self)) else { return nil }
+    return PropertyListValue.leaf(value)
+  }
+
+  /// A string that came from a `String` is never `nil`, even if it reads "$null".
+  private static func data(of scalar: PropertyListValue) throws(PropertyListError) -> Data {
+    Data(try BinaryPropertyListWriter.bytes(of: scalar, spellsNullWide: true))
+  }
+
+  /// Encodes a value within an array and takes it out again, for a value that encodes itself as a
+  /// scalar.
+  ///
+  /// - Returns: `nil` if the value cannot be encoded there either, or is no scalar.
+  private static func fragment<T: Encodable>(
+    _ value: T, _ limits: PropertyListLimits
+  ) throws -> Data? {
+    if let optional = value as? any OptionalObject, optional.wrapped == nil {
+      throw PropertyListError(
+        .unrepresentable, at: .keyPath(""), "it is nil, which property lists cannot hold")
+    }
+    let wrapped: Data
+    do {
+      wrapped = try encoder().encode([value])
+    } catch {
+      // The caller throws the error of the first attempt, which describes the value itself.
+      return nil
+    }
+    guard let array = try PropertyListValue(data: wrapped, limits: limits).arrayValue,
+      let scalar = array.first
+    else { return nil }
+    return try data(of: scalar)
+  }
+}

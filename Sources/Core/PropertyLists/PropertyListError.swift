@@ -1,0 +1,86 @@
+public import FoundationEssentials
+
+/// The reason why bytes are not an acceptable property list, or why a value cannot become one.
+public struct PropertyListError: Error, Sendable, Hashable {
+  /// The kind of refusal, for programs that act on it.
+  public enum Code: String, Sendable, Hashable, CaseIterable {
+    /// The bytes are neither a binary nor an XML property list.
+    case unknownFormat
+    /// The text is not in UTF-8, the only encoding that is read.
+    case unsupportedEncoding
+    /// The bytes begin like a property list and then break the rules of the format.
+    case malformed
+    /// The property list holds a type that is not allowed: set, UID, null, …
+    case disallowedType
+    /// A container of the file contains itself.
+    case cycle
+    /// One dictionary has the same key twice, or two keys that Swift considers equal.
+    case duplicateKey
+    /// More bytes than `PropertyListLimits.maximumBytes`.
+    case tooManyBytes
+    /// Containers nested more deeply than `PropertyListLimits.maximumDepth`.
+    case tooDeep
+    /// More values than `PropertyListLimits.maximumNodes`, each reference counted.
+    case tooManyNodes
+    /// More memory than `PropertyListLimits.maximumExpandedBytes`, each reference counted.
+    case tooManyExpandedBytes
+    /// The value is valid, but the chosen format has no way to write it.
+    case unrepresentable
+    /// A Swift value of a type that has no counterpart in property lists.
+    case unsupportedType
+  }
+
+  /// The place of the fault.
+  public enum Position: Sendable, Hashable {
+    /// The offset of a byte of the input.
+    case byte(Int)
+    /// The keys and indices that lead to the value, as in `reply.items[3]`; empty at the top.
+    case keyPath(String)
+  }
+
+  /// The kind of refusal.
+  public let code: Code
+  /// The place of the fault.
+  public let position: Position
+  /// The fault, as a clause that can follow a colon.
+  public let reason: String
+
+  package init(_ code: Code, at position: Position, _ reason: String) {
+    self.code = code
+    self.position = position
+    self.reason = reason
+  }
+
+  init(_ code: Code, atByte offset: Int, _ reason: String) {
+    self.init(code, at: .byte(offset), reason)
+  }
+}
+
+extension PropertyListError: CustomStringConvertible {
+  /// One sentence: what failed, where, and why.
+  public var description: String {
+    switch position {
+    case .byte(let offset): "cannot read the property list: \(reason) (at byte \(offset))"
+    case .keyPath(""): "cannot make a property list of the value: \(reason)"
+    case .keyPath(let path): "cannot make a property list of the value at \(path): \(reason)"
+    }
+  }
+}
+
+extension PropertyListError: LocalizedError {
+  /// The same sentence as `description`.
+  public var errorDescription: String? { description }
+}
+
+extension PropertyListError {
+  static func twice(_ key: String) -> String {
+    "a dictionary has the key \"\(key.prefix(40))\" twice (composed and decomposed é are one key)"
+  }
+}
+
+extension PropertyListError.Code {
+  /// Whether the value is well formed, and larger than the limits allow.
+  package var isOfSize: Bool {
+    [.tooManyBytes, .tooDeep, .tooManyNodes, .tooManyExpandedBytes].contains(self)
+  }
+}

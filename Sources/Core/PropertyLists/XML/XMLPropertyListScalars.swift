@@ -1,0 +1,101 @@
+import FoundationEssentials
+
+/// The texts of scalar elements that both CFPropertyList.c and `PropertyListDecoder` accept.
+enum XMLPropertyListScalars {
+  typealias Text = ArraySlice<UInt8>
+
+  static func isWhitespace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D
+  }
+
+  /// `S*(-|+)?S*[0-9]+` or `S*(-|+)?S*0[xX][0-9a-fA-F]+`, as in CFPropertyList.c.
+  static func integer(_ text: Text) -> PropertyListValue? {
+    var digits = text.drop(while: isWhitespace)
+    let sign = digits.first
+    if sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
+      digits = digits.dropFirst().drop(while: isWhitespace)
+    }
+    var radix: UInt64 = 10
+    if digits.first == UInt8(ascii: "0"), let x = digits.dropFirst().first, x | 0x20 == 0x78 {
+      radix = 16
+      digits = digits.dropFirst(2)
+    }
+    guard let magnitude = magnitude(digits, radix) else { return nil }
+    guard sign == UInt8(ascii: "-") else { return PropertyListValue(magnitude) }
+    guard magnitude <= UInt64(1) << 63 else { return nil }
+    return .integer(Int64(bitPattern: 0 &- magnitude))
+  }
+
+  private static func magnitude(_ digits: Text, _ radix: UInt64) -> UInt64? {
+    guard !digits.isEmpty else { return nil }
+    var magnitude: UInt64 = 0
+    for byte in digits {
+      guard let digit = hexDigit(byte), digit < radix else { return nil }
+      let (product, tooLarge) = magnitude.multipliedReportingOverflow(by: radix)
+      let (sum, overflow) = product.addingReportingOverflow(digit)
+      guard !tooLarge, !overflow else { return nil }
+      magnitude = sum
+    }
+    return magnitude
+  }
+
+  static func hexDigit(_ byte: UInt8) -> UInt64? {
+    switch byte {
+    case 0x30...0x39: UInt64(byte - 0x30)
+    case 0x41...0x46: UInt64(byte - 0x41 + 10)
+    case 0x61...0x66: UInt64(byte - 0x61 + 10)
+    default: nil
+    }
+  }
+
+  /// A longer text is not a number that any program wrote, and parsing it would only take time.
+  private static let longestReal = 1024
+
+  /// Parses a decimal number, or one of the names of CFPropertyList.c in any case.
+  static func real(_ text: Text) -> Double? {
+    let text = text.drop(while: isWhitespace)
+    guard text.count <= longestReal else { return nil }
+    let string = String(decoding: text, as: UTF8.self)
+    switch string.lowercased() {
+    case "nan": return .nan
+    case "inf", "+inf", "infinity", "+infinity": return .infinity
+    case "-inf", "-infinity": return -.infinity
+    default: return isDecimal(text) ? Double(string) : nil
+    }
+  }
+
+  private static func isDecimal(_ text: Text) -> Bool {
+    var rest = text
+    func skipSign() {
+      if rest.first == UInt8(ascii: "-") || rest.first == UInt8(ascii: "+") { rest.removeFirst() }
+    }
+    func skipDigits() -> Int {
+      let count = rest.count
+      rest = rest.drop { (0x30...0x39).contains($0) }
+      return count - rest.count
+    }
+    skipSign()
+    var digits = skipDigits()
+    if rest.first == UInt8(ascii: ".") {
+      rest.removeFirst()
+      digits += skipDigits()
+    }
+    guard digits > 0 else { return false }
+    if let exponent = rest.first, exponent | 0x20 == 0x65 {
+      rest.removeFirst()
+      skipSign()
+      guard skipDigits() > 0 else { return false }
+    }
+    return rest.isEmpty
+  }
+
+  /// Parses `YYYY-MM-DDThh:mm:ssZ` with a day and a time of day that exist.
+  static func date(_ text: Text) -> Date? {
+    guard text.last == UInt8(ascii: "Z"), let time = CalendarTime(text: text.dropLast()) else {
+      return nil
+    }
+    return time.secondsSinceReferenceDate.map {
+      Date(timeIntervalSinceReferenceDate: Double($0))
+    }
+  }
+}

@@ -1,0 +1,81 @@
+extension XMLPropertyListScanner {
+  /// Reads the text of a `string` or `key` up to the next tag.
+  ///
+  /// - Parameter wanted: Whether the text is built; it is checked in any case.
+  mutating func scanText(wanted: Bool) throws(PropertyListError) -> String {
+    let start = index
+    var text: [UInt8] = []
+    var isPlain = true
+    while true {
+      let pieceStart = index
+      while index < bytes.count, bytes[index] != 0x3C, bytes[index] != 0x26 { index += 1 }
+      let isEnd = !has("&") && !has("<!")
+      if isEnd, isPlain {
+        try chargeText(index - start, at: start)
+        return wanted ? String(decoding: bytes[start..<index], as: UTF8.self) : ""
+      }
+      isPlain = false
+      if wanted { text.append(contentsOf: bytes[pieceStart..<index]) }
+      if isEnd { break }
+      if has("&") {
+        let scalar = try scanReference()
+        if wanted {
+          text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+        }
+      } else {
+        let section = try scanCharacterData()
+        if wanted { text.append(contentsOf: bytes[section]) }
+      }
+    }
+    try chargeText(index - start, at: start)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private mutating func scanCharacterData() throws(PropertyListError) -> Range<Int> {
+    let start = index
+    guard has("<![CDATA[") else { throw malformed("markup stands within a text", at: start) }
+    index += 9
+    let contentStart = index
+    while !has("]]>") {
+      guard index < bytes.count else { throw malformed("a CDATA section does not end", at: start) }
+      index += 1
+    }
+    let content = contentStart..<index
+    index += 3
+    return content
+  }
+
+  private mutating func scanReference() throws(PropertyListError) -> Unicode.Scalar {
+    if has("&#") { return try scanNumericReference() }
+    let names: [(StaticString, Unicode.Scalar)] = [
+      ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"), ("&apos;", "'"), ("&quot;", "\""),
+    ]
+    for (name, scalar) in names where has(name) {
+      index += name.utf8CodeUnitCount
+      return scalar
+    }
+    throw malformed("a text refers to an entity that XML does not define", at: index)
+  }
+
+  /// Reads at most eight digits, as CFPropertyList.c does.
+  private mutating func scanNumericReference() throws(PropertyListError) -> Unicode.Scalar {
+    let start = index
+    index += 2
+    let radix: UInt32 = has("x") ? 16 : 10
+    if radix == 16 { index += 1 }
+    let digitsStart = index
+    var number: UInt32 = 0
+    while index < bytes.count, index - digitsStart < 8,
+      let digit = XMLPropertyListScalars.hexDigit(bytes[index]), digit < radix
+    {
+      number = number &* radix &+ UInt32(digit)
+      index += 1
+    }
+    guard index > digitsStart, has(";"), let scalar = Unicode.Scalar(number),
+      scalar.value >= 0x20 || [0x09, 0x0A, 0x0D].contains(scalar.value),
+      scalar.value != 0xFFFE, scalar.value != 0xFFFF
+    else { throw malformed("a numeric reference is not a character of XML", at: start) }
+    index += 1
+    return scalar
+  }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+
+/// Writes XML property lists with the header and the layout of Apple's tools.
+///
+/// Recursion is at most `PropertyListLimits.deepestNesting` levels deep.
+struct XMLPropertyListWriter {
+  private var output: [UInt8] = []
+  private var depth = 0
+
+  private static let header = """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
+    "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+    <plist version="1.0">
+
+    """
+
+  static func bytes(of value: PropertyListValue) throws(PropertyListError) -> [UInt8] {
+    var writer = XMLPropertyListWriter()
+    writer.append(header)
+    try writer.write(value)
+    writer.append("</plist>\n")
+    return writer.output
+  }
+
+  private mutating func write(_ value: PropertyListValue) throws(PropertyListError) {
+    switch value {
+    case .string(let string): try writeText(string, in: "string")
+    case .integer(let integer): writeLine("<integer>\(integer)</integer>")
+    case .unsigned(let integer): writeLine("<integer>\(integer)</integer>")
+    case .real(let real): writeLine("<real>\(Self.text(of: real))</real>")
+    case .boolean(let boolean): writeLine(boolean ? "<true/>" : "<false/>")
+    case .date(let date): try write(date)
+    case .data(let data): writeLine("<data>\(data.base64EncodedString())</data>")
+    case .array(let array): try write(array)
+    case .dictionary(let dictionary): try write(dictionary)
+    }
+  }
+
+  private mutating func write(_ array: [PropertyListValue]) throws(PropertyListError) {
+    try enter()
+    defer { depth -= 1 }
+    guard !array.isEmpty else { return writeLine("<array/>", indentation: depth - 1) }
+    writeLine("<array>", indentation: depth - 1)
+    for (index, element) in array.enumerated() {
+      do throws(PropertyListError) { try write(element) } catch { throw error.below("[\(index)]") }
+    }
+    writeLine("</array>", indentation: depth - 1)
+  }
+
+  private mutating func write(
+    _ dictionary: [String: PropertyListValue]
+  ) throws(PropertyListError) {
+    try enter()
+    defer { depth -= 1 }
+    guard !dictionary.isEmpty else { return writeLine("<dict/>", indentation: depth - 1) }
+    writeLine("<dict>", indentation: depth - 1)
+    for (key, value) in dictionary.sorted(by: { $0.key.precedesInUTF8($1.key) }) {
+      do throws(PropertyListError) {
+        try writeText(key, in: "key")
+        try write(value)
+      } catch {
+        throw error.below(key)
+      }
+    }
+    writeLine("</dict>", indentation: depth - 1)
+  }
+
+  private mutating func enter() throws(PropertyListError) {
+    guard depth < PropertyListLimits.deepestNesting else { throw .nestedTooDeeply() }
+    depth += 1
+  }
+
+  private mutating func write(_ date: Date) throws(PropertyListError) {
+    let seconds = date.timeIntervalSinceReferenceDate
+    guard CalendarTime.isWritable(seconds) else {
+      throw Self.unrepresentable("XML has four digits for the year of a date, 0000 to 9999")
+    }
+    writeLine(
+      "<date>\(CalendarTime(secondsSinceReferenceDate: Int(seconds.rounded(.down))))</date>")
+  }
+
+  private mutating func writeText(
+    _ string: String, in tag: String
+  ) throws(PropertyListError) {
+    indent(depth)
+    append("<\(tag)>")
+    // PropertyListDecoder reads a value "$null" as nil, and fails on a key "$null" and on any
+    // longer text that begins with "$null".
+    let isNull = tag == "string" && string == "$null"
+    let hidden = string.utf8.starts(with: "$null".utf8) && !isNull
+    if hidden { append("&#36;") }
+    for scalar in string.unicodeScalars.dropFirst(hidden ? 1 : 0) {
+      switch scalar {
+      case "&": append("&amp;")
+      case "<": append("&lt;")
+      case ">": append("&gt;")
+      case "\r":
+        // A bare carriage return would become a line feed in every parser that follows the XML
+        // standard.
+        append("&#13;")
+      case "\t", "\n": output.append(UInt8(truncatingIfNeeded: scalar.value))
+      case "\u{0}"..<" ", "\u{FFFE}", "\u{FFFF}":
+        throw Self.unrepresentable(
+          "XML has no way to write the character \(scalar.escaped(asASCII: true)); "
+            + "a binary property list has")
+      default: output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      }
+    }
+    append("</\(tag)>\n")
+  }
+
+  private static func unrepresentable(_ reason: String) -> PropertyListError {
+    PropertyListError(.unrepresentable, at: .keyPath(""), reason)
+  }
+
+  /// Returns the spelling of CFPropertyList.c: the shortest decimal that reads back as the same
+  /// number.
+  private static func text(of real: Double) -> String {
+    if real.isNaN { return "nan" }
+    if real.isInfinite { return real > 0 ? "+infinity" : "-infinity" }
+    return String(real)
+  }
+
+  private mutating func writeLine(_ text: String) {
+    writeLine(text, indentation: depth)
+  }
+
+  private mutating func writeLine(_ text: String, indentation: Int) {
+    indent(indentation)
+    append(text)
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  private mutating func indent(_ count: Int) {
+    output.append(contentsOf: repeatElement(UInt8(ascii: "\t"), count: count))
+  }
+
+  private mutating func append(_ text: String) {
+    output.append(contentsOf: text.utf8)
+  }
+}

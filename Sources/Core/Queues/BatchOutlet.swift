@@ -1,0 +1,236 @@
+import Containers
+import Entries
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
+final class BatchOutlet: Sendable {
+  private let queue: Queue
+  private let sender: String
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The stamp of the last batch; nil before the first scan for what this sender left.
+    var last: UInt64?
+    var admission: Admission
+    /// The status of the queue's directory when it was last synchronized to the disk.
+    var durable: FileStatus?
+    /// When expired files are next removed.
+    var sweep = ContinuousClock.now
+  }
+
+  init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
+    self.queue = queue
+    self.sender = sender
+    state = Mutex(State(admission: Admission(entries: limits.entries, bytes: limits.bytes)))
+  }
+
+  /// Stores entries, as one file if possible, and reports its outcome to each send.
+  func write(_ submissions: [Submission]) {
+    guard submissions.count > 1 else { return writeEach(submissions) }
+    do {
+      let bytes = try Batch(submissions.map(\.entry)).bytes()
+      guard try admits(submissions.count, bytes.count) else { return writeEach(submissions) }
+      try store(submissions, bytes)
+    } catch is PropertyListError {
+      // One of them cannot be stored, or not all together.
+      writeEach(submissions)
+    } catch {
+      for submission in submissions { submission.settle(.failure(error)) }
+    }
+  }
+
+  // As many as the limits allow: once one is refused, so are the rest, without a scan for each.
+  private func writeEach(_ submissions: [Submission]) {
+    var refusal: AppGroupError?
+    for submission in submissions {
+      if let refusal {
+        submission.settle(.failure(refusal))
+      } else {
+        refusal = writeOne(submission)
+      }
+    }
+  }
+
+  /// - Returns: the error if the queue is full.
+  private func writeOne(_ submission: Submission) -> AppGroupError? {
+    do {
+      let bytes = try Batch([submission.entry]).bytes()
+      guard try admits(1, bytes.count) else {
+        let refusal = state.withLock { full($0.admission) }
+        submission.settle(.failure(refusal))
+        return refusal
+      }
+      try store([submission], bytes)
+    } catch let error as PropertyListError {
+      let action = "send to \"\(queue.name)\""
+      submission.settle(.failure(AppGroupError.unacceptable(error, action, path: queue.path)))
+    } catch {
+      submission.settle(.failure(error))
+    }
+    return nil
+  }
+
+  // MARK: Storing
+
+  private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
+    let isDurable = submissions.contains { $0.durability == .durable }
+    let entries = submissions.map(\.entry)
+    let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
+      try store(bytes, entries, isDurable)
+    }
+    for (index, submission) in submissions.enumerated() {
+      submission.settle(.success(QueueEntryID(batch: name, index: index)))
+    }
+  }
+
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ isDurable: Bool
+  ) throws -> EntryFile {
+    let count = entries.count
+    let keepsReceipt = entries.contains(where: \.keepsReceipt)
+    let keys = keys(of: entries)
+    for _ in 0..<renameRaceLimit {
+      let place = try queue.place.openOrMake()
+      let name = EntryFile(
+        order: try nextStamp(at: place), sender: sender, count: count, bytes: bytes.count)
+      do throws(Errno) {
+        // A part of its own, because most queues have no use for it.
+        if keepsReceipt {
+          try queue.place.root.makeDirectoryIfMissing(QueueDirectory.sent, at: place.rawValue)
+        }
+        try queue.place.store(
+          bytes, as: QueueDirectory.pendingPath(name),
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
+          at: place
+        ) { [place = queue.place] staged, directory throws(Errno) in
+          try place.mark(staged, as: name, keys, at: directory)
+        }
+      } catch {
+        for (index, key) in keys {
+          queue.place.unmark(.init(batch: name, index: index), key, at: place)
+        }
+        switch error {
+        // Not there yet, or removed in the meantime.
+        case .noSuchFile: try queue.place.makeParts(at: place)
+        // Another process sends under the same name: try the next stamp.
+        case .alreadyExists: break
+        default: throw error
+        }
+        continue
+      }
+      if isDurable { try synchronize(place, keepsReceipt) }
+      expire(at: place)
+      state.withLock { $0.admission.noteStored(name) }
+      return name
+    }
+    throw Errno.deviceBusy
+  }
+
+  // Once an hour, and only a few: a send must not wait for much.
+  private func expire(at place: borrowing FileDescriptor) {
+    let mustSweep = state.withLock { state in
+      guard ContinuousClock.now >= state.sweep else { return false }
+      state.sweep = .now + .seconds(3_600)
+      return true
+    }
+    guard mustSweep else { return }
+    do {
+      _ = try queue.place.expire(of: sender, now: queue.clock(), limit: 64, at: place)
+    } catch {
+      // The entry is stored. The next sender or a sweep tries this again.
+      return
+    }
+  }
+
+  /// Stores a file from elsewhere in the queue as a batch of one.
+  ///
+  /// - Returns: nil if it is no longer there.
+  func adopt(_ path: String) throws -> QueueEntryID? {
+    for _ in 0..<renameRaceLimit {
+      let place = try queue.place.openOrMake()
+      try queue.place.makeParts(at: place)
+      let order = try nextStamp(at: place)
+      do throws(Errno) {
+        let bytes = Int(try fileStatus(path, at: place.rawValue).size)
+        let name = EntryFile(order: order, sender: sender, count: 1, bytes: bytes)
+        try rename(
+          path, at: place.rawValue, to: QueueDirectory.pendingPath(name), at: place.rawValue, .keep)
+        return QueueEntryID(batch: name, index: 0)
+      } catch {
+        if error == .noSuchFile { return nil }
+        guard error == .alreadyExists else { throw error }
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func keys(of entries: [Batch.Entry]) -> [Int: String] {
+    var keys: [Int: String] = [:]
+    for (index, entry) in entries.enumerated() { keys[index] = entry.key }
+    return keys
+  }
+
+  // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
+  // because it is swept there. The directories above must be on the disk as well; they change when
+  // something is created in them for the first time. For how a scan can tell, see
+  // `SynchronizedNames`.
+  private func synchronize(_ place: borrowing FileDescriptor, _ keepsReceipt: Bool) throws {
+    if keepsReceipt { try queue.place.synchronize(QueueDirectory.sent, at: place) }
+    try queue.place.synchronize(QueueDirectory.pending, at: place)
+    let status = try place.status()
+    if state.withLock(\.durable) != status {
+      let now = realTime()
+      try queue.place.synchronize(".", at: place)
+      if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
+    }
+    let handle = try queue.place.root.handle()
+    try handle.synchronizedNames.synchronize(
+      queue.place.directory.kind, in: handle.descriptor)
+  }
+
+  private func nextStamp(at place: borrowing FileDescriptor) throws -> UInt64 {
+    let last = try state.withLock(\.last) ?? highestStamp(at: place)
+    let stamp = EntryFile.order(after: last, now: queue.clock())
+    state.withLock { $0.last = stamp }
+    return stamp
+  }
+
+  // What is taken was pending before, so in this order nothing is missed. If a consumer is replaced
+  // in the meantime, its directory gets another name and is looked up again.
+  private func highestStamp(at place: borrowing FileDescriptor) throws(Errno) -> UInt64 {
+    for _ in 0..<renameRaceLimit {
+      var batches = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      if let consumer = try queue.place.consumer(at: place) {
+        let taken = QueueDirectory.taken + "/" + consumer
+        guard let more = try queue.place.batches(taken, at: place) else { continue }
+        batches += more
+      }
+      batches += try queue.place.batches(QueueDirectory.sent, at: place) ?? []
+      let outcomes = try SharedContainer.entries(QueueDirectory.outcomes, at: place.rawValue) ?? []
+      batches += outcomes.compactMap { OutcomeFile.id($0.name.text)?.batch }
+      return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0
+    }
+    throw .deviceBusy
+  }
+
+  // MARK: Limits
+
+  private func admits(_ count: Int, _ size: Int) throws -> Bool {
+    if state.withLock({ $0.admission.allows(count, size) }) { return true }
+    return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
+      let place = try queue.place.openOrMake()
+      let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
+    }
+  }
+
+  private func full(_ limits: Admission) -> AppGroupError {
+    AppGroupError(
+      .queueFull, "send to \"\(queue.name)\"", path: queue.path,
+      reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
+        + "reached",
+      remedy: "wait until its consumer has caught up")
+  }
+}

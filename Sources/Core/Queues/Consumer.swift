@@ -1,0 +1,223 @@
+import Containers
+import Dispatch
+import Monitoring
+import Presences
+import Synchronization
+import SystemCalls
+
+extension Queue {
+  /// Becomes the queue's consumer, until `end()`, until the consumer is released, or until the
+  /// process ends. There is one consumer at a time; a stopped one is replaced.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for the current consumer; a past deadline means "only if there
+  ///     is none". By default 10 seconds from now.
+  ///   - maximumDeliveries: after this many deliveries, including those to earlier consumers, an
+  ///     entry that has not ended has failed: it is kept, and `failures()` lists it. By default any
+  ///     number.
+  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of
+  ///   the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> Consumer {
+    try begin(role.enterExclusively(until: deadline), maximumDeliveries)
+  }
+
+  /// Becomes the queue's consumer; see the form without `async`.
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> Consumer {
+    let registration = try await role.enterExclusively(until: deadline)
+    return try await Blocking.run { try self.begin(registration, maximumDeliveries) }
+  }
+
+  private func begin(
+    _ registration: PresenceRegistration, _ maximumDeliveries: Int?
+  ) throws -> Consumer {
+    try reporting("consume \"\(name)\"", path: path) {
+      let wake = ConsumerWake()
+      let released = ReleasedEntries { wake.raise() }
+      let steps = try ConsumerSteps(
+        self, .init(maximumDeliveries: maximumDeliveries, released: released))
+      // Stopped between the two steps, this may have replaced its own successor, which then begins
+      // again. So must a process that has no right to the role.
+      try registration.confirm()
+      return Consumer(self, registration, steps, wake)
+    }
+  }
+
+  /// A queue's consumer. Thread-safe.
+  public final class Consumer: Sendable {
+    /// The queue.
+    public let queue: Queue
+    private let registration: PresenceRegistration
+    /// Taken only by one caller of `next` at a time, for as long as its look lasts.
+    private let steps: Mutex<ConsumerSteps>
+    private let takenPath: String
+    private let wake: ConsumerWake
+    private let watches: [Watch]
+    private let isEnded = Atomic(false)
+
+    fileprivate init(
+      _ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps,
+      _ wake: ConsumerWake
+    ) {
+      self.queue = queue
+      self.wake = wake
+      self.registration = registration
+      takenPath = steps.takenPath
+      self.steps = Mutex(steps)
+      let directory = queue.place.directory
+      let root = directory.root
+      // These only prompt another look: something was stored, or a successor has renamed this
+      // consumer's directory.
+      watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
+        ChangeMonitor.shared.watch(
+          path: directory.path + "/" + part,
+          parents: directory.kind.parents(in: root) + [directory.path],
+          prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
+          hear: { _ in wake.raise() })
+      }
+    }
+
+    deinit { end() }
+
+    /// Ends consuming: what was not acknowledged goes to the next consumer. A caller waiting in
+    /// `next` is woken with `invalidToken`. Further calls have no effect.
+    public func end() {
+      isEnded.store(true, ordering: .sequentiallyConsistent)
+      for watch in watches { watch.cancel() }
+      registration.leave()
+      wake.raise()
+    }
+
+    /// Returns whether nothing waits, and nothing taken is still to be acknowledged.
+    ///
+    /// - Throws: `AppGroupError`: as `next`.
+    /// - Complexity: two listings, of waiting and of taken entries.
+    public func isIdle() throws -> Bool {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try confirmNotEnded()
+        let place = try queue.openForConsumer()
+        // In this order an entry that is just being taken is seen in one of the two.
+        let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+        guard waiting.isEmpty else { return false }
+        guard let taken = try queue.place.batches(takenPath, at: place) else {
+          throw queue.replaced()
+        }
+        return taken.isEmpty
+      }
+    }
+
+    /// Calls a handler whenever `next` may have something new: something was stored, another
+    /// consumer replaced this one, or this one was ended. Callers check `next` after setting the
+    /// handler.
+    ///
+    /// - Parameter handler: called on the monitor's thread, so it must be short; replaces the
+    ///   previous one.
+    package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
+
+    /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
+    /// are not acknowledged yet do not prevent this. There is one waiting caller at a time.
+    ///
+    /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
+    /// - Returns: nil once the deadline has passed.
+    /// - Throws: `AppGroupError`: `leaseLost` if another consumer has replaced this one,
+    ///   `invalidToken` after it was ended, or errors of the file system.
+    /// - Complexity: one rename, open, read and close for all entries that were stored together; a
+    ///   scan of everything that waits once the entries of the last scan are taken.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
+      try NextEntry(of: self, until: deadline).run()
+    }
+
+    /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
+    /// `CancellationError`.
+    public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry? {
+      try await runSuspending { NextEntry(of: self, until: deadline) }
+    }
+
+    /// For tests: whether a caller waits in `next`.
+    package var isAwaited: Bool { wake.latch.isAwaited }
+
+    /// One caller's wait for the next entry; nil once the deadline has passed.
+    private final class NextEntry: Waiting {
+      private let consumer: Consumer
+      private let deadline: ContinuousClock.Instant
+
+      init(of consumer: Consumer, until deadline: ContinuousClock.Instant) {
+        self.consumer = consumer
+        self.deadline = deadline
+      }
+
+      // One look before each wait: anything later raises the latch.
+      func step() throws -> WaitingStep<QueueEntry?> {
+        if let entry = try consumer.take() { return .done(entry) }
+        guard ContinuousClock.now < deadline else { return .done(nil) }
+        return .wait(for: consumer.wake.latch, until: deadline)
+      }
+    }
+
+    private func take() throws -> QueueEntry? {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try confirmNotEnded()
+        return try steps.withLock { steps in
+          do {
+            if let entry = try steps.next() { return entry }
+            if let due = steps.due { wake.raise(at: due) }
+            return nil
+          } catch let error as Errno where error == .noSuchFile {
+            // Not even the queue's directory is there any longer.
+            throw queue.replaced()
+          }
+        }
+      }
+    }
+
+    private func confirmNotEnded() throws {
+      guard isEnded.load(ordering: .sequentiallyConsistent) else { return }
+      throw AppGroupError(
+        .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was ended",
+        remedy: "consume again")
+    }
+  }
+}
+
+/// The wake-up of a caller that waits in `next`, and of the `onWake` handler.
+private final class ConsumerWake: Sendable {
+  let latch = WakeLatch()
+  private let handler = Mutex<(@Sendable () -> Void)?>(nil)
+  /// When the alarm is next due.
+  private let alarm = Mutex<ContinuousClock.Instant?>(nil)
+
+  func call(_ handler: @escaping @Sendable () -> Void) {
+    self.handler.withLock { $0 = handler }
+  }
+
+  func raise() {
+    latch.raise()
+    handler.withLock { $0 }?()
+  }
+
+  /// Raises it at a moment, or some days earlier: the look that follows asks again.
+  func raise(at moment: ContinuousClock.Instant) {
+    let moment = min(moment, .now + .seconds(86_400))
+    let isFirst = alarm.withLock { alarm in
+      // Excludes: one timer for each look that finds nothing yet.
+      if let alarm, alarm <= moment { return false }
+      alarm = moment
+      return true
+    }
+    guard isFirst else { return }
+    let pause = ContinuousClock.now.duration(to: moment)
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.ring(moment)
+    }
+  }
+
+  private func ring(_ moment: ContinuousClock.Instant) {
+    alarm.withLock { if $0 == moment { $0 = nil } }
+    raise()
+  }
+}

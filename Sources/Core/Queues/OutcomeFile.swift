@@ -1,0 +1,103 @@
+import Containers
+import PropertyLists
+import SystemCalls
+
+/// `outcomes/<batch>.<index>`: how an entry ended that was not processed, until its sender has
+/// learned of it. An entry that no longer exists anywhere was processed.
+package enum OutcomeFile {
+  package static func id(_ name: String) -> QueueEntryID? {
+    guard let dot = name.lastIndex(of: ".") else { return nil }
+    return QueueEntryID("\(name[..<dot])/\(name[name.index(after: dot)...])")
+  }
+
+  static func bytes(_ status: QueueEntryStatus) throws -> [UInt8] {
+    var value: PropertyListValue = [:]
+    switch status {
+    case .cancelled: value["outcome"] = "cancelled"
+    case .superseded: value["outcome"] = "superseded"
+    case .expired: value["outcome"] = "expired"
+    case .failed(let reason):
+      value["outcome"] = "failed"
+      value["reason"] = .string(reason)
+    case .stored, .taken, .processed:
+      preconditionFailure("only an end that is not the usual one is noted")
+    }
+    return try value.binaryBytes()
+  }
+
+  /// Unknown content means failure: the entry was not processed, or nobody had written the note.
+  static func status(_ bytes: [UInt8]) -> QueueEntryStatus {
+    do throws(PropertyListError) {
+      let value = try PropertyListValue(bytes: bytes)
+      switch value["outcome"]?.stringValue {
+      case "cancelled": return .cancelled
+      case "superseded": return .superseded
+      case "expired": return .expired
+      default: return .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
+      }
+    } catch {
+      return .failed(reason: "the note of its end is damaged: \(error.reason)")
+    }
+  }
+}
+
+extension QueueDirectory {
+  func hasOutcome(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
+    try exists(Self.outcomePath(id), at: place)
+  }
+
+  /// Records how an entry ended; the first note is final.
+  ///
+  /// - Parameter consumer: the directory in `taken/` of the consumer that reports it: the note goes
+  ///   through it, so that a replaced consumer leaves none.
+  /// - Throws: `.noSuchFile` if that consumer was replaced.
+  func note(
+    _ status: QueueEntryStatus, of id: QueueEntryID, from consumer: String?,
+    at place: borrowing FileDescriptor
+  ) throws {
+    let bytes = try OutcomeFile.bytes(status)
+    for _ in 0..<renameRaceLimit {
+      do throws(Errno) {
+        return try note(bytes, of: id, from: consumer, at: place)
+      } catch {
+        // A sweep may have removed parts of the queue while it was empty.
+        let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
+        let isWhole = try exists(Self.outcomes, at: place) && exists(Self.staged, at: place)
+        guard error == .noSuchFile, !isWhole, try exists(writer, at: place) else { throw error }
+        try makeParts(at: place)
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
+  private func note(
+    _ bytes: [UInt8], of id: QueueEntryID, from consumer: String?,
+    at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    do throws(Errno) {
+      guard let consumer else {
+        return try store(bytes, as: Self.outcomePath(id), at: place)
+      }
+      try storeNote(bytes, as: Self.outcomePath(id), from: consumer, at: place)
+    } catch {
+      guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  /// Stores a file through the directory of a consumer.
+  ///
+  /// - Throws: `.noSuchFile` if that consumer was replaced; `.alreadyExists` if the name is taken.
+  func storeNote(
+    _ bytes: [UInt8], as path: String, from consumer: String, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
+    try store(bytes, as: passing, at: place)
+    do throws(Errno) {
+      try rename(passing, at: place.rawValue, to: path, at: place.rawValue, .keep)
+    } catch {
+      let cause = error
+      try discard(passing, at: place)
+      throw cause
+    }
+  }
+}

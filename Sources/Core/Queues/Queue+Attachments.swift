@@ -1,0 +1,206 @@
+import Containers
+import Entries
+import PropertyLists
+import SystemCalls
+
+/// What senders and displays of progress can learn of attachments; see `AttachmentPlace`.
+extension Queue {
+  /// An attachment that is not yet taken.
+  package struct WaitingAttachment: Sendable, Hashable {
+    /// Its name.
+    package let id: String
+    /// Whether its content is complete.
+    package let isWhole: Bool
+  }
+
+  /// A file that is being copied at this moment.
+  package struct IncomingAttachment: Sendable, Hashable {
+    /// The attachment's name.
+    package let id: String
+    /// The sender's name.
+    package let sender: String
+    /// The number of bytes copied so far.
+    package let completedBytes: Int64
+    /// The number of bytes of the whole file.
+    package let totalBytes: Int64
+  }
+
+  /// Returns the attachments that are not taken and whose names begin with a prefix.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: one listing, and one check for each.
+  package func waitingAttachments(prefix: String) throws -> [WaitingAttachment] {
+    try withPlaceIfAny { place in
+      try self.place.attachmentDirectories(at: place).filter { $0.hasPrefix(prefix) }.map { id in
+        let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
+        return .init(id: id, isWhole: try self.place.exists(content, at: place))
+      }
+    } ?? []
+  }
+
+  /// Renames an attachment that is complete; the process that began it can no longer use it.
+  ///
+  /// - Returns: the size of its content in bytes; nil if it is not there, because it was taken.
+  /// - Throws: `AppGroupError` for errors of the file system.
+  package func renameAttachment(_ id: String, to newID: String) throws -> Int64? {
+    try withPlaceIfAny { place in
+      do throws(Errno) {
+        let path = AttachmentPlace.path(newID)
+        try rename(
+          AttachmentPlace.path(id), at: place.rawValue, to: path, at: place.rawValue, .keep)
+        return try fileStatus(path + "/" + AttachmentPlace.content, at: place.rawValue).size
+      } catch {
+        guard error == .noSuchFile else { throw error }
+        return nil
+      }
+    } ?? nil
+  }
+
+  /// Removes an attachment that is not taken; one that is not there is no error.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  package func removeAttachment(_ id: String) throws {
+    try withPlaceIfAny { place in
+      try self.place.removeAttachmentDirectory(AttachmentPlace.path(id), at: place)
+    }
+  }
+
+  /// Moves the content of an attachment that is not taken to a path, unless there is a file
+  /// already.
+  ///
+  /// - Returns: whether it was moved; false also for another file system.
+  package func returnAttachment(_ id: String, to path: String) throws -> Bool {
+    try withPlaceIfAny { place in
+      do throws(Errno) {
+        try rename(
+          AttachmentPlace.path(id) + "/" + AttachmentPlace.content, at: place.rawValue, to: path,
+          at: Directory.current, .keep)
+        return true
+      } catch {
+        switch error {
+        case .noSuchFile, .alreadyExists, .crossesDevices, .accessDenied: return false
+        default: throw error
+        }
+      }
+    } ?? false
+  }
+
+  /// Returns an entry of a sender that waits or is taken, and names an attachment with a prefix;
+  /// nil if there is none.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: reads every batch of the sender that is there.
+  package func entry(
+    of sender: String, attachmentPrefix prefix: String
+  ) throws -> QueueEntryID? {
+    let sender = EncodedName(sender).component
+    return try withPlaceIfAny { place in
+      try self.place.find(at: place) { part in
+        guard let batches = try self.place.batches(part, at: place) else { return .missing }
+        for batch in batches where batch.sender == sender {
+          let ids = try self.place.attachmentIDs(batch, in: part, at: place)
+          if let index = ids.firstIndex(where: { $0?.hasPrefix(prefix) == true }) {
+            return .found(QueueEntryID(batch: batch, index: index))
+          }
+        }
+        return .nothing
+      }
+    } ?? nil
+  }
+
+  /// Returns the files that are being copied into the queue at this moment.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: one listing, and four system calls for each attachment.
+  package func incomingAttachments() throws -> [IncomingAttachment] {
+    try withPlaceIfAny { place in
+      var incoming: [IncomingAttachment] = []
+      for id in try self.place.attachmentDirectories(at: place) {
+        do throws(Errno) {
+          let path = AttachmentPlace.path(id)
+          let directory = try FileDescriptor.openBeneath(
+            path, at: place.rawValue, [.readOnly, .directory])
+          // The copying process has it locked.
+          guard try !directory.tryLock(.shared) else { continue }
+          for entry in try directory.entries() {
+            guard let (total, sender) = AttachmentPlace.copying(entry.name.text) else { continue }
+            let size = try fileStatus(entry.name, at: directory.rawValue).size
+            incoming.append(
+              .init(id: id, sender: sender, completedBytes: min(size, total), totalBytes: total))
+          }
+        } catch {
+          // Finished or given up between two checks.
+          guard error == .noSuchFile else { throw error }
+        }
+      }
+      return incoming
+    } ?? []
+  }
+
+  /// Returns whether anything waits or is taken.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: two or three listings.
+  package func hasEntries() throws -> Bool {
+    let found: Bool? =
+      try withPlaceIfAny { place in
+        try self.place.find(at: place) { part in
+          guard let batches = try self.place.batches(part, at: place) else { return .missing }
+          return batches.isEmpty ? .nothing : .found(true)
+        }
+      } ?? nil
+    return found ?? false
+  }
+
+  private func withPlaceIfAny<Result>(
+    _ body: (borrowing FileDescriptor) throws -> Result
+  ) throws -> Result? {
+    try reporting("look at the attachments of \"\(name)\"", path: path) {
+      guard let place = try place.directory.open() else { return nil }
+      return try body(place)
+    }
+  }
+}
+
+extension QueueDirectory {
+  /// The result of a look into one part of the queue.
+  enum PartLook<Found> {
+    /// There is no such part.
+    case missing
+    case nothing
+    case found(Found)
+  }
+
+  /// Looks into `pending/`, and then into the consumer's directory: entries only ever move that way,
+  /// so none is missed. A consumer that is replaced meanwhile gives its directory another name, and
+  /// is looked for again.
+  func find<Found>(
+    at place: borrowing FileDescriptor, _ look: (_ part: String) throws -> PartLook<Found>
+  ) throws -> Found? {
+    for _ in 0..<renameRaceLimit {
+      if case .found(let found) = try look(Self.pending) { return found }
+      guard let consumer = try consumer(at: place) else { return nil }
+      switch try look(Self.taken + "/" + consumer) {
+      case .found(let found): return found
+      case .nothing: return nil
+      case .missing: continue
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  /// Returns the attachments that the entries of a batch name, in their order; none for a batch
+  /// that is gone or unreadable.
+  func attachmentIDs(
+    _ batch: EntryFile, in part: String, at place: borrowing FileDescriptor
+  ) throws -> [String?] {
+    do {
+      guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
+      return try Batch(bytes: bytes, count: batch.count).entries
+        .map { $0.payload?.attachmentID }
+    } catch is Batch.Unreadable {
+      // Its consumer puts it aside; the attachments it named belong to its sender.
+      return []
+    }
+  }
+}

@@ -1,0 +1,161 @@
+public import Containers
+package import Entries
+package import Presences
+import SystemCalls
+
+/// Ordered entries that outlive the processes that sent them: many senders, one consumer at a time,
+/// each entry delivered until it is acknowledged.
+///
+/// The entries of one sender are delivered in their order, even across restarts, crashes and jumps
+/// of the clock; between senders the time of sending decides. An entry that a consumer took and did
+/// not acknowledge before it died, or before it was stopped and replaced, is delivered again, first
+/// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
+/// sender are delivered in the meantime.
+public struct Queue: Sendable {
+  /// The container that the queue is in.
+  public let container: SharedContainer
+  /// The queue's name.
+  public let name: String
+
+  package let place: QueueDirectory
+  let clock: @Sendable () -> UInt64
+
+  /// The number of entries that may wait, and of their bytes, before a sender is refused.
+  public struct Limits: Sendable, Hashable {
+    /// The largest number of waiting entries.
+    public var entries: Int
+    /// The largest total size of their files in bytes.
+    public var bytes: Int
+
+    /// One million entries, 1 GiB.
+    public static let standard = Limits(entries: 1_000_000, bytes: 1 << 30)
+
+    /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - entries: the largest number of waiting entries.
+    ///   - bytes: the largest total size of their files in bytes.
+    public init(entries: Int, bytes: Int) {
+      self.entries = entries
+      self.bytes = bytes
+    }
+  }
+
+  package init(
+    container: SharedContainer, name: String, kind: NameKind = .queue,
+    clock: @escaping @Sendable () -> UInt64 = Queue.nanosecondsSince1970
+  ) {
+    self.container = container
+    self.name = name
+    self.clock = clock
+    place = QueueDirectory(
+      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
+  }
+
+  /// The path of the queue's directory, which need not exist.
+  public var path: String { place.directory.path }
+
+  /// Returns a sender of this process.
+  ///
+  /// Its order and the fate of its entries are known under its name; if two processes use one name
+  /// at the same time, each keeps its own order.
+  ///
+  /// - Parameters:
+  ///   - sender: any string of at most 160 bytes once encoded as the names of values are.
+  ///   - limits: how much of all senders together may wait.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
+  public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
+    let encoded = EncodedName(sender)
+    guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {
+      throw AppGroupError(
+        .unsupportedValue, "send to \"\(name)\"", path: path,
+        reason: "the sender's name has \(encoded.component.utf8.count) bytes once encoded",
+        remedy: "take one of at most \(EntryFile.maximumSenderBytes)")
+    }
+    return Sender(self, name: sender, component: encoded.component, limits: limits)
+  }
+
+  static let nanosecondsSince1970: @Sendable () -> UInt64 = {
+    let (seconds, nanoseconds) = realTime()
+    return UInt64(max(seconds, 0)) &* 1_000_000_000 &+ UInt64(max(nanoseconds, 0))
+  }
+
+  /// The presence that the consumer holds exclusively.
+  package var role: Presence {
+    Presence(
+      container: container, name: name,
+      kind: NameKind(.consumer, isOwn: place.directory.kind.isOwn))
+  }
+}
+
+extension SharedContainer {
+  /// Returns the queue of a name; no file is touched before the first send or consumer.
+  ///
+  /// - Parameter name: any string, compared byte by byte.
+  public func queue(_ name: String) -> Queue { Queue(container: self, name: name) }
+
+  /// Returns the names of all queues that were ever sent to or consumed, in no order.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  public func queueNames() throws -> [String] { try identifiers(of: .queue) }
+}
+
+/// The identity of an entry, by which its sender asks about it; it stays the same across restarts.
+public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
+  package let batch: EntryFile
+  let index: Int
+
+  init(batch: EntryFile, index: Int) {
+    self.batch = batch
+    self.index = index
+  }
+
+  /// Parses a `description`.
+  ///
+  /// - Returns: nil for any other text.
+  public init?(_ description: String) {
+    guard let slash = description.lastIndex(of: "/"),
+      let batch = EntryFile(description[..<slash]),
+      let index = Int(description[description.index(after: slash)...]),
+      (0..<batch.count).contains(index)
+    else { return nil }
+    self.init(batch: batch, index: index)
+  }
+
+  /// The id as text that can be stored.
+  public var description: String { "\(batch.text)/\(index)" }
+
+  /// The sender's name.
+  public var sender: String { batch.senderName }
+}
+
+/// The state of an entry.
+public enum QueueEntryStatus: Sendable, Hashable {
+  /// It waits.
+  case stored
+  /// A consumer has it; or had it and died; or has given it back for a later delivery.
+  case taken
+  /// It was acknowledged.
+  case processed
+  /// Its sender cancelled it before it was delivered.
+  case cancelled
+  /// A newer entry of its sender with the same key superseded it before it was delivered.
+  case superseded
+  /// It expired before it was delivered.
+  case expired
+  /// The consumer reported a failure, or it could not be read.
+  case failed(reason: String)
+
+  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
+
+  /// Whether it is final.
+  public var isEnd: Bool { self != .stored && self != .taken }
+}
+
+extension OwnNames {
+  /// Returns the queue of a name of the package; no file is touched before the first send or
+  /// consumer.
+  package func queue(_ name: String) -> Queue {
+    Queue(container: container, name: name, kind: .ownQueue)
+  }
+}

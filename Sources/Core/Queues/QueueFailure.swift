@@ -1,0 +1,152 @@
+import Containers
+import Entries
+public import FoundationEssentials
+public import PropertyLists
+package import SystemCalls
+
+/// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
+///
+/// `failed/<batch>.<index>` is a batch of this one entry, with a `reason` beside its `entries`. So
+/// sending it again is a rename to a new name in `pending/`. A file that came with it waits in
+/// `failed/attachment-<id>`.
+///
+/// **What a crash leaves.** The entry is kept first, then its file is moved, and then it ends like
+/// any other failed entry. A consumer that finds a kept entry that has not ended completes these
+/// steps.
+public struct QueueFailure: Sendable, Hashable {
+  /// The id of the entry; an entry that is sent again gets a new one.
+  public let id: QueueEntryID
+  /// What was sent.
+  public let payload: PropertyListValue
+  /// The reason of the failure.
+  public let reason: String
+  /// When it was given up.
+  public let date: Date
+}
+
+extension Queue {
+  /// Returns the failed entries that were kept, in the order of sending.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
+  /// - Complexity: one listing, and one file read for each.
+  public func failures() throws -> [QueueFailure] {
+    try reporting("look for what has failed in \"\(name)\"", path: path) {
+      guard let place = try place.directory.open() else { return [] }
+      let entries = try SharedContainer.entries(QueueDirectory.failed, at: place.rawValue) ?? []
+      return try entries.compactMap { OutcomeFile.id($0.name.text) }
+        .sorted { ($0.batch, $0.index) < ($1.batch, $1.index) }
+        .compactMap { try self.place.failure($0, at: place) }
+    }
+  }
+
+  /// Sends a failed entry that was kept again, as a new entry of the same sender: with another id,
+  /// and without the key, the expiry and the receipt of the first, whose outcome does not change.
+  ///
+  /// - Returns: the new entry's id; nil if there is no such entry any longer.
+  /// - Throws: `AppGroupError` for errors of the file system; it is still kept then.
+  /// - Complexity: some cheap calls and one rename.
+  public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
+    try reporting("send again what has failed in \"\(name)\"", path: path) {
+      guard let place = try place.directory.open(),
+        let failure = try self.place.failure(id, at: place)
+      else { return nil }
+      // Its consumer may have died before recording it.
+      try self.place.note(.failed(reason: failure.reason), of: id, from: nil, at: place)
+      if let attachment = failure.payload.attachmentID {
+        try self.place.move(
+          QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment),
+          at: place)
+      }
+      let sender = Sender(
+        self, name: id.sender, component: id.batch.sender, limits: .standard)
+      return try sender.adopt(QueueDirectory.failedPath(id))
+    }
+  }
+
+  /// Removes a failed entry that was kept, and the file that came with it.
+  ///
+  /// - Returns: false if there is no such entry any longer.
+  /// - Throws: `AppGroupError` for errors of the file system.
+  @discardableResult
+  public func forgetFailure(_ id: QueueEntryID) throws -> Bool {
+    try reporting("forget what has failed in \"\(name)\"", path: path) {
+      guard let place = try place.directory.open() else { return false }
+      if let attachment = try self.place.failure(id, at: place)?.payload.attachmentID {
+        // In the second place if a process that was about to send it again was killed.
+        for path in [
+          QueueDirectory.failedAttachmentPath(attachment), AttachmentPlace.path(attachment),
+        ] { try self.place.removeAttachmentDirectory(path, at: place) }
+      }
+      return try self.place.discard(QueueDirectory.failedPath(id), at: place)
+    }
+  }
+}
+
+extension QueueDirectory {
+  fileprivate static func failedAttachmentPath(_ id: String) -> String {
+    failed + "/" + AttachmentPlace.takenPrefix + id
+  }
+
+  /// - Returns: nil if it is not there or cannot be read.
+  package func failure(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws
+    -> QueueFailure?
+  {
+    let path = Self.failedPath(id)
+    do {
+      guard let bytes = try read(path, at: place),
+        let payload = try Batch(bytes: bytes, count: 1).entries[0].payload
+      else { return nil }
+      let reason = try PropertyListValue(bytes: bytes)["reason"]?.stringValue
+      return QueueFailure(
+        id: id, payload: payload, reason: reason ?? "no reason was given",
+        date: try fileStatus(path, at: place.rawValue).modified)
+    } catch is Batch.Unreadable {
+      return nil
+    } catch let error as Errno where error == .noSuchFile {
+      // Sent again or removed just now.
+      return nil
+    }
+  }
+
+  /// Keeps an entry that fails, and its file.
+  ///
+  /// - Throws: `.noSuchFile` if its consumer was replaced.
+  func keep(
+    _ entry: Batch.Entry, _ id: QueueEntryID, _ reason: String, of consumer: String,
+    at place: borrowing FileDescriptor
+  ) throws {
+    guard let payload = entry.payload else { return }
+    let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
+    let bytes = try PropertyListValue.dictionary(["entries": list, "reason": .string(reason)])
+      .binaryBytes()
+    do throws(Errno) {
+      try root.makeDirectoryIfMissing(Self.failed, at: place.rawValue)
+      try storeNote(bytes, as: Self.failedPath(id), from: consumer, at: place)
+    } catch {
+      guard error == .alreadyExists else { throw error }
+    }
+    if let attachment = payload.attachmentID {
+      try move(
+        AttachmentPlace.takenPath(attachment, by: consumer),
+        to: Self.failedAttachmentPath(attachment), at: place)
+    }
+  }
+
+  /// Moves a file that may have been moved already.
+  fileprivate func move(
+    _ path: String, to other: String, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    do throws(Errno) {
+      try rename(path, at: place.rawValue, to: other, at: place.rawValue, .keep)
+    } catch {
+      guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
+    }
+  }
+}
+
+extension FileStatus {
+  /// When its content was last changed, by the system's clock.
+  package var modified: Date {
+    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
+  }
+}

@@ -1,0 +1,241 @@
+import Containers
+import Entries
+public import PropertyLists
+import SystemCalls
+
+/// An entry that its sender wanted to find again: its content and its status.
+///
+/// The batch of such an entry has a second name, `sent/<batch>`, from the moment it is stored until
+/// the sender has cleared all entries in it that keep a receipt. So a receipt costs a name, and no
+/// copy. A sender that is stopped or killed between the two names has stored an entry without
+/// reporting it: an entry without a receipt is possible, a receipt for an entry that was not stored
+/// is not. Consumers never touch `sent/`; a cancelled entry is exchanged in `pending/`, so the
+/// payload stays here.
+public struct QueueReceipt: Sendable, Hashable {
+  /// How long a receipt is kept.
+  public enum Term: Sendable, Hashable {
+    /// Until its sender clears it.
+    case untilForgotten
+    /// Until its sender clears it, or a day after the entry was processed: the sender removes it
+    /// with a later send, or a sweep does. The outcome of an entry that was not processed stays.
+    case dayAfterProcessing
+  }
+
+  /// The id by which to ask for it, and to clear it.
+  public let id: QueueEntryID
+  /// What was sent.
+  public let payload: PropertyListValue
+  /// The key that it was sent with.
+  public let key: String?
+  /// The status of the entry.
+  public let status: QueueEntryStatus
+}
+
+extension Queue.Sender {
+  /// Returns all entries that were sent under this name with a receipt and are not cleared, in the
+  /// order in which they were sent, by all processes and objects that use the name.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system. A receipt that can no longer be read,
+  ///   for example after a loss of power, is left out.
+  /// - Complexity: one listing; for each file the same as `status(of:)`, and reading it.
+  public func receipts() throws -> [QueueReceipt] {
+    try reporting("look for receipts of \"\(queue.name)\"", path: queue.path) {
+      guard let place = try queue.place.directory.open() else { return [] }
+      let batches = try queue.place.batches(QueueDirectory.sent, at: place) ?? []
+      var receipts: [QueueReceipt] = []
+      for batch in batches.filter({ $0.sender == component }).sorted() {
+        receipts += try queue.place.receipts(batch, at: place)
+      }
+      return receipts
+    }
+  }
+
+  /// Returns the receipts, and all waiting or taken entries that were sent under this name without
+  /// one, in the order in which they were sent.
+  ///
+  /// - Throws: as `receipts()`.
+  /// - Complexity: as `receipts()`; three listings, and reading each waiting or taken file of this
+  ///   sender.
+  public func outstanding() throws -> [QueueReceipt] {
+    let receipts = try receipts()
+    let known = Set(receipts.map(\.id))
+    let others = try reporting("look for entries of \"\(queue.name)\"", path: queue.path) {
+      guard let place = try queue.place.directory.open() else { return [QueueReceipt]() }
+      return try queue.place.waiting(of: component, at: place)
+    }
+    return (receipts + others.filter { !known.contains($0.id) })
+      .sorted { ($0.id.batch, $0.id.index) < ($1.id.batch, $1.id.index) }
+  }
+
+  /// Clears an entry whose outcome the sender has dealt with: removes its receipt and, if it was
+  /// not processed, the note of its outcome. It then counts as processed.
+  ///
+  /// An entry that has not ended yet is still delivered, and if it fails then, a note of that
+  /// stays. Without this call, receipts and their notes stay for good, except for receipts with a
+  /// term; notes of entries sent without a receipt stay for a day.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: two unlinks; if several entries are in one file, it is read, and the last one
+  ///   removes it.
+  public func forget(_ id: QueueEntryID) throws {
+    try reporting("forget an entry of \"\(queue.name)\"", path: queue.path) {
+      guard let place = try queue.place.directory.open() else { return }
+      // The note last: a receipt without its note would mean that it was processed.
+      try queue.place.forgetReceipt(id, at: place)
+      try queue.place.discard(QueueDirectory.outcomePath(id), at: place)
+    }
+  }
+}
+
+extension QueueDirectory {
+  /// Returns the waiting and taken entries of one sender.
+  fileprivate func waiting(
+    of sender: String, at place: borrowing FileDescriptor
+  ) throws -> [QueueReceipt] {
+    for _ in 0..<renameRaceLimit {
+      // What is taken was pending before, so in this order nothing is missed.
+      var parts = [(Self.pending, try batches(Self.pending, at: place) ?? [])]
+      if let consumer = try consumer(at: place) {
+        let taken = Self.taken + "/" + consumer
+        // If a consumer is replaced in the meantime, its directory gets another name.
+        guard let batches = try batches(taken, at: place) else { continue }
+        parts.append((taken, batches))
+      }
+      var found: [QueueEntryID: QueueReceipt] = [:]
+      for (part, batches) in parts {
+        for batch in batches where batch.sender == sender {
+          for receipt in try waiting(batch, part, at: place) { found[receipt.id] = receipt }
+        }
+      }
+      return Array(found.values)
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func waiting(
+    _ batch: EntryFile, _ part: String, at place: borrowing FileDescriptor
+  ) throws -> [QueueReceipt] {
+    do {
+      guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
+      let entries = try Batch(bytes: bytes, count: batch.count).entries
+      let statuses = try statuses(of: batch, Set(entries.indices), at: place)
+      return statuses.compactMap { index, status in
+        guard !status.isEnd, let payload = entries[index].payload else { return nil }
+        return QueueReceipt(
+          id: .init(batch: batch, index: index), payload: payload, key: entries[index].key,
+          status: status)
+      }
+    } catch is Batch.Unreadable {
+      // Its consumer will find the same, and report it.
+      return []
+    }
+  }
+
+  fileprivate func receipts(
+    _ batch: EntryFile, at place: borrowing FileDescriptor
+  ) throws -> [QueueReceipt] {
+    guard let content = try sent(batch, at: place) else { return [] }
+    let forgotten = try numbers(Self.sentPath(batch) + Self.forgottenSuffix, at: place)
+    let kept = Set(content.kept).subtracting(forgotten)
+    guard !kept.isEmpty else { return [] }
+    let statuses = try statuses(of: batch, kept, at: place)
+    return kept.sorted().compactMap { index in
+      guard let payload = content.entries[index].payload, let status = statuses[index] else {
+        return nil
+      }
+      let id = QueueEntryID(batch: batch, index: index)
+      return QueueReceipt(
+        id: id, payload: payload, key: content.entries[index].key, status: status)
+    }
+  }
+
+  /// - Returns: nil if there is nothing, or nothing readable.
+  private func sent(_ batch: EntryFile, at place: borrowing FileDescriptor) throws -> Batch? {
+    do {
+      guard let bytes = try read(Self.sentPath(batch), at: place) else { return nil }
+      return try Batch(bytes: bytes, count: batch.count)
+    } catch is Batch.Unreadable {
+      return nil
+    }
+  }
+
+  fileprivate func forgetReceipt(
+    _ id: QueueEntryID, at place: borrowing FileDescriptor
+  ) throws {
+    let path = Self.sentPath(id.batch)
+    if id.batch.count > 1, let content = try sent(id.batch, at: place) {
+      guard content.kept.contains(id.index) else { return }
+      let forgotten = path + Self.forgottenSuffix
+      try append("\(id.index)\n", to: forgotten, at: place)
+      // Each process checks after it has added its line, so the last one sees all lines.
+      guard try numbers(forgotten, at: place).isSuperset(of: content.kept) else { return }
+    }
+    try discardReceipts(id.batch, at: place)
+  }
+
+  // The batch first: the record of cleared entries means nothing without it.
+  private func discardReceipts(
+    _ batch: EntryFile, at place: borrowing FileDescriptor
+  ) throws(Errno) {
+    try discard(Self.sentPath(batch), at: place)
+    guard batch.count > 1 else { return }
+    try discard(Self.sentPath(batch) + Self.forgottenSuffix, at: place)
+  }
+
+  // MARK: Expiring
+
+  /// How long records that nobody has asked for are kept, in nanoseconds: a day.
+  private static let keeping: UInt64 = 86_400 * 1_000_000_000
+
+  /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries
+  /// that were sent without a receipt.
+  ///
+  /// - Parameters:
+  ///   - sender: the sender; nil for all senders.
+  ///   - now: in nanoseconds since 1970.
+  ///   - limit: how many files of each kind are checked at most; they are chosen at random, so that
+  ///     none of the files that stay keeps others from being checked.
+  /// - Returns: the removed paths, relative to the queue's directory.
+  func expire(
+    of sender: String? = nil, now: UInt64, limit: Int = .max, at place: borrowing FileDescriptor
+  ) throws -> [String] {
+    guard now > Self.keeping else { return [] }
+    let past = now - Self.keeping
+    let isOld = { (batch: EntryFile) in
+      batch.order < past && (sender == nil || batch.sender == sender)
+    }
+    var removed: [String] = []
+    for batch in (try batches(Self.sent, at: place) ?? []).filter(isOld).shuffled().prefix(limit) {
+      // When it was stored, or when it was settled: the queue's own name of the file was removed
+      // then.
+      guard try changed(Self.sentPath(batch), at: place) ?? past < past,
+        let content = try sent(batch, at: place),
+        content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
+      else { continue }
+      let ends = try statuses(of: batch, Set(content.kept), readsContent: false, at: place)
+      guard ends.values.allSatisfy({ $0 == .processed }) else { continue }
+      try discardReceipts(batch, at: place)
+      removed.append(Self.sentPath(batch))
+    }
+    let notes = try SharedContainer.entries(Self.outcomes, at: place.rawValue) ?? []
+    let old = notes.compactMap { OutcomeFile.id($0.name.text) }.filter { isOld($0.batch) }
+    for id in old.shuffled().prefix(limit) {
+      let path = Self.outcomePath(id)
+      guard try changed(path, at: place) ?? past < past,
+        try !exists(Self.sentPath(id.batch), at: place)
+      else { continue }
+      try discard(path, at: place)
+      removed.append(path)
+    }
+    return removed
+  }
+
+  /// Returns when anything about a file last changed, in nanoseconds since 1970; nil if it is not
+  /// there.
+  private func changed(
+    _ path: String, at place: borrowing FileDescriptor
+  ) throws(Errno) -> UInt64? {
+    guard let status = try ifPresent(fileStatus(path, at: place.rawValue)) else { return nil }
+    return UInt64(max(status.changedSeconds, 0)) * 1_000_000_000
+  }
+}

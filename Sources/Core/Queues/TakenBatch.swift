@@ -1,0 +1,194 @@
+import Containers
+import Entries
+import Synchronization
+import SystemCalls
+
+/// A batch that this consumer has taken: its entries are settled one by one, and the file is
+/// removed with the last of them.
+final class TakenBatch: Sendable {
+  let name: EntryFile
+  let entries: [Batch.Entry]
+  let queue: Queue
+  let consumer: String
+  private let terms: DeliveryTerms
+  private let state: Mutex<State>
+
+  private struct State {
+    var unsettled: Set<Int>
+    /// Those of them that a thread is settling.
+    var underWay: Set<Int> = []
+    var log: DeliveryLog
+
+    /// - Returns: whether everything else is settled already, and whether there are notes to
+    ///   remove; nil if it is settled, or about to be.
+    mutating func begin(_ index: Int) -> (isLast: Bool, hasNotes: Bool)? {
+      guard unsettled.contains(index), underWay.insert(index).inserted else { return nil }
+      return (unsettled.count == 1, log.isWritten)
+    }
+
+    /// - Returns: whether all entries are settled now.
+    mutating func end(_ index: Int, isSettled: Bool) -> Bool {
+      underWay.remove(index)
+      if isSettled { unsettled.remove(index) } else { unsettled.insert(index) }
+      return unsettled.isEmpty
+    }
+  }
+
+  init(
+    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog, in queue: Queue,
+    by consumer: String, _ terms: DeliveryTerms
+  ) {
+    self.name = name
+    self.queue = queue
+    self.consumer = consumer
+    self.terms = terms
+    entries = batch.entries
+    let unsettled = Set(batch.entries.indices).subtracting(settled)
+    state = Mutex(State(unsettled: unsettled, log: log))
+  }
+
+  /// The consumer's directory, which contains it.
+  var directory: String { QueueDirectory.taken + "/" + consumer }
+
+  private var path: String { directory + "/" + name.text }
+
+  func markPath(_ index: Int) -> String { "\(path).\(index)\(QueueDirectory.markSuffix)" }
+
+  func isSettled(_ index: Int) -> Bool { state.withLock { !$0.unsettled.contains(index) } }
+
+  // MARK: Delivering
+
+  /// Returns until when an entry was given back by a consumer that is gone; nil if it was not.
+  func due(_ index: Int) -> ContinuousClock.Instant? { state.withLock { $0.log.due(index) } }
+
+  /// Counts a delivery that is about to happen.
+  ///
+  /// - Returns: the number of deliveries including this one; nil if the limit is exceeded: the
+  ///   entry has then failed, and is kept.
+  /// - Throws: `leaseLost` if this consumer was replaced.
+  func deliver(_ index: Int) throws -> Int? {
+    let before = state.withLock { $0.log.deliveries(of: index) }
+    guard before < terms.maximumDeliveries ?? .max else {
+      try fail(index, after: before)
+      return nil
+    }
+    // The first delivery of a batch of one is counted by the fact that it was taken.
+    if before > 0 || name.count > 1 { try log(DeliveryLog.line(index)) }
+    state.withLock { $0.log.noteDelivery(of: index) }
+    return before + 1
+  }
+
+  /// Gives an entry back, to be delivered again after a pause; or ends it as failed if it has
+  /// reached the limit of deliveries.
+  ///
+  /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
+  func release(_ index: Int, after pause: Duration) throws {
+    let (isSettled, count) = state.withLock {
+      (!$0.unsettled.contains(index), $0.log.deliveries(of: index))
+    }
+    guard !isSettled else { return }
+    guard count < terms.maximumDeliveries ?? .max else { return try fail(index, after: count) }
+    try log(DeliveryLog.line(index, pause: pause))
+    terms.released.giveBack(.init(batch: self, index: index, due: .now + pause))
+  }
+
+  private func fail(_ index: Int, after count: Int) throws {
+    let times = count == 1 ? "once" : "\(count) times"
+    let reason = "it was delivered \(times), and not processed"
+    try settle(index, as: .failed(reason: reason), isKept: true)
+  }
+
+  private func log(_ line: String) throws {
+    try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
+      let place = try queue.openForConsumer()
+      do {
+        try queue.place.append(line, to: path + QueueDirectory.deliveriesSuffix, at: place)
+        state.withLock { $0.log.isWritten = true }
+      } catch let error as Errno {
+        // Without free space it is delivered all the same, because processed entries make space.
+        if error == .noSpace { return }
+        throw error == .noSuchFile ? queue.replaced() : error
+      }
+    }
+  }
+
+  // MARK: Settling
+
+  /// Records that an entry is not to be delivered again, and how it ended if it was not processed.
+  ///
+  /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
+  /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
+  func settle(
+    _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false
+  ) throws {
+    try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
+      guard let begun = state.withLock({ $0.begin(index) }) else { return }
+      let id = QueueEntryID(batch: name, index: index)
+      do {
+        let place = try queue.openForConsumer()
+        if isKept, let reason = status.reason {
+          try queue.place.keep(entries[index], id, reason, of: consumer, at: place)
+        }
+        // The note comes first and is final: an entry with a note is not delivered again.
+        if status != .processed {
+          try queue.place.note(status, of: id, from: consumer, at: place)
+        }
+        // A batch of one that is delivered for the first time has nothing beside it.
+        let hasNotes = name.count > 1 || begun.hasNotes
+        if begun.isLast {
+          try discard(hasNotes: hasNotes, at: place)
+        } else {
+          try queue.place.append("\(index)\n", to: path + QueueDirectory.doneSuffix, at: place)
+        }
+        // If two threads settle the last two entries, neither finds its entry to be the last: the
+        // thread that finishes last removes the file.
+        let isOver = state.withLock { $0.end(index, isSettled: true) }
+        if isOver, !begun.isLast { try discard(hasNotes: hasNotes, at: place) }
+        if let key = entries[index].key { queue.place.unmark(id, key, at: place) }
+        if let attachment = entries[index].payload?.attachmentID {
+          queue.place.removeAttachment(attachment, of: consumer, at: place)
+        }
+      } catch {
+        _ = state.withLock { $0.end(index, isSettled: false) }
+        throw error as? Errno == .noSuchFile ? queue.replaced() : error
+      }
+    }
+  }
+
+  // The batch first: the record of settled entries means nothing without it.
+  private func discard(hasNotes: Bool, at place: borrowing FileDescriptor) throws {
+    try removeFile(path, at: place.rawValue)
+    guard hasNotes else { return }
+    do throws(Errno) {
+      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
+      try queue.place.discard(path + QueueDirectory.deliveriesSuffix, at: place)
+    } catch {
+      // All are settled; the next consumer sweeps what is left.
+      return
+    }
+  }
+}
+
+/// The terms of a consumer's deliveries.
+struct DeliveryTerms: Sendable {
+  /// The number of deliveries after which an entry has failed; nil for any number.
+  let maximumDeliveries: Int?
+  let released: ReleasedEntries
+}
+
+extension Queue {
+  /// Opens the queue's directory. A consumer does not create it: if it is gone, so is what the
+  /// consumer had taken.
+  func openForConsumer() throws -> FileDescriptor {
+    guard let place = try place.directory.open() else { throw replaced() }
+    return place
+  }
+
+  func replaced() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "consume \"\(name)\"", path: path,
+      reason: "another consumer has replaced this one, because it was stopped, or the queue was "
+        + "removed; what was not acknowledged is delivered to it again",
+      remedy: "consume again")
+  }
+}

@@ -1,0 +1,166 @@
+import CSystemCalls
+import Glibc
+
+/// Creates a directory. The corresponding C function is `mkdirat`; the umask applies.
+package func makeDirectory(
+  _ path: String, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
+) throws(Errno) {
+  _ = try perform(.mkdirat) { path.withCString { mkdirat(directory, $0, mode) } }
+}
+
+/// Removes the name of a file. The corresponding C function is `unlinkat`.
+package func removeFile(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) {
+  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, 0) } }
+}
+
+/// Removes the name of a file; the name need not be valid UTF-8.
+package func removeFile(_ name: FileName, at directory: Int32) throws(Errno) {
+  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, 0) } }
+}
+
+/// Removes an empty directory. The corresponding C function is `unlinkat` with `AT_REMOVEDIR`.
+package func removeDirectory(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) {
+  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
+}
+
+/// Removes an empty directory whose name need not be valid UTF-8.
+package func removeDirectory(_ name: FileName, at directory: Int32) throws(Errno) {
+  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
+}
+
+/// The effect of a rename if the new name is taken.
+package enum RenameMode: Sendable {
+  /// Replaces the file with the new name. The corresponding C function is `renameat`.
+  case replace
+  /// Fails with `.alreadyExists` (`RENAME_NOREPLACE`).
+  case keep
+  /// Exchanges the two files; both must exist (`RENAME_EXCHANGE`).
+  case exchange
+}
+
+/// Renames a file in one step. The corresponding C functions are `renameat` and `renameat2`.
+///
+/// - Throws: `Errno` as in rename(2); `.invalidArgument` if the file system has no such mode.
+package func rename(
+  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32,
+  _ mode: RenameMode = .replace
+) throws(Errno) {
+  _ = try perform(mode == .replace ? .renameat : .renameat2) {
+    old.withCString { old in
+      new.withCString { new in
+        switch mode {
+        case .replace: renameat(oldDirectory, old, newDirectory, new)
+        case .keep:
+          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_NOREPLACE))
+        case .exchange:
+          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_EXCHANGE))
+        }
+      }
+    }
+  }
+}
+
+/// Renames a file whose name need not be valid UTF-8. The corresponding C function is `renameat`.
+package func rename(
+  _ old: FileName, at oldDirectory: Int32, to new: String, at newDirectory: Int32
+) throws(Errno) {
+  _ = try perform(.renameat) {
+    old.withCString { old in
+      new.withCString { renameat(oldDirectory, old, newDirectory, $0) }
+    }
+  }
+}
+
+/// Gives a file a second name. The corresponding C function is `linkat`.
+package func link(
+  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32
+) throws(Errno) {
+  _ = try perform(.linkat) { linkat(oldDirectory, old, newDirectory, new, 0) }
+}
+
+/// Returns the target of a symbolic link. The corresponding C function is `readlinkat`.
+package func linkTarget(
+  _ path: String, at directory: Int32 = Directory.current
+) throws(Errno) -> String {
+  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+  let count = try perform(.readlinkat) {
+    buffer.withUnsafeMutableBytes { raw in
+      guard let base = raw.baseAddress else { return -1 }
+      return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
+    }
+  }
+  return String(decoding: buffer[..<count], as: UTF8.self)
+}
+
+extension FileDescriptor {
+  /// One entry of a directory.
+  package struct Entry: Hashable, Sendable {
+    package let name: FileName
+    /// Whether the entry is a directory; nil if the file system does not say.
+    package let isDirectory: Bool?
+    /// The file's number on its file system.
+    package let inode: UInt64
+  }
+
+  /// Passes the next entries of an open directory to a closure, without "." and "..".
+  ///
+  /// - Returns: False at the end. One call returns all entries of a small directory.
+  /// - Complexity: One `getdents64` of 4 KiB, on the stack.
+  package func nextEntries(_ body: (Entry) -> Void) throws(Errno) -> Bool {
+    let capacity = 4096
+    var failure: Errno?
+    let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
+      do throws(Errno) {
+        guard let base = buffer.baseAddress else { return false }
+        let count = try perform(.getdents64) { csys_getdents64(rawValue, base, capacity) }
+        Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
+        return count > 0
+      } catch {
+        failure = error
+        return false
+      }
+    }
+    if let failure { throw failure }
+    return more
+  }
+
+  /// Moves an open directory back to its first entry. The corresponding C function is `lseek`.
+  package func rewind() throws(Errno) {
+    _ = try perform(.lseek) { lseek(rawValue, 0, SEEK_SET) }
+  }
+
+  /// Returns all entries of an open directory, from its beginning.
+  package func entries() throws(Errno) -> [Entry] {
+    try rewind()
+    return try remainingEntries()
+  }
+
+  /// Returns the entries of an open directory that were not returned yet; after opening, all of
+  /// them.
+  package func remainingEntries() throws(Errno) -> [Entry] {
+    var all: [Entry] = []
+    while try nextEntries({ all.append($0) }) {}
+    return all
+  }
+
+  // struct linux_dirent64 { u64 ino; s64 off; u16 reclen; u8 type; char name[]; } (getdents(2))
+  private static func parse(_ buffer: UnsafeRawBufferPointer, _ body: (Entry) -> Void) {
+    var offset = 0
+    while offset + 19 <= buffer.count {
+      let length = Int(buffer.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
+      guard length > 19, offset + length <= buffer.count else { return }
+      let type = buffer[offset + 18]
+      let name = buffer[(offset + 19)..<(offset + length)].prefix { $0 != 0 }
+      let start = offset
+      offset += length
+      if name.elementsEqual([46]) || name.elementsEqual([46, 46]) { continue }
+      let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
+      let inode = buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))
+    }
+  }
+}

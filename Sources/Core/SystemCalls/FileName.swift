@@ -1,0 +1,123 @@
+import CSystemCalls
+import Glibc
+
+/// The name of a directory entry, byte for byte, because other programs may have chosen it.
+package struct FileName: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  package init(bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  package init(_ text: some StringProtocol) {
+    bytes = Array(text.utf8)
+  }
+
+  /// The name as text, repaired if it is not valid UTF-8; only for display.
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
+
+  package func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    // A name from the kernel has no NUL inside, so the C string is the whole name.
+    (bytes + [0]).withUnsafeBytes { raw in
+      let pointer = raw.bindMemory(to: CChar.self)
+      guard let base = pointer.baseAddress else {
+        preconditionFailure("an array with a terminator is never empty")
+      }
+      return body(base)
+    }
+  }
+}
+
+/// Compares two names by their bytes; the result is negative, zero or positive. The corresponding C
+/// function is `memcmp`. Swift's own comparison of bytes is slow in a debug build.
+package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
+{
+  let common = min(first.count, second.count)
+  guard common > 0, let one = first.baseAddress, let other = second.baseAddress else {
+    return first.count - second.count
+  }
+  let difference = memcmp(one, other, common)
+  return difference != 0 ? Int(difference) : first.count - second.count
+}
+
+extension FileDescriptor {
+  /// Opens an entry whose name need not be valid UTF-8. The corresponding C function is `openat`.
+  package static func open(
+    _ name: FileName, at directory: Int32, _ options: OpenOptions, mode: UInt32 = 0o600
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat) {
+      name.withCString { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
+    }
+    return FileDescriptor(owning: raw)
+  }
+
+  /// Opens an entry, unless something is mounted on it. The corresponding C function is `openat2`
+  /// with `RESOLVE_NO_XDEV`.
+  ///
+  /// - Throws: `.crossesDevices` for a mount point, `.tooManyLinks` for a symbolic link, otherwise
+  ///   as in openat2(2); `.noFunction` or `.notPermitted` if a sandbox refuses the call.
+  package static func openSameMount(
+    _ name: FileName, at directory: Int32, _ options: OpenOptions
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat2) {
+      name.withCString {
+        csys_openat2(
+          directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
+          UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV))
+      }
+    }
+    return FileDescriptor(owning: raw)
+  }
+}
+
+/// Creates a directory whose name need not be valid UTF-8; the umask applies.
+package func makeDirectory(
+  _ name: FileName, at directory: Int32, mode: UInt32 = 0o700
+) throws(Errno) {
+  _ = try perform(.mkdirat) { name.withCString { mkdirat(directory, $0, mode) } }
+}
+
+/// Creates a FIFO. The corresponding C function is `mkfifoat`; the umask applies.
+package func makeFIFO(
+  _ name: FileName, at directory: Int32, mode: UInt32 = 0o600
+) throws(Errno) {
+  _ = try perform(.mkfifoat) { name.withCString { mkfifoat(directory, $0, mode) } }
+}
+
+/// Creates a symbolic link. The corresponding C function is `symlinkat`.
+///
+/// - Parameter target: The path that the link points to, byte for byte.
+package func makeSymbolicLink(
+  _ name: FileName, at directory: Int32, target: FileName
+) throws(Errno) {
+  _ = try perform(.symlinkat) {
+    target.withCString { target in name.withCString { symlinkat(target, directory, $0) } }
+  }
+}
+
+/// Returns the target of a symbolic link, byte for byte. The C function is `readlinkat`.
+package func linkTarget(_ name: FileName, at directory: Int32) throws(Errno) -> FileName {
+  // A target is shorter than the longest path with its terminator (symlink(2)).
+  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+  let count = try perform(.readlinkat) {
+    name.withCString { name in
+      buffer.withUnsafeMutableBytes { raw in
+        guard let base = raw.baseAddress else { return -1 }
+        return readlinkat(directory, name, base.assumingMemoryBound(to: CChar.self), raw.count)
+      }
+    }
+  }
+  return FileName(bytes: Array(buffer[..<count]))
+}
+
+/// Gives a file a second name; the names need not be valid UTF-8, and a symbolic link is not
+/// followed. The corresponding C function is `linkat`.
+package func link(
+  _ old: FileName, at oldDirectory: Int32, to new: FileName, at newDirectory: Int32
+) throws(Errno) {
+  _ = try perform(.linkat) {
+    old.withCString { old in new.withCString { linkat(oldDirectory, old, newDirectory, $0, 0) } }
+  }
+}

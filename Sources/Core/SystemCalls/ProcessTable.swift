@@ -1,0 +1,233 @@
+import Glibc
+
+/// The state of a process at one moment, from /proc. See proc_pid_stat(5).
+package struct ProcessStatus: Hashable, Sendable {
+  package let processID: Int32
+  /// The program's name as the kernel keeps it: at most 15 bytes.
+  package let program: String
+  /// `T` or `t` in /proc: stopped by a signal or by a debugger.
+  package let isStopped: Bool
+  /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
+  package let isDead: Bool
+  /// The time of the process's start, in clock ticks since the machine's start.
+  package let startTicks: UInt64
+
+  /// Reads the state of a process.
+  ///
+  /// - Returns: nil if there is no such process, or if /proc cannot be read and nothing is known.
+  package static func of(_ processID: Int32) -> ProcessStatus? {
+    do throws(Errno) {
+      let file = try FileDescriptor.open("/proc/\(processID)/stat", .readOnly)
+      let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+      return parse(text, processID: processID)
+    } catch {
+      return nil
+    }
+  }
+
+  // "pid (name) state ppid …": the name may contain anything, even parentheses, so the last ")"
+  // counts.
+  static func parse(_ text: [UInt8], processID: Int32) -> ProcessStatus? {
+    guard let open = text.firstIndex(of: UInt8(ascii: "(")),
+      let close = text.lastIndex(of: UInt8(ascii: ")")), open < close
+    else { return nil }
+    let fields = text[(close + 1)...].split(separator: UInt8(ascii: " "))
+    // Field 3 of the manual comes first here; the start time is field 22.
+    guard let state = fields.first?.first, fields.count > 19,
+      let threads = UInt64(String(decoding: fields[17], as: UTF8.self)),
+      let start = UInt64(String(decoding: fields[19], as: UTF8.self))
+    else { return nil }
+    // A process whose first thread ended before the others is also a `Z`, but still runs.
+    let isZombie = state == UInt8(ascii: "Z") && threads <= 1
+    return ProcessStatus(
+      processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
+      isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
+      isDead: isZombie || state == UInt8(ascii: "X"), startTicks: start)
+  }
+}
+
+/// The identity of a process, for other processes to recognize it: its number, its start time, and
+/// the namespace in which that number is valid.
+package struct ProcessIdentity: Hashable, Sendable {
+  package let processID: Int32
+  package let startTicks: UInt64
+  /// The namespace of process numbers, across machines and their starts: the namespace's inode
+  /// (namespaces(7)) mixed with the boot id, because the first namespace of every machine has the
+  /// same inode. 0 if /proc does not show it.
+  package let namespace: UInt64
+
+  package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
+    self.processID = processID
+    self.startTicks = startTicks
+    self.namespace = namespace
+  }
+
+  /// This process. The start time is read once; a forked child reads it again because its number
+  /// differs.
+  package static var current: ProcessIdentity {
+    let processID = getpid()
+    if cached.processID == processID { return cached }
+    return look(processID)
+  }
+
+  private static let cached = look(getpid())
+
+  /// The id of this start of the machine (`/proc/sys/kernel/random/boot_id`, random(4)); empty if
+  /// /proc does not show it.
+  package static let boot: String = {
+    do throws(Errno) {
+      let file = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
+      let text = try file.readToEnd(expectedBytes: 37, maximumBytes: 64)
+      return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    } catch {
+      return ""
+    }
+  }()
+
+  private static func look(_ processID: Int32) -> ProcessIdentity {
+    var namespace: UInt64 = 0
+    do throws(Errno) {
+      if boot.isEmpty { throw .noSuchFile }
+      namespace = mix(
+        try fileStatus("/proc/self/ns/pid", followingLinks: true).inode, Array((boot + "\n").utf8))
+    } catch {
+      // Without /proc no other process can look this one up either; the term still bounds every
+      // wait.
+      namespace = 0
+    }
+    return ProcessIdentity(
+      processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
+      namespace: namespace)
+  }
+
+  /// FNV-1a, 64 bits: the results of two machines differ, except once in 2^64 cases.
+  static func mix(_ inode: UInt64, _ boot: [UInt8]) -> UInt64 {
+    boot.reduce(0xCBF2_9CE4_8422_2325 ^ inode) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+  }
+
+  /// The current state of this very process; nil if it is gone, its number was reused, or it lives
+  /// in a namespace that this process cannot see (`isVisible` tells the last case apart).
+  package var status: ProcessStatus? {
+    guard isVisible, let status = ProcessStatus.of(processID), status.startTicks == startTicks
+    else { return nil }
+    return status
+  }
+
+  /// Whether this process can look the other one up at all.
+  package var isVisible: Bool {
+    let here = Self.current.namespace
+    return namespace != 0 && namespace == here
+  }
+}
+
+/// Returns the processes of this user that print to a file, or that have a variable in their
+/// environment.
+///
+/// - Parameters:
+///   - file: The file that standard output or standard error goes to.
+///   - variable: "NAME=value", as it was when the program was started.
+/// - Returns: The oldest process first; empty if /proc shows none.
+/// - Complexity: Examines every process of this user.
+package func processes(
+  printingTo file: FileStatus, orWith variable: String
+) throws(Errno) -> [ProcessIdentity] {
+  let table = try FileDescriptor.open("/proc", [.readOnly, .directory])
+  var found: [ProcessIdentity] = []
+  for entry in try table.entries() {
+    guard let id = Int32(entry.name.text), prints(id, to: file) || has(id, variable),
+      let status = ProcessStatus.of(id), !status.isDead
+    else { continue }
+    found.append(
+      ProcessIdentity(
+        processID: id, startTicks: status.startTicks,
+        namespace: ProcessIdentity.current.namespace))
+  }
+  return found.sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
+}
+
+private func prints(_ processID: Int32, to file: FileStatus) -> Bool {
+  [1, 2].contains { descriptor in
+    do throws(Errno) {
+      let path = "/proc/\(processID)/fd/\(descriptor)"
+      return try fileStatus(path, followingLinks: true).isSameFile(as: file)
+    } catch {
+      // The file was closed, the process has ended, or it belongs to another user.
+      return false
+    }
+  }
+}
+
+private func has(_ processID: Int32, _ variable: String) -> Bool {
+  do throws(Errno) {
+    let file = try FileDescriptor.open("/proc/\(processID)/environ", .readOnly)
+    // The kernel's limit for arguments and environment together is lower (execve(2)).
+    let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 8 << 20)
+    return bytes.split(separator: 0).contains { $0.elementsEqual(variable.utf8) }
+  } catch {
+    // The process has ended, or it belongs to another user.
+    return false
+  }
+}
+
+/// Returns the processes that hold a `flock` on a file, as /proc/locks shows them (proc_locks(5)).
+///
+/// - Returns: Empty if there is no holder, or if the holders are not visible: they live in another
+///   namespace, or the file system (btrfs, overlayfs) reports different devices to `stat` and for
+///   locks.
+/// - Complexity: Reads every lock of the machine, so call it only in waits that already last.
+package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
+  try LockTable.current().holders(of: file)
+}
+
+/// The holders of every `flock` at one moment, from /proc/locks (proc_locks(5)).
+package struct LockTable: Sendable {
+  private var holders: [String: [Int32]] = [:]
+  private var sharedFiles: [String: Set<UInt64>] = [:]
+
+  /// - Complexity: Reads every lock of the machine.
+  package static func current() throws(Errno) -> LockTable {
+    // Some sandboxes have no such file: then no holder is visible.
+    guard let table = try ifPresent(FileDescriptor.open("/proc/locks", .readOnly)) else {
+      return LockTable(text: [])
+    }
+    return LockTable(text: try table.readToEnd(expectedBytes: 0, maximumBytes: 4 << 20))
+  }
+
+  init(text: [UInt8]) {
+    for line in text.split(separator: UInt8(ascii: "\n")) {
+      let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+      // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
+      guard fields.count >= 6, fields[1] == "FLOCK", let id = Int32(fields[4]), id > 0 else {
+        continue
+      }
+      holders[String(fields[5]), default: []].append(id)
+      if fields[3] == "READ", let colon = fields[5].lastIndex(of: ":"),
+        let inode = UInt64(fields[5][fields[5].index(after: colon)...])
+      {
+        sharedFiles[String(fields[5][..<colon]), default: []].insert(inode)
+      }
+    }
+  }
+
+  /// Returns the processes that held a lock on the file; empty if there was none, or none was
+  /// visible.
+  package func holders(of file: FileStatus) -> [Int32] {
+    holders[Self.name(of: file.device) + ":" + String(file.inode)] ?? []
+  }
+
+  /// Returns the inodes of a file system on which some process held a shared lock.
+  package func shared(on device: UInt64) -> Set<UInt64> {
+    sharedFiles[Self.name(of: device)] ?? []
+  }
+
+  private static func name(of device: UInt64) -> String {
+    let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
+    let minor = (device & 0xff) | ((device >> 12) & ~0xff)
+    return hex(major) + ":" + hex(minor)
+  }
+}
+
+private func hex(_ number: UInt64) -> String {
+  let digits = String(number, radix: 16)
+  return digits.utf8.count < 2 ? "0" + digits : digits
+}

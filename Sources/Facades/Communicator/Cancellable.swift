@@ -1,0 +1,10 @@
+public import WatchConnectivity
+
+/// An operation under way that can be cancelled from any thread.
+public protocol Cancellable: Sendable {
+  /// Cancels the operation, unless the counterpart has it already.
+  func cancel()
+}
+
+extension WCSessionUserInfoTransfer: Cancellable {}
+extension WCSessionFileTransfer: Cancellable {}

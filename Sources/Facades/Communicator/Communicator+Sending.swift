@@ -1,0 +1,172 @@
+internal import Foundation
+internal import WatchConnectivity
+
+// There are no `async` forms beside these. In a task Swift would choose them for code that was
+// written for the original, and that code would no longer compile.
+extension Communicator {
+  /// Sends the counterpart a message now.
+  ///
+  /// - Parameters:
+  ///   - immediateMessage: The message; at most 65,536 bytes of property list.
+  ///   - errorHandler: Called at most once. If the counterpart is not `.immediatelyReachable`, it
+  ///     is called with `Communicator.Error` before this method returns, on the calling thread;
+  ///     otherwise later, with a `WCError`, on the session's queue.
+  @preconcurrency
+  public func send(
+    _ immediateMessage: ImmediateMessage, errorHandler: ImmediateMessage.ErrorHandler? = nil
+  ) {
+    do {
+      let message = try dictionary(immediateMessage.wire, .immediatelyReachable)
+      session.sendMessage(message, replyHandler: nil, errorHandler: errorHandler)
+    } catch {
+      errorHandler?(error)
+    }
+  }
+
+  /// Sends the counterpart a message now, and passes its reply to the message's `reply`.
+  ///
+  /// Exactly one of `reply` and `errorHandler` is called, once. A reply that is not a message is
+  /// the error `WCError.messageReplyFailed`.
+  ///
+  /// - Parameters:
+  ///   - interactiveImmediateMessage: The message; at most 65,536 bytes of property list.
+  ///   - errorHandler: As for `ImmediateMessage`.
+  @preconcurrency
+  public func send(
+    _ interactiveImmediateMessage: InteractiveImmediateMessage,
+    errorHandler: ImmediateMessage.ErrorHandler? = nil
+  ) {
+    do {
+      let message = try dictionary(interactiveImmediateMessage.wire, .immediatelyReachable)
+      let reply = interactiveImmediateMessage.reply
+      session.sendMessage(
+        message,
+        replyHandler: { content in
+          guard let message = ImmediateMessage(wire: content) else {
+            errorHandler?(Self.malformedReply)
+            return
+          }
+          reply(message)
+        },
+        errorHandler: errorHandler)
+    } catch {
+      errorHandler?(error)
+    }
+  }
+
+  /// Queues a message, which the counterpart gets even if both processes end before.
+  ///
+  /// Guaranteed messages arrive in the order in which they were sent.
+  ///
+  /// - Parameters:
+  ///   - guaranteedMessage: The message; at most 65,536 bytes of property list.
+  ///   - completion: Called once, on the session's queue, when the counterpart has handled the
+  ///     message, or when the message was cancelled or failed. If the counterpart is
+  ///     `.notReachable`, it is called before this method returns. It ends with this process:
+  ///     `FinishedTransfer.observe` reports the outcome of messages that an earlier process sent.
+  /// - Returns: A handle to cancel the message; nil if it was not queued, as reported to
+  ///   `completion`.
+  @preconcurrency @discardableResult
+  public func send(
+    _ guaranteedMessage: GuaranteedMessage, completion: GuaranteedMessage.Completion? = nil
+  ) -> (any Cancellable)? {
+    do {
+      let message = try dictionary(guaranteedMessage.wire, .backgroundOnly)
+      return sessionDelegate.userInfoTransfers.begin(completion) {
+        session.transferUserInfo(message)
+      }
+    } catch {
+      completion?(.failure(error))
+      return nil
+    }
+  }
+
+  /// Queues data of any size, which the counterpart gets even if both processes end before.
+  ///
+  /// This method writes the content to a temporary file before it returns, and takes as long as
+  /// that. The file is removed at the end of the transfer.
+  ///
+  /// - Parameters:
+  ///   - blob: The data to transfer.
+  ///   - completion: As for `GuaranteedMessage`; also called if the file cannot be written.
+  /// - Returns: A handle to cancel the transfer; nil if it was not queued, as reported to
+  ///   `completion`.
+  @preconcurrency @discardableResult
+  public func transfer(
+    _ blob: Blob, completion: Blob.Completion? = nil
+  ) -> (any Cancellable)? {
+    do {
+      let metadata = try dictionary(blob.wireMetadata, .backgroundOnly)
+      let file = try BlobFile.write(blob.content)
+      return sessionDelegate.fileTransfers.begin(completion) {
+        session.transferFile(file, metadata: metadata)
+      }
+    } catch {
+      completion?(.failure(error))
+      return nil
+    }
+  }
+
+  /// Queues a blob as `transfer(_:completion:)` does; the original's README uses this name.
+  @preconcurrency @discardableResult
+  public func transfer(
+    blob: Blob, completion: Blob.Completion? = nil
+  ) -> (any Cancellable)? { transfer(blob, completion: completion) }
+
+  /// Queues complication info for the watch, which is woken to handle it while the day's budget
+  /// lasts.
+  ///
+  /// - Parameters:
+  ///   - complicationInfo: The info; at most 65,536 bytes of property list.
+  ///   - completion: As for `GuaranteedMessage`; a success contains the number of updates left
+  ///     today.
+  /// - Returns: A handle to cancel the transfer; nil if it was not queued, as reported to
+  ///   `completion`.
+  @preconcurrency @discardableResult
+  public func transfer(
+    _ complicationInfo: ComplicationInfo, completion: ComplicationInfo.Completion? = nil
+  ) -> (any Cancellable)? {
+    do {
+      let info = try dictionary(complicationInfo.wire, .backgroundOnly)
+      return sessionDelegate.userInfoTransfers.begin(completion.map(countingUpdates)) {
+        session.transferCurrentComplicationUserInfo(info)
+      }
+    } catch {
+      completion?(.failure(error))
+      return nil
+    }
+  }
+
+  private func countingUpdates(
+    _ completion: @escaping ComplicationInfo.Completion
+  ) -> Completions<WCSessionUserInfoTransfer>.Completion {
+    { [self] result in
+      completion(result.map { currentWatchState.numberOfComplicationUpdatesAvailableToday })
+    }
+  }
+
+  /// Replaces the context of this side that the counterpart sees: the latest context wins.
+  ///
+  /// - Parameter context: The context; at most 262,144 bytes of property list. A context with the
+  ///   same content as the previous one is not delivered again.
+  /// - Throws: `Communicator.Error` if the counterpart is `.notReachable`; `WCError` if the session
+  ///   refuses the content or cannot store it.
+  public func sync(_ context: Context) throws {
+    try session.updateApplicationContext(dictionary(context.payload, .backgroundOnly))
+  }
+
+  private static var malformedReply: WCError {
+    WCError(
+      .messageReplyFailed,
+      userInfo: [NSLocalizedFailureReasonErrorKey: "The counterpart's reply is not a message."])
+  }
+
+  /// - Throws: `Communicator.Error`, or `WCError` for content that no property list can hold.
+  private func dictionary(_ payload: Payload, _ minimum: Reachability) throws -> Content {
+    let actual = currentReachability
+    guard actual.suffices(for: minimum) else {
+      throw Error.sessionIsNotReachable(minimumReachability: minimum, actual: actual)
+    }
+    return try payload.checked()
+  }
+}

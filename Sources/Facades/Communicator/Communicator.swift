@@ -1,0 +1,61 @@
+public import Foundation
+internal import WatchConnectivity
+
+/// The connection to the counterpart: from the phone process to the watch process, and back.
+///
+/// The first access to `shared` activates the session; so does the first `observe` of any type.
+/// Register observers first, because messages from the time before this process arrive right after
+/// activation.
+///
+/// On Linux one module serves both sides. Members that Apple's platforms offer only on iOS or only
+/// on watchOS always exist, and document their meaning on the other side.
+///
+/// Thread-safe. It has no connection of its own: all messages travel through `WCSession.default`,
+/// and the communicator is its delegate.
+public final class Communicator: NSObject, Sendable {
+  /// The communicator of this process.
+  ///
+  /// The first access sets the delegate of `WCSession.default` and activates it. Activation
+  /// continues in the background; `State.observe` reports its end.
+  public static let shared = Communicator()
+
+  let session: WCSession
+  let sessionDelegate: SessionDelegate
+
+  private override init() {
+    session = .default
+    sessionDelegate = SessionDelegate()
+    super.init()
+    session.delegate = sessionDelegate
+    session.activate()
+  }
+
+  /// The state of the session now.
+  public var currentState: State { State(session.activationState) }
+
+  /// The reachability of the counterpart now. It may change as soon as this property returns.
+  public var currentReachability: Reachability { Reachability(session: session) }
+
+  /// The state of the watch, as the phone knows it; `.notPaired` on a watch.
+  public var currentWatchState: WatchState { WatchState(session: session) }
+
+  /// The state of the phone, as the watch knows it; `.notPaired` on a phone.
+  public var currentPhoneState: PhoneState { PhoneState(session: session) }
+
+  /// The last context that this side sent, in this or an earlier process; empty if there is none.
+  public var mostRecentlySentContext: Context { Context(content: session.applicationContext) }
+
+  /// The last context that this side received, in this or an earlier process; empty if there is
+  /// none.
+  public var mostRecentlyReceivedContext: Context {
+    Context(content: session.receivedApplicationContext)
+  }
+
+  /// The same as `mostRecentlyReceivedContext`, under the name in the original's source.
+  public var mostRecentlyReceievedContext: Context { mostRecentlyReceivedContext }
+
+  /// Whether arrivals exist that the observers have not received yet.
+  ///
+  /// A process that was started to receive may end when this is false.
+  public var hasPendingDataToBeReceived: Bool { session.hasContentPending }
+}

@@ -1,0 +1,59 @@
+public import Foundation
+
+/// Data of any size that the counterpart is guaranteed to get; it travels as a file.
+///
+/// Requires at least `.backgroundOnly`. Any number may be under way at once, because each has its
+/// own file.
+public struct Blob: Sendable {
+  /// Receives the outcome of the transfer.
+  public typealias Completion = @Sendable (Result<Void, any Error>) -> Void
+
+  /// The kind of the blob: any string that both sides know.
+  public let identifier: String
+  /// The data.
+  public let content: Data
+  let payload: Payload?
+
+  /// The metadata; empty if it cannot be represented as a property list.
+  public var metadata: Content? { payload?.content }
+
+  /// Creates a blob.
+  ///
+  /// - Parameters:
+  ///   - identifier: The kind of the blob.
+  ///   - content: The data, all of it in memory.
+  ///   - metadata: Content that a property list can hold; the transfer of anything else fails with
+  ///     `WCError.payloadUnsupportedTypes`.
+  public init(identifier: String, content: Data, metadata: Content? = nil) {
+    self.identifier = identifier
+    self.content = content
+    payload = metadata.map(Payload.init)
+  }
+}
+
+// The file is exactly the content, so nothing needs to be parsed. The label travels as the file's
+// metadata: "identifier", and "content" for the metadata of the blob.
+extension Blob {
+  var wireMetadata: Payload {
+    (payload ?? Payload([:])).labelled(identifier)
+  }
+
+  /// Returns nil for a file that no communicator sent.
+  init?(content: Data, wireMetadata: Content?) {
+    guard let parts = wireMetadata.flatMap(Labelled.init) else { return nil }
+    self.init(
+      identifier: parts.identifier, content: content,
+      metadata: parts.content.isEmpty ? nil : parts.content)
+  }
+}
+
+extension Blob: Observable {
+  /// The observers of received blobs; up to 16 blobs wait for the first observer.
+  public static let observations = Observations<Self>(keeping: 16)
+}
+
+extension Blob: CustomStringConvertible {
+  public var description: String {
+    "Blob(\(identifier), \(content.count) bytes" + (metadata.map { ", \($0)" } ?? "") + ")"
+  }
+}

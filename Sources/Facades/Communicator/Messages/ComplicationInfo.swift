@@ -1,0 +1,42 @@
+/// Content for a watch's complication. The phone sends it to the watch, which is woken while the
+/// day's budget of 50 lasts.
+///
+/// Requires at least `.backgroundOnly`.
+/// Needs at least `.backgroundOnly`.
+public struct ComplicationInfo: Sendable {
+  /// Receives the outcome of the transfer: the number of updates left today, or an error.
+  public typealias Completion = @Sendable (Result<Int, any Error>) -> Void
+
+  let payload: Payload
+
+  /// The content; empty if it cannot be represented as a property list.
+  public var content: Content { payload.content }
+
+  /// Creates complication info.
+  ///
+  /// - Parameter content: Content that a property list can hold; the transfer of anything else
+  ///   fails with `WCError.payloadUnsupportedTypes`.
+  public init(content: Content) {
+    payload = Payload(content)
+  }
+}
+
+extension ComplicationInfo {
+  private static let key = "__complication_info__"
+
+  var wire: Payload { payload.wrapped(under: Self.key) }
+
+  init?(wire: Content) {
+    guard let content = wire[Self.key] as? Content else { return nil }
+    self.init(content: content)
+  }
+}
+
+extension ComplicationInfo: Observable {
+  /// The observers of received complication info; up to 64 wait for the first observer.
+  public static let observations = Observations<Self>(keeping: 64)
+}
+
+extension ComplicationInfo: CustomStringConvertible {
+  public var description: String { "ComplicationInfo(\(content))" }
+}

@@ -1,0 +1,27 @@
+/// The state of one side for the other. The latest context replaces the previous one, on the way
+/// and at the other side, and outlives both processes.
+///
+/// Requires at least `.backgroundOnly`.
+public struct Context: Sendable {
+  let payload: Payload
+
+  /// The content; empty if it cannot be represented as a property list.
+  public var content: Content { payload.content }
+
+  /// Creates a context.
+  ///
+  /// - Parameter content: Content that a property list can hold; `sync` of anything else throws
+  ///   `WCError.payloadUnsupportedTypes`.
+  public init(content: Content) {
+    payload = Payload(content)
+  }
+}
+
+extension Context: Observable {
+  /// The observers of received contexts; the latest context waits for the first observer.
+  public static let observations = Observations<Self>(keeping: 1)
+}
+
+extension Context: CustomStringConvertible {
+  public var description: String { "Context(\(content))" }
+}

@@ -1,0 +1,38 @@
+/// The outcome of a transfer that this side sent, in this process or an earlier one.
+///
+/// A completion ends with its process, but a guaranteed message does not. When the app is started
+/// again, it learns the outcome here. The original has no counterpart.
+public struct FinishedTransfer: Sendable {
+  /// The kind of a transfer.
+  public enum Kind: Sendable {
+    /// A `GuaranteedMessage`.
+    case guaranteedMessage
+    /// A `Blob`.
+    case blob
+    /// A `ComplicationInfo`.
+    case complicationInfo
+  }
+
+  /// The kind of the transfer.
+  public let kind: Kind
+  /// The identifier of the message or blob; empty for complication info.
+  public let identifier: String
+  /// Success if the counterpart has handled the transfer, otherwise the reason why it never will.
+  public let result: Result<Void, any Error>
+  let payload: Payload
+
+  /// The content of the message or the complication info; for a blob, its metadata.
+  public var content: Content { payload.content }
+
+  init(_ kind: Kind, _ identifier: String, _ payload: Payload, _ result: Result<Void, any Error>) {
+    self.kind = kind
+    self.identifier = identifier
+    self.payload = payload
+    self.result = result
+  }
+}
+
+extension FinishedTransfer: Observable {
+  /// The observers of finished transfers; up to 256 transfers wait for the first observer.
+  public static let observations = Observations<Self>(keeping: 256)
+}

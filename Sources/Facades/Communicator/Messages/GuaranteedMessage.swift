@@ -1,0 +1,44 @@
+/// A small message that the counterpart is guaranteed to get, in the order of sending, as soon as
+/// it runs.
+///
+/// Requires at least `.backgroundOnly`.
+public struct GuaranteedMessage: Sendable {
+  /// Receives the outcome of the sending.
+  public typealias Completion = @Sendable (Result<Void, any Error>) -> Void
+
+  /// The subject of the message: any string that both sides know.
+  public let identifier: String
+  let payload: Payload
+
+  /// The content; empty if it cannot be represented as a property list.
+  public var content: Content { payload.content }
+
+  /// Creates a message.
+  ///
+  /// - Parameters:
+  ///   - identifier: The subject of the message.
+  ///   - content: Content that a property list can hold; sending anything else fails with
+  ///     `WCError.payloadUnsupportedTypes`.
+  public init(identifier: String, content: Content = [:]) {
+    self.identifier = identifier
+    payload = Payload(content)
+  }
+}
+
+extension GuaranteedMessage {
+  var wire: Payload { payload.labelled(identifier) }
+
+  init?(wire: Content) {
+    guard let parts = Labelled(wire: wire) else { return nil }
+    self.init(identifier: parts.identifier, content: parts.content)
+  }
+}
+
+extension GuaranteedMessage: Observable {
+  /// The observers of received guaranteed messages; up to 256 messages wait for the first observer.
+  public static let observations = Observations<Self>(keeping: 256)
+}
+
+extension GuaranteedMessage: CustomStringConvertible {
+  public var description: String { "GuaranteedMessage(\(identifier), \(content))" }
+}

@@ -1,0 +1,49 @@
+/// A small message that the counterpart gets now or not at all.
+///
+/// Requires `.immediatelyReachable`. A message from a watch starts the phone process if that has
+/// registered for it.
+public struct ImmediateMessage: Sendable {
+  /// Receives the reason why a message was not delivered.
+  public typealias ErrorHandler = @Sendable (any Error) -> Void
+
+  /// The subject of the message: any string that both sides know.
+  public let identifier: String
+  let payload: Payload
+
+  /// The content; empty if it cannot be represented as a property list.
+  public var content: Content { payload.content }
+
+  /// Creates a message.
+  ///
+  /// - Parameters:
+  ///   - identifier: The subject of the message.
+  ///   - content: Content that a property list can hold; sending anything else fails with
+  ///     `WCError.payloadUnsupportedTypes`.
+  public init(identifier: String, content: Content = [:]) {
+    self.identifier = identifier
+    payload = Payload(content)
+  }
+
+  /// Creates a message, as the original's README spells it.
+  public init(_ identifier: String, content: Content = [:]) {
+    self.init(identifier: identifier, content: content)
+  }
+}
+
+extension ImmediateMessage {
+  var wire: Payload { payload.labelled(identifier) }
+
+  init?(wire: Content) {
+    guard let parts = Labelled(wire: wire) else { return nil }
+    self.init(identifier: parts.identifier, content: parts.content)
+  }
+}
+
+extension ImmediateMessage: Observable {
+  /// The observers of received immediate messages.
+  public static let observations = Observations<Self>()
+}
+
+extension ImmediateMessage: CustomStringConvertible {
+  public var description: String { "ImmediateMessage(\(identifier), \(content))" }
+}

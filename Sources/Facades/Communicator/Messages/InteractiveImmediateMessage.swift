@@ -1,0 +1,55 @@
+/// A small message that the counterpart gets now and replies to.
+///
+/// Requires `.immediatelyReachable`. The receiver calls `reply` once. If the message is released
+/// without a reply, its sender gets an error at once.
+public struct InteractiveImmediateMessage: Sendable {
+  /// Takes a reply.
+  public typealias Reply = @Sendable (ImmediateMessage) -> Void
+  /// Receives the reason why a message was not delivered or not replied to.
+  public typealias ErrorHandler = ImmediateMessage.ErrorHandler
+
+  /// The subject of the message: any string that both sides know.
+  public let identifier: String
+  /// On the sending side, receives the reply; on the receiving side, sends it. Only the first call
+  /// has an effect.
+  public let reply: Reply
+  let payload: Payload
+
+  /// The content; empty if it cannot be represented as a property list.
+  public var content: Content { payload.content }
+
+  /// Creates a message.
+  ///
+  /// - Parameters:
+  ///   - identifier: The subject of the message.
+  ///   - content: Content that a property list can hold; sending anything else fails with
+  ///     `WCError.payloadUnsupportedTypes`.
+  ///   - reply: Receives the reply on the session's queue; without it the reply is awaited and
+  ///     dropped.
+  @preconcurrency
+  public init(
+    identifier: String, content: Content = [:], reply: @escaping Reply = { _ in }
+  ) {
+    self.identifier = identifier
+    self.reply = reply
+    payload = Payload(content)
+  }
+}
+
+extension InteractiveImmediateMessage {
+  var wire: Payload { payload.labelled(identifier) }
+
+  init?(wire: Content, reply: @escaping Reply) {
+    guard let parts = Labelled(wire: wire) else { return nil }
+    self.init(identifier: parts.identifier, content: parts.content, reply: reply)
+  }
+}
+
+extension InteractiveImmediateMessage: Observable {
+  /// The observers of received interactive messages.
+  public static let observations = Observations<Self>()
+}
+
+extension InteractiveImmediateMessage: CustomStringConvertible {
+  public var description: String { "InteractiveImmediateMessage(\(identifier), \(content))" }
+}

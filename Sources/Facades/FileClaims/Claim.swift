@@ -1,0 +1,151 @@
+import AppGroup
+import FileTrees
+import Synchronization
+package import SystemCalls
+
+/// This process's access to an item, until it ends or is taken over: a directory in the item's site,
+/// which this process keeps locked, and in which the private copy is.
+///
+/// It is made, taken over and checked before publishing only under the site's lease, so of two
+/// processes that exclude each other one has it. A process that was suspended with a claim finds the
+/// claim gone when it wants to publish. The kernel unlocks the claim of a process that dies.
+package final class Claim: Sendable {
+  let site: ItemSite
+  private let directory: FileDescriptor
+  private let state: Mutex<ClaimName>
+  private let isEnded = Atomic(false)
+  private let handedOn = Atomic(false)
+
+  /// Whether a program that has inherited the claim works on the item: as long as it runs the claim
+  /// stands, whatever becomes of this process.
+  package var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
+
+  var name: ClaimName { state.withLock { $0 } }
+  package var descriptor: Int32 { directory.rawValue }
+
+  private init(_ site: ItemSite, _ directory: consuming FileDescriptor, _ name: ClaimName) {
+    self.site = site
+    self.directory = directory
+    state = Mutex(name)
+  }
+
+  /// Makes a claim that no other claim excludes.
+  ///
+  /// - Throws: `leaseLost` when the lease was taken over meanwhile: then another process may have a claim.
+  static func make(_ name: ClaimName, at site: ItemSite, under lease: Lease) throws -> Claim {
+    let entry = try lease.makeDirectory()
+    let held = lease.held.descriptor.rawValue
+    do {
+      let directory = try FileDescriptor.open(entry, at: held, [.readOnly, .directory, .noFollow])
+      // Free: it is locked before another process can know it, and never seen unlocked.
+      _ = try directory.tryLock(.exclusive)
+      try lease.moveOut(entry, toFree: name.text)
+      return Claim(site, directory, name)
+    } catch let error as Errno where error == .noSuchFile {
+      throw lease.lost()
+    }
+  }
+
+  /// Where the private copy is for programs.
+  package var copyPath: String {
+    ItemSite.path(of: site.location) + "/" + name.text + "/" + site.location.name
+  }
+
+  /// Whether what is made in the claim inherits access control lists.
+  func hasDefaultAccessList() throws(Errno) -> Bool {
+    try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
+  }
+
+  /// Says that this process now does something else.
+  ///
+  /// - Throws: `overtaken`.
+  func become(_ kind: ClaimName.Kind, coversContents: Bool) throws {
+    try become(name.becoming(kind, coversContents: coversContents))
+  }
+
+  /// Says that it belongs to another process from now on, which has inherited the claim's descriptor: then
+  /// the kernel unlocks the claim when this process and that one have ended.
+  ///
+  /// - Throws: `overtaken`.
+  package func handOn(to process: ProcessIdentity) throws {
+    handedOn.store(true, ordering: .releasing)
+    try become(name.held(by: process))
+  }
+
+  private func become(_ new: ClaimName) throws {
+    let old = name
+    guard new != old else { return }
+    guard
+      try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
+    else { throw overtaken() }
+    state.withLock { $0 = new }
+  }
+
+  /// Whether the claim was not taken over; certain only under the lease.
+  package func isStanding() throws(Errno) -> Bool {
+    try ifPresent(
+      fileStatus(name.text, at: site.descriptor).isSameFile(as: directory.status())) ?? false
+  }
+
+  /// The error for a claim that was taken over.
+  package func overtaken() -> FileCoordinationError {
+    let name = name
+    var taker: LeaseHolder?
+    do throws(Errno) {
+      taker = try site.entries().lazy.compactMap { name.taker($0.name) }.first
+    } catch {
+      // The name of the taker is not worth another error.
+      taker = nil
+    }
+    return .overtaken("change the item", path: site.location.path, by: taker)
+  }
+
+  /// The present name of the claim's directory; it has a different one after a takeover.
+  private func currentName() throws(Errno) -> FileName? {
+    if try isStanding() { return FileName(bytes: Array(name.text.utf8)) }
+    let name = name
+    return try site.entries().first { name.taker($0.name) != nil }?.name
+  }
+
+  /// Gives up the claim, with everything in it.
+  ///
+  /// - Complexity: two system calls for an empty one; else as many as there are files in it.
+  func leave() throws {
+    guard let current = try currentName() else { return }
+    // In one step, however much is in it: from now on it excludes no other process.
+    let trash = ItemSite.trashPrefix + Nonce.next()
+    // Otherwise it was taken over in this moment; the next process removes it.
+    guard try ifPresent(rename(current, at: site.descriptor, to: trash, at: site.descriptor)) != nil
+    else { return }
+    try TreeRemoval().remove(FileName(bytes: Array(trash.utf8)), at: site.descriptor)
+  }
+
+  /// Gives up a claim with nothing left in it; only under the lease.
+  ///
+  /// - Returns: false when there is something in it.
+  func removeIfEmpty() throws(Errno) -> Bool {
+    do throws(Errno) {
+      try removeDirectory(name.text, at: site.descriptor)
+      isEnded.store(true, ordering: .relaxed)
+      return true
+    } catch {
+      guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
+      return false
+    }
+  }
+
+  /// Ends the access: gives up the claim, and removes the site if no other process uses it.
+  func end() {
+    guard !isEnded.exchange(true, ordering: .relaxed) else { return }
+    do {
+      try leave()
+    } catch {
+      // The access itself has ended already; the next process removes the leftovers.
+      Diagnostics.report(error)
+    }
+    site.removeReporting()
+  }
+
+  // A task that is cancelled only releases the claim.
+  deinit { end() }
+}

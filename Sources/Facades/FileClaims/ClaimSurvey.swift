@@ -1,0 +1,158 @@
+import AppGroup
+import SystemCalls
+
+/// The claims of other processes in one site, as one waiting access knows them.
+///
+/// A claim stays open from look to look, because closing it would wake all others that wait for its
+/// end.
+struct ClaimSurvey {
+  /// The result of a look.
+  enum Finding {
+    case nobody
+    /// A claim of a living process.
+    case present(ClaimName)
+    /// A claim that may be taken over; its owner lives or not.
+    case removable(ClaimName, isAlive: Bool)
+  }
+
+  private var known: [ClaimName: SharedDescriptor] = [:]
+  private var watches: [ClaimName: Watch] = [:]
+  private var observed = Observed()
+
+  /// Looks for claims that exclude ours.
+  ///
+  /// - Parameters:
+  ///   - names: the entries of the site, if the caller knows them already.
+  ///   - purpose: that of the caller; claims of the same purpose are not in the way.
+  ///   - excludes: which claims are in the way.
+  mutating func look(
+    at site: ItemSite, with names: [FileName]? = nil, purpose: String,
+    now: ContinuousClock.Instant = .now, _ excludes: (ClaimName) -> Bool
+  ) throws(Errno) -> Finding {
+    var names = if let names { names } else { try site.entries().map(\.name) }
+    for _ in 0..<renameRaceLimit {
+      let claims = names.compactMap { ClaimName($0) }
+        .filter { $0.purpose != purpose && excludes($0) }
+      do throws(Errno) {
+        return try look(at: site, claims, now: now)
+      } catch {
+        // One of the claims has ended; or it says something else of its owner now, by another name.
+        guard error == .noSuchFile else { throw error }
+      }
+      names = try site.entries().map(\.name)
+    }
+    throw .staleHandle
+  }
+
+  private mutating func look(
+    at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
+  ) throws(Errno) -> Finding {
+    known = known.filter { names.contains($0.key) }
+    watches = watches.filter { names.contains($0.key) }
+    var living: [ClaimName] = []
+    for name in names {
+      guard let claim = try open(name, at: site) else { continue }
+      // This process has locked it now, so no other has: its owner is dead.
+      if try claim.descriptor.tryLock(.exclusive) {
+        // Otherwise a child that is being started would keep it locked for a moment longer, and the
+        // process that removes it would find it in use.
+        try claim.descriptor.unlock()
+        known[name] = nil
+        return .removable(name, isAlive: false)
+      }
+      living.append(name)
+    }
+    guard let first = living.first else { return .nobody }
+    let overdue = observed.overdue(among: living.map(\.declaration), now: now)
+    if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
+      return .removable(name, isAlive: true)
+    }
+    return .present(first)
+  }
+
+  // A claim that was handed on is overdue when the program that inherited it is stopped. If that
+  // program is not declared yet (its starter was stopped in between), or has ended, any process that
+  // inherited the claim keeps it.
+  private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
+    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name] else { return false }
+    let heirs = try inheritors(of: claim.descriptor.status())
+    let declared = name.declaration.identity.processID
+    return heirs.allSatisfy { $0.processID != declared } && heirs.contains { !$0.isStopped }
+  }
+
+  private mutating func open(
+    _ name: ClaimName, at site: ItemSite
+  ) throws(Errno) -> SharedDescriptor? {
+    if let claim = known[name] { return claim }
+    do throws(Errno) {
+      let claim = SharedDescriptor(
+        try FileDescriptor.open(
+          name.text, at: site.descriptor, [.readOnly, .directory, .noFollow]))
+      known[name] = claim
+      return claim
+    } catch {
+      // No directory, and so no claim.
+      guard error == .notDirectory || error == .tooManyLinks else { throw error }
+      return nil
+    }
+  }
+
+  /// Watches for the end of the claims that were found.
+  ///
+  /// - Returns: whether everything was watched already: then a wait is in order, else another look.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    var wasComplete = true
+    for (name, claim) in known where watches[name] == nil {
+      wasComplete = false
+      watches[name] = ChangeMonitor.shared.watchOpen(
+        claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+      ) { _ in latch.raise() }
+    }
+    return wasComplete
+  }
+}
+
+extension ItemSite {
+  /// Takes over a claim, and takes the lease for that.
+  ///
+  /// - Returns: false when another process has the lease at the moment.
+  func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+    do {
+      let request = LeaseRequest(
+        site: lease, mode: .exclusive, term: Value.standardTerm, deadline: .now)
+      let lease = try request.run()
+      return try withExtendedLifetime(lease) {
+        try takeAway(name, isAlive: isAlive, under: lease)
+      }
+    } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+      return false
+    } catch let error as Errno where error == .staleHandle {
+      // The last process has removed the site.
+      return true
+    }
+  }
+
+  /// Takes over a claim, in one step that fails for a holder of the lease that was itself overtaken.
+  ///
+  /// A program that works on the item itself cannot be kept from publishing, so it is ended first: a
+  /// stopped one would go on writing when it is continued.
+  ///
+  /// - Returns: false when it could not be ended.
+  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
+    if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
+      guard try endInheritors(of: claim, until: .now + Patience.interval) else { return false }
+    }
+    guard let entry = try lease.takeIn(name.text) else { return true }
+    if isAlive {
+      try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+    } else {
+      try lease.discard(entry)
+    }
+    return true
+  }
+
+  private func status(of name: ClaimName) throws(Errno) -> FileStatus? {
+    // It has ended, or has another name now.
+    return try ifPresent(fileStatus(name.text, at: descriptor))
+  }
+}

@@ -1,0 +1,112 @@
+import AppGroup
+import SystemCalls
+
+/// A `flock` on the item itself: readers share it for as long as they have access, and an access that
+/// publishes or works in place waits for them and keeps new ones out for that moment.
+///
+/// It leaves nothing behind, costs next to nothing, works in a directory that this user may not write
+/// to, and is the lock that `flock(1)` takes. It is a courtesy: a reader that is stopped is passed
+/// over after the grace, because the file that it has open stays as it was.
+final class ItemLock: Sendable {
+  private let file: FileDescriptor
+  let status: FileStatus
+
+  private init(_ file: consuming FileDescriptor, _ status: FileStatus) {
+    self.file = file
+    self.status = status
+  }
+
+  // A child that is being started this moment has the same open file, and would keep the lock until
+  // it runs its program.
+  deinit {
+    do {
+      try file.unlock()
+    } catch {
+      // Closing the descriptor, which comes next, ends the lock as well.
+      return
+    }
+  }
+
+  /// Opens the item at a location to lock it.
+  ///
+  /// - Parameter found: what is there, if its caller has just looked.
+  /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
+  static func open(
+    _ location: ItemLocation, found: FileStatus? = nil
+  ) throws(Errno) -> ItemLock? {
+    do throws(Errno) {
+      var found = found
+      if found == nil { found = try location.status() }
+      guard let found, [.regular, .directory].contains(found.kind) else { return nil }
+      let file = try FileDescriptor.open(location.path, [.readOnly, .noFollow, .nonBlocking])
+      let status = try file.status()
+      return ItemLock(file, status)
+    } catch {
+      let refusals: [Errno] = [.noSuchFile, .accessDenied, .tooManyLinks, .noSuchDevice]
+      guard refusals.contains(error) else { throw error }
+      return nil
+    }
+  }
+
+  /// - Returns: false when others hold it; also true where the file system knows no such locks.
+  func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try file.tryLock(mode)
+    } catch {
+      guard [.unsupported, .invalidArgument, .noFunction, .noLocks].contains(error) else {
+        throw error
+      }
+      return true
+    }
+  }
+
+  func unlock() throws(Errno) { try file.unlock() }
+
+  /// Whether the location still names what was opened.
+  func isAt(_ location: ItemLocation) throws(Errno) -> Bool {
+    try location.status()?.isSameFile(as: status) ?? false
+  }
+
+  func watch(_ latch: WakeLatch) -> Watch {
+    ChangeMonitor.shared.watchOpen(
+      file, [.closedWithoutWriting, .closedAfterWriting, .attributes, .selfMoved, .selfDeleted]
+    ) { _ in latch.raise() }
+  }
+
+  /// A process that holds it, for a sentence.
+  func holder() throws(Errno) -> LeaseHolder? {
+    try lockHolders(of: status).first.map { LeaseHolder(visible: $0, held: nil) }
+  }
+}
+
+/// Waits until no process reads an item any more, or only processes that are stopped.
+struct ReadersWait {
+  enum Finding {
+    /// Locked: new readers wait as long as it is held. Nil when there was nothing to lock, or all
+    /// readers are stopped.
+    case over(ItemLock?)
+    case present(ItemLock)
+  }
+
+  private var lock: ItemLock?
+  private var watch: Watch?
+  private var observed = Observed()
+
+  mutating func look(
+    at location: ItemLocation, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
+  ) throws(Errno) -> Finding {
+    if let lock, try !lock.isAt(location) { self = ReadersWait() }
+    if lock == nil { lock = try ItemLock.open(location, found: found) }
+    guard let lock else { return .over(nil) }
+    if try lock.tryLock(.exclusive) { return .over(lock) }
+    if try observed.readersAreOverdue(lock.status, now: now) { return .over(nil) }
+    return .present(lock)
+  }
+
+  /// - Returns: whether it was watched already: then a wait is in order, else another look.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    guard watch == nil else { return true }
+    watch = lock?.watch(latch)
+    return false
+  }
+}

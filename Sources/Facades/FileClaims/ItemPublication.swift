@@ -1,0 +1,313 @@
+package import AppGroup
+import FileTrees
+package import SystemCalls
+
+/// Publishes an accessor's private copy in one step, and ends the claim: attempt after attempt, as long
+/// as readers or other processes are in the way.
+///
+/// Under the site's lease no process can take the claim away: it is still there, or nothing is
+/// published.
+package final class ItemPublication: Waiting {
+  private let access: ItemAccess
+  private let claim: Claim
+  private let copy: StagedCopy
+  private let companions: Companions
+  private let durability: Durability
+  private let purpose: String
+  private let deadline: ContinuousClock.Instant
+
+  private let latch = WakeLatch()
+  private var change: StagedCopy.Change?
+  /// The status of the item's place when this attempt began.
+  private var old: FileStatus?
+  private var contents: ContentsWait?
+  private var readers = ReadersWait()
+  private var others = ClaimSurvey()
+  private var request: LeaseRequest?
+  /// The directory whose entries were found unchanged since the copy; nil before that.
+  private var compared: FileStatus?
+  /// Whether the copy is on the disk.
+  private var isSynchronized = false
+  /// Whether the copy has left the claim, and shares the lease's fate.
+  private var isInLease = false
+  private var isPublished = false
+
+  private var location: ItemLocation { access.location }
+
+  package init(
+    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, companions: Companions,
+    durability: Durability, deadline: ContinuousClock.Instant
+  ) {
+    self.companions = companions
+    self.access = access
+    self.claim = claim
+    self.copy = copy
+    self.durability = durability
+    self.deadline = deadline
+    purpose = claim.name.purpose
+  }
+
+  /// - Returns: what is at the item's place now; nil for nothing.
+  package func step() throws -> WaitingStep<Published> {
+    do {
+      return try reporting("publish the item", path: location.path) {
+        while true {
+          switch try attempt() {
+          case .done(let published): return .done(published)
+          case .again: continue
+          case .wait(let latch):
+            return .wait(for: latch, until: min(deadline, .now + Patience.interval))
+          case .spin(let pause): return .spin(pause)
+          }
+        }
+      }
+    } catch {
+      let cause = keepingCopy(cause(of: error))
+      // Unlocked before the claim ends: see `ItemAcquisition`.
+      readers = ReadersWait()
+      contents = nil
+      claim.end()
+      throw cause
+    }
+  }
+
+  // A process that lost its claim finds nothing where its copy was.
+  private func cause(of error: any Error) -> any Error {
+    guard !isPublished, (error as? FileCoordinationError)?.code == .inputOutput else {
+      return error
+    }
+    do {
+      return try access.loss() ?? error
+    } catch let unknown {
+      // Without an answer, the error stays as it is.
+      Diagnostics.report(unknown)
+      return error
+    }
+  }
+
+  private enum Attempt {
+    case done(Published)
+    case again
+    case wait(for: WakeLatch)
+    case spin(Duration)
+  }
+
+  private func attempt() throws -> Attempt {
+    let change = try self.change ?? copy.change(in: claim)
+    self.change = change
+    guard change != .none else {
+      // There is nothing to publish, so nothing can be lost.
+      let isStanding = try claim.isStanding()
+      let error = isStanding ? nil : claim.overtaken()
+      claim.end()
+      if let error { throw error }
+      return .done(Published(change: .none, status: nil))
+    }
+    old = try location.status()
+    if isOfDirectory(change), let waiting = try waitForContents() { return waiting }
+    if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
+    switch try readers.look(at: location, found: old) {
+    case .present(let lock):
+      // New readers wait from now on, so that there is an end to them.
+      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      return try wait(lock.holder(), "is reading it") { readers.watch($0) }
+    case .over:
+      // The awaited processes are gone, and `readers` keeps new ones out.
+      try compareEntries()
+      return try publish(change)
+    }
+  }
+
+  private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
+    if case .replaced(let status) = change, status.kind == .directory { return true }
+    return old?.kind == .directory
+  }
+
+  // While a directory is replaced, no process may be in the middle of a change inside it, because the
+  // change would be made in the old directory.
+  private func waitForContents() throws -> Attempt? {
+    try claim.become(.publishing, coversContents: true)
+    var waiting = contents ?? ContentsWait(location, purpose: purpose)
+    defer { contents = waiting }
+    guard let obstacle = try waiting.look() else { return nil }
+    return try wait(obstacle.holder, "works on \(obstacle.path)") { waiting.watch($0) }
+  }
+
+  // Not under the lease, because there may be many entries. Coordinated changes of them are kept out
+  // from here on.
+  private func compareEntries() throws {
+    guard copy.hasEntries, compared == nil else { return }
+    let named = 3
+    let changes = try copy.changes(at: location, atMost: named + 1).map {
+      $0.bytes.isEmpty ? "the directory itself" : $0.text
+    }
+    guard changes.isEmpty else {
+      throw FileCoordinationError.conflict(
+        path: location.path, entries: Array(changes.prefix(named)), areMore: changes.count > named)
+    }
+    compared = old
+  }
+
+  private func publish(_ change: StagedCopy.Change) throws -> Attempt {
+    let outcome: Result
+    do {
+      outcome = try publishUnderLease(change)
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      request = nil
+      // This process was stopped in the middle. The copy is still in the claim, or the claim is gone.
+      guard isInLease else { return .again }
+      throw FileCoordinationError.overtaken(
+        "publish the item", path: location.path, by: error.holder)
+    } catch let error as Errno where error == .staleHandle {
+      throw claim.overtaken()
+    }
+    switch outcome {
+    case .later(let attempt): return attempt
+    case .published(let published, let isSiteLeft):
+      // Not under the lease: there may be much to remove.
+      if isSiteLeft {
+        claim.end()
+        claim.site.removeReporting()
+      }
+      return .done(published)
+    }
+  }
+
+  private enum Result {
+    case later(Attempt)
+    case published(Published, isSiteLeft: Bool)
+  }
+
+  private func publishUnderLease(_ change: StagedCopy.Change) throws -> Result {
+    let request =
+      self.request
+      ?? LeaseRequest(
+        site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
+    self.request = request
+    switch try request.step() {
+    case .wait(let latch, _): return .later(.wait(for: latch))
+    case .spin(let pause): return .later(.spin(pause))
+    case .done(let lease):
+      self.request = nil
+      return try publish(change, under: lease)
+    }
+  }
+
+  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> Result {
+    try withExtendedLifetime(lease) {
+      // A takeover renames the claim under the lease, and no other claim has this name.
+      guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
+        throw claim.overtaken()
+      }
+      if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
+      guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.path) }
+      try moveIn(change, under: lease)
+      isPublished = true
+      // The lock is on the old item, which is removed next.
+      readers = ReadersWait()
+      let published = Published(change: change, status: try location.status())
+      if durability == .durable { try synchronizeDirectories(lease) }
+      return .published(published, isSiteLeft: !isRemoved(under: lease))
+    }
+  }
+
+  // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
+  // and a process that is stopped here and loses its claim was not overtaken.
+  private func isRemoved(under lease: Lease) -> Bool {
+    do {
+      guard try claim.removeIfEmpty() else { return false }
+      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .removed
+    } catch {
+      // Tried once more without the lease, and reported then.
+      return false
+    }
+  }
+
+  private func waitForSharers(under lease: Lease) throws -> Attempt? {
+    let kind = ClaimName.Kind.publishing
+    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
+      kind.excludes($0.kind)
+    }
+    switch finding {
+    case .nobody: return nil
+    case .present(let name):
+      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      return try wait(name.holder, "shares it") { others.watch($0) }
+    case .removable(let name, let isAlive):
+      guard try claim.site.takeAway(name, isAlive: isAlive, under: lease) else {
+        return try wait(name.holder, "shares it") { others.watch($0) }
+      }
+      return .again
+    }
+  }
+
+  private func isCurrent() throws(Errno) -> Bool {
+    let now = try location.status()
+    if copy.hasEntries {
+      guard let now, let compared else { return false }
+      return now.isSameFile(as: compared)
+    }
+    // Accesses of another purpose were kept out by the claim.
+    return !companions.isPossible || copy.isCurrent(now)
+  }
+
+  // Beside the item, where its owner looks for it.
+  private func keepingCopy(_ error: any Error) -> any Error {
+    guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
+      return error
+    }
+    let path = location.parent + "/" + StagedCopy.keptName(for: location.name)
+    do throws(Errno) {
+      try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
+      return conflict.keeping(copy: path)
+    } catch {
+      // The accessor removed its copy, or nothing may be created here: the conflict is the error.
+      return conflict
+    }
+  }
+
+  private func moveIn(_ change: StagedCopy.Change, under lease: Lease) throws {
+    let item = claim.site.item
+    guard case .replaced(let status) = change else {
+      if let old = try lease.takeIn(item) { try lease.discard(old) }
+      return
+    }
+    guard let entry = try lease.takeIn(location.name, at: claim.descriptor) else {
+      throw Errno.noSuchFile
+    }
+    isInLease = true
+    // For files the rename of an atomic save: file systems then write the content first, so that a
+    // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
+    let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
+    try lease.moveOut(
+      entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+  }
+
+  private func synchronizeCopy(_ change: StagedCopy.Change) throws {
+    isSynchronized = true
+    guard case .replaced(let status) = change else { return }
+    try TreeSynchronization.run(FileName(location.name), status, at: claim.descriptor)
+  }
+
+  private func synchronizeDirectories(_ lease: Lease) throws {
+    try FileDescriptor.open(location.parent + "/", [.readOnly, .directory]).synchronize()
+    try lease.held.descriptor.synchronize()
+  }
+
+  private func wait(
+    _ holder: LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
+  ) throws -> Attempt {
+    guard ContinuousClock.now < deadline else {
+      throw FileCoordinationError.timedOut(
+        "publish the item", path: location.path, holder: holder, has: what)
+    }
+    return watch(latch) ? .wait(for: latch) : .again
+  }
+}
+
+/// The result of a publication.
+package struct Published: Sendable {
+  package let change: StagedCopy.Change
+  /// What is at the item's place now; nil for nothing.
+  package let status: FileStatus?
+}

@@ -1,0 +1,222 @@
+import AppGroup
+import SystemCalls
+
+/// The hidden directory beside an item while a process coordinates it: it exists as long as there is
+/// something in it, and there is none beside an item that no process coordinates.
+///
+/// ```
+/// <directory>/<name>                              the item; published in one rename
+/// <directory>/.coordination-<name>/               made by the first process, removed by the last
+///   held/                                         the lease, held for moments only: while claims are
+///                                                 checked and made, and while an item is published
+///   broken-, prepared-, waiting-, taken.plist     the other parts of the lease (`LeaseSite`)
+///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
+///                                                 locked, and the private copy is inside
+///   overtaken-<nonce>-<declaration>/              a claim that was taken over, and its taker
+///   trash-<nonce>/                                about to be removed
+/// ```
+///
+/// The leftovers of a crash are unlocked; by that the next process knows them, and removes them.
+final class ItemSite: Sendable {
+  let location: ItemLocation
+  let lease: LeaseSite
+  let access: ContainerAccess
+  private let directory: SharedDescriptor
+  private let status: FileStatus
+
+  static let prefix = ".coordination-"
+  static let trashPrefix = "trash-"
+  /// Where the item is, seen from the site.
+  var item: String { "../" + location.name }
+
+  var descriptor: Int32 { directory.descriptor.rawValue }
+
+  private init(
+    _ location: ItemLocation, _ directory: consuming FileDescriptor, isNew: Bool
+  ) throws {
+    status = try directory.status()
+    access = try Self.check(status, location)
+    self.location = location
+    let directory = SharedDescriptor(directory)
+    self.directory = directory
+    lease = LeaseSite(
+      directory: directory, home: ItemHome(site: directory, access: access), isNew: isNew,
+      path: location.path)
+  }
+
+  /// The name of an item's site: recognisable for people as long as it fits.
+  static func name(of item: String) -> String {
+    let name = prefix + item
+    guard name.utf8.count > 255 else { return name }
+    return prefix + SHA256.hexDigest(of: Array(item.utf8))
+  }
+
+  static func path(of location: ItemLocation) -> String {
+    location.parent + "/" + name(of: location.name)
+  }
+
+  /// Opens the site of an item.
+  ///
+  /// - Returns: nil when there is none.
+  /// - Throws: `unsafe`; what the kernel refuses.
+  static func open(_ location: ItemLocation) throws -> ItemSite? {
+    try open(path(of: location), location)
+  }
+
+  /// Opens the site at a path.
+  ///
+  /// - Parameter location: of its item, as far as the site's name shows it.
+  static func open(_ path: String, _ location: ItemLocation) throws -> ItemSite? {
+    try open(path, location, isNew: false)
+  }
+
+  private static func open(
+    _ path: String, _ location: ItemLocation, isNew: Bool
+  ) throws -> ItemSite? {
+    do {
+      let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      return try ItemSite(location, open, isNew: isNew)
+    } catch let error as Errno {
+      guard error == .noSuchFile else { throw error }
+      return nil
+    }
+  }
+
+  /// How often in a row a directory may be replaced while a site is made in it.
+  private static let replacements = 100
+
+  /// Opens the site, and makes it where it is missing.
+  ///
+  /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
+  /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and two.
+  static func openOrMake(_ location: ItemLocation, isMissing: Bool = false) throws -> ItemSite {
+    for attempt in 0..<renameRaceLimit {
+      if attempt > 0 || !isMissing,
+        let site = try open(path(of: location), location, isNew: attempt > 0)
+      {
+        return site
+      }
+      let parent = try directory(of: location)
+      do throws(Errno) {
+        // By name: what is made for a group is opened beneath the directory.
+        try access(in: parent.status()).makeDirectoryIfMissing(
+          name(of: location.name), at: parent.rawValue, staging: prefix)
+      } catch {
+        if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
+          throw unwritable(location, error)
+        }
+        // The directory was replaced this moment, or is gone: then opening it fails. Not again and
+        // again: in some nothing can be made, and they say so in this way (/proc).
+        guard error == .noSuchFile else { throw error }
+        if attempt >= replacements { throw unwritable(location, error) }
+      }
+    }
+    throw Errno.staleHandle
+  }
+
+  private static func unwritable(
+    _ location: ItemLocation, _ error: Errno
+  ) -> FileCoordinationError {
+    let told = FileCoordinationError.refused("", path: location.parent, error).reason
+    return FileCoordinationError(
+      .permissionDenied, "coordinate the item", path: location.path,
+      reason:
+        "nothing can be made in its directory (\(told)), where a hidden directory lies beside "
+        + "an item while it is changed or shared, and where the change is published",
+      remedy: error == .readOnlyFileSystem
+        ? "the file system is mounted read-only"
+        : "look at the owner and mode of the directory (ls -ld '\(location.parent)/')",
+      errorNumber: error.rawValue)
+  }
+
+  private static func directory(of location: ItemLocation) throws -> FileDescriptor {
+    do throws(Errno) {
+      return try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      throw FileCoordinationError(
+        .directoryMissing, "find the item", path: location.path,
+        reason: "there is no directory '\(location.parent)' any more", errorNumber: error.rawValue)
+    }
+  }
+
+  /// A directory whose group may write in it, and whose files are the group's, is a shared one.
+  private static func access(in parent: FileStatus) -> ContainerAccess {
+    parent.permissions & 0o2020 == 0o2020 ? .group : .owner
+  }
+
+  // In a directory that other users may write to, one of them may have made it to get at our copies.
+  private static func check(
+    _ status: FileStatus, _ location: ItemLocation
+  ) throws -> ContainerAccess {
+    let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
+    let isOurs = status.owner == Program.effectiveUser
+    if status.permissions & 0o007 == 0 {
+      if isOurs { return access }
+      if access == .group, Program.isMember(ofGroup: status.group) { return access }
+      // The superuser helps the owner of the directory.
+      let parent = try fileStatus(location.parent + "/", followingLinks: true)
+      if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
+    }
+    let path = path(of: location)
+    let mode = String(status.permissions, radix: 8)
+    throw FileCoordinationError(
+      .unsafe, "coordinate the item", path: location.path,
+      reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
+      remedy: "if nobody coordinates the item, rm -r '\(path)'")
+  }
+
+  /// Whether a process that comes for the item finds this site.
+  func isAtItsPlace() throws(Errno) -> Bool {
+    do throws(Errno) {
+      return try fileStatus(Self.path(of: location)).isSameFile(as: status)
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      return false
+    }
+  }
+
+  /// All that is in the site now; nothing once it is removed.
+  func entries() throws(Errno) -> [FileDescriptor.Entry] {
+    // The last process has removed the site while it was open here: it is empty.
+    return try ifPresent(
+      FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).remainingEntries()) ?? []
+  }
+}
+
+/// How files are made beside an item, and where unknown files go.
+private struct ItemHome: LeaseHome {
+  let site: SharedDescriptor
+  let access: ContainerAccess
+
+  var layout: LeaseLayout { .passing }
+
+  func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String?
+  ) throws(Errno) {
+    // In the site itself, a directory whose maker died before it was finished is trash.
+    let isOfSite = directory == site.descriptor.rawValue && !path.utf8.contains(UInt8(ascii: "/"))
+    try access.makeDirectoryIfMissing(
+      path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
+  }
+
+  func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    try access.createFile(path, at: directory)
+  }
+
+  // A claim that was not finished, or an old item on its way out; the last process removes it.
+  func setAside(_ name: FileName, at source: Int32) throws(Errno) {
+    try rename(
+      name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)
+  }
+
+  func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
+    try rename(
+      name + "/", at: source, to: ItemSite.trashPrefix + Nonce.next(),
+      at: site.descriptor.rawValue)
+  }
+
+  func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
+    Stamp(try file.status())
+  }
+}

@@ -1,0 +1,149 @@
+import AppGroup
+package import FileTrees
+package import SystemCalls
+
+/// The private copy of an item in a claim: made when access was granted, looked at when the accessor
+/// has returned.
+package struct StagedCopy: Sendable {
+  /// What the accessor left.
+  package enum Change: Sendable, Equatable {
+    /// Everything is as it was.
+    case none
+    case replaced(FileStatus)
+    case removed
+  }
+
+  /// How the copy was made; nil when it was empty at first.
+  private let mode: TreeCopy.Mode?
+  /// What the item was when it was copied; nil when there was nothing.
+  private let item: FileStatus?
+  /// What the copy was when it was made; nil when there was none.
+  private let original: FileStatus?
+  /// The entries of a directory, and of its copy, when the copy was made; nil for anything else.
+  private let itemTree: TreeManifest?
+  private let copyTree: TreeManifest?
+
+  /// An item that changes while it is copied is copied again, but not for ever.
+  private static let attempts = 4
+
+  /// Makes the copy.
+  ///
+  /// - Parameter check: called in between; what it throws ends the copy.
+  package static func make(
+    _ mode: TreeCopy.Mode?, of location: ItemLocation, in claim: Claim,
+    check: () throws -> Void
+  ) throws -> StagedCopy {
+    let ofNothing = StagedCopy(
+      mode: mode, item: nil, original: nil, itemTree: nil, copyTree: nil)
+    guard let mode else { return ofNothing }
+    for attempt in 1...attempts {
+      guard let before = try location.status() else { return ofNothing }
+      guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
+        throw FileCoordinationError(
+          .notAnItem, "copy the item", path: location.path,
+          reason: "a \(before.kind) has no content that could be published",
+          remedy: "use it without coordination")
+      }
+      let isTree = before.kind == .directory
+      // Deleting keeps all others out of the directory, so only the copy is looked at again.
+      let itemTree = isTree && mode == .copy ? try tree(of: location) : nil
+      guard try copy(location, before.kind, to: claim, mode, check) else { continue }
+      let after = try location.status()
+      guard let copy = try status(in: claim) else { continue }
+      // A directory is compared when it is published.
+      let isSame = isTree || after.map { $0.isUnchanged(since: before) } ?? false
+      guard isSame || attempt == attempts else {
+        try TreeRemoval().remove(FileName(location.name), at: claim.descriptor)
+        continue
+      }
+      return StagedCopy(
+        mode: mode, item: before, original: copy, itemTree: itemTree,
+        copyTree: isTree ? try tree(in: claim) : nil)
+    }
+    return ofNothing
+  }
+
+  private static func copy(
+    _ location: ItemLocation, _ kind: FileStatus.Kind, to claim: Claim,
+    _ mode: TreeCopy.Mode, _ check: () throws -> Void
+  ) throws -> Bool {
+    let name = FileName(location.name)
+    do {
+      return try withoutActuallyEscaping(check) { check in
+        guard kind == .directory else {
+          // What a tree is made for costs a file some calls that it can do without.
+          var entry = EntryCopy(
+            mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList())
+          return try entry.copy(
+            FileName(location.path), at: Directory.current, to: name, at: claim.descriptor,
+            path: TreePath(name))
+        }
+        let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+        let copy = TreeCopy(
+          mode: mode, leavesOut: isSite, check: check, refusesMounts: true)
+        try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
+        return true
+      }
+    } catch let error as TreeError
+      where [.refused(.noSuchFile), .refused(.isDirectory)].contains(error.reason)
+      && error.path == TreePath(name)
+    {
+      // Removed meanwhile, or become another kind of file.
+      return false
+    }
+  }
+
+  private static func status(in claim: Claim) throws(Errno) -> FileStatus? {
+    try ifPresent(fileStatus(claim.site.location.name, at: claim.descriptor))
+  }
+
+  /// What the accessor left.
+  package func change(in claim: Claim) throws -> Change {
+    guard let now = try Self.status(in: claim) else {
+      return original == nil ? .none : .removed
+    }
+    guard let original else { return .replaced(now) }
+    guard now.kind == original.kind else { return .replaced(now) }
+    if let copyTree {
+      return try Self.tree(in: claim).isUnchanged(since: copyTree) ? .none : .replaced(now)
+    }
+    return now.isUnchanged(since: original) ? .none : .replaced(now)
+  }
+
+  /// Whether the item is still what it was when it was copied. Where nothing was copied, no change is
+  /// lost by publishing; of a directory the entries are compared: see `changes(at:atMost:)`.
+  func isCurrent(_ now: FileStatus?) -> Bool {
+    if mode == nil || itemTree != nil { return true }
+    guard let item, let now else { return item == nil && now == nil }
+    return now.isUnchanged(since: item)
+  }
+
+  /// Whether the entries of a directory have to be compared before its copy is published.
+  var hasEntries: Bool { itemTree != nil }
+
+  /// The entries of a directory that others changed since it was copied.
+  package func changes(at location: ItemLocation, atMost limit: Int) throws -> [TreePath] {
+    guard let itemTree else { return [] }
+    return try Self.tree(of: location).changes(since: itemTree, atMost: limit)
+  }
+
+  private static func tree(of location: ItemLocation) throws -> TreeManifest {
+    let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+    return try TreeManifest(
+      of: FileName(location.name), at: parent.rawValue, leavingOut: isSite)
+  }
+
+  private static func tree(in claim: Claim) throws -> TreeManifest {
+    try TreeManifest(of: FileName(claim.site.location.name), at: claim.descriptor)
+  }
+
+  private static func isSite(_ name: FileName) -> Bool { name.hasPrefix(ItemSite.prefix) }
+
+  /// What a copy is called that is not published and must not be lost.
+  static func keptName(for name: String) -> String {
+    let ending = ".conflict-" + Nonce.next()
+    var name = name
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    return name + ending
+  }
+}

@@ -1,0 +1,97 @@
+public import Dispatch
+public import FoundationEssentials
+import Synchronization
+
+/// One item of an access to several; its accessor finds the item's place here.
+public final class FileAccessIntent: Sendable {
+  let request: AccessRequest
+  private let place: Mutex<URL>
+
+  private init(_ url: URL, _ request: AccessRequest) {
+    self.request = request
+    place = Mutex(url)
+  }
+
+  /// To read an item.
+  public static func readingIntent(
+    with url: URL, options: ReadingOptions = []
+  ) -> FileAccessIntent {
+    FileAccessIntent(url, .reading(url, options))
+  }
+
+  /// To change an item.
+  public static func writingIntent(
+    with url: URL, options: WritingOptions = []
+  ) -> FileAccessIntent {
+    FileAccessIntent(url, .writing(url, options))
+  }
+
+  /// While the accessor runs, where the item is for it; before, what was asked for.
+  public var url: URL { place.withLock { $0 } }
+
+  func set(_ url: URL) { place.withLock { $0 = url } }
+}
+
+extension FileCoordinator {
+  /// Reads and changes any number of items, acquired in one canonical order, so that no two calls wait
+  /// for each other in a circle. Name all items of a task in one call: several calls at once can.
+  ///
+  /// - Parameters:
+  ///   - intents: which items; the accessor finds each at its intent's `url`.
+  ///   - accessor: see the forms for one item.
+  /// - Throws: as the forms for one item.
+  public func coordinate<Result: Sendable>(
+    with intents: [FileAccessIntent], until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable () async throws -> Result
+  ) async throws -> Result {
+    let asked = intents.map(\.url)
+    defer { for (intent, url) in zip(intents, asked) { intent.set(url) } }
+    let requests = intents.map(\.request)
+    return try await access(requests, until: deadline, term: term) { urls in
+      for (intent, url) in zip(intents, urls) { intent.set(url) }
+      return try await accessor()
+    }
+  }
+
+  /// The same from a thread that may block.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func coordinate<Result>(
+    with intents: [FileAccessIntent], until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = FileCoordinator.standardTerm, byAccessor accessor: () throws -> Result
+  ) throws -> Result {
+    let asked = intents.map(\.url)
+    defer { for (intent, url) in zip(intents, asked) { intent.set(url) } }
+    let requests = intents.map(\.request)
+    return try access(requests, until: deadline, term: term) { urls in
+      for (intent, url) in zip(intents, urls) { intent.set(url) }
+      return try accessor()
+    }
+  }
+
+  /// The original's form: returns at once, and calls the accessor on a queue.
+  ///
+  /// - Parameter accessor: called with nil when there is access, and with an error when there is none.
+  ///   When what it left could not be published it is called again, with the error that says so: the
+  ///   original, which changes items in place, has no such case.
+  public func coordinate(
+    with intents: [FileAccessIntent], queue: DispatchQueue,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    Task {
+      do {
+        try await coordinate(with: intents, until: deadline, term: term) {
+          await withCheckedContinuation { continuation in
+            queue.async {
+              accessor(nil)
+              continuation.resume()
+            }
+          }
+        }
+      } catch {
+        queue.async { accessor(error) }
+      }
+    }
+  }
+}

@@ -1,0 +1,252 @@
+public import AppGroup
+// `FileCoordinationError`; the targets are apart so that the compiler keeps claims from presenters.
+@_exported public import FileClaims
+public import FoundationEssentials
+import Synchronization
+import SystemCalls
+
+/// Coordinates reading and writing of files and directories, inside a container or not, among
+/// processes and among the objects of one.
+///
+/// After the original's NSFileCoordinator, with promises that it does not make:
+/// - A writing accessor gets a private copy of the item. What it leaves there is published in one step
+///   when it returns; nothing is when it throws, or its process dies or is suspended.
+/// - Readers do not wait for a writer that works on its copy, and never see half a change.
+/// - Every wait has a deadline. A process that is suspended delays others for no longer than 50 ms,
+///   one that does not end its access no longer than its term. It then gets an error with the process
+///   that overtook it.
+///
+/// An accessor must use the URL that it is given. It may coordinate other items only if it names
+/// them all in one call, or waits for its own item until the deadline.
+///
+/// Cheap to make; thread-safe; good for any number of accesses, one after the other or at once.
+public final class FileCoordinator: Sendable {
+  /// The presenter that hears nothing of this coordinator's accesses.
+  public let filePresenter: (any FilePresenter)?
+  /// What a publication survives.
+  public let durability: Durability
+
+  private let state: Mutex<State>
+  private let id = Nonce.next()
+
+  private struct State {
+    var purpose: String
+    var isPurposeSet: Bool
+    /// Whether other coordinators may have the same one.
+    var isPurposeShared = false
+    var calls: [UInt64: Cancellation] = [:]
+    var nextCall: UInt64 = 0
+    /// Of all accesses, from before they look at an item until their end.
+    var companions: [UInt64: Companions] = [:]
+    /// Accesses whose accessors run.
+    var sessions: [ObjectIdentifier: AccessSession] = [:]
+    var prepared: [String: Int] = [:]
+  }
+
+  /// How long an access is waited for if its caller does not say: 10 seconds.
+  public static let standardWait: Duration = .seconds(10)
+
+  /// How long an accessor may take, if its caller does not say, before others may take its access
+  /// over: 60 seconds. One that takes longer keeps it as long as no other access needs the item.
+  public static let standardTerm: Duration = .seconds(60)
+
+  /// Makes a coordinator.
+  ///
+  /// - Parameters:
+  ///   - filePresenter: the presenter that coordinates; it hears nothing of its own accesses.
+  ///   - durability: with `.durable` what was published is on the disk when the call returns; the
+  ///     default is what an atomic save gives.
+  public init(
+    filePresenter: (any FilePresenter)? = nil, durability: Durability = .standard
+  ) {
+    self.filePresenter = filePresenter
+    self.durability = durability
+    let purpose =
+      filePresenter.map { "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)" }
+      ?? "coordinator-\(Self.process)-\(id)"
+    state = Mutex(State(purpose: purpose, isPurposeSet: filePresenter != nil))
+  }
+
+  private static let process = Nonce.next()
+
+  /// What the accesses are for: those of one purpose never wait for each other, even across
+  /// processes. Of two that change one item at the same time the first one is published, and the
+  /// second one throws `conflict`: no change is lost without an error. Accesses for replacing, which do
+  /// not look at the item, replace what is there.
+  ///
+  /// Unique for each coordinator at first, and the same for all coordinators of a presenter. Set it
+  /// once, before the first access, to a string that is not empty, and not for a coordinator that
+  /// was made for a presenter: anything else is a programming error.
+  public var purposeIdentifier: String {
+    get { state.withLock { $0.purpose } }
+    set {
+      precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
+      state.withLock { state in
+        precondition(
+          !state.isPurposeSet, "a purpose identifier is set once, and not of a presenter")
+        state.purpose = newValue
+        state.isPurposeSet = true
+        state.isPurposeShared = true
+      }
+    }
+  }
+
+  /// Gives up every access of this coordinator that is being waited for: its call throws `cancelled`
+  /// within 50 ms, and its accessor is not run. An accessor that runs goes on to its end. Any thread
+  /// may call this; it returns at once.
+  public func cancel() {
+    let calls = state.withLock { Array($0.calls.values) }
+    for call in calls { call.cancel() }
+  }
+
+  /// Says that the item is about to be moved. Nothing need be prepared for that here: this does
+  /// nothing, and is for code that was written for the original.
+  public func item(at oldURL: URL, willMoveTo newURL: URL) {}
+
+  /// Says that the item was moved by the accessor of an access `forMoving`: presenters of the item, of
+  /// its contents and of the directories above are notified.
+  ///
+  /// If one of the two is a private copy that this coordinator's accessor was given, it stands for
+  /// its item, and presenters are notified when the accessor has returned and the copy is published.
+  /// Accesses that wait for the item find it at its new place without this, too.
+  public func item(at oldURL: URL, didMoveTo newURL: URL) {
+    guard oldURL.path != newURL.path else { return }
+    let move = ItemMove(from: oldURL.path, to: newURL.path)
+    let sessions = state.withLock { Array($0.sessions.values) }
+    if sessions.contains(where: { $0.postpone(move) }) { return }
+    PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
+  }
+}
+
+// MARK: For the calls
+
+extension FileCoordinator {
+  var client: PresenterClient {
+    PresenterClient(id: id, presenter: filePresenter, purposeIdentifier: purposeIdentifier)
+  }
+
+  /// One call of this coordinator, which it can cancel.
+  func terms(
+    until deadline: ContinuousClock.Instant?, term: Duration
+  ) -> (call: UInt64, terms: AccessOpening.Terms) {
+    let cancellation = Cancellation()
+    let companions = Companions(mayExist: filePresenter != nil)
+    let (call, purpose, isShared, prepared) = state.withLock { state in
+      state.nextCall += 1
+      state.calls[state.nextCall] = cancellation
+      // Excludes: an access that copies the item before another one publishes, and neither knows of it.
+      if state.isPurposeShared || !state.companions.isEmpty { companions.meet() }
+      for other in state.companions.values { other.meet() }
+      state.companions[state.nextCall] = companions
+      return (
+        state.nextCall, state.purpose, state.isPurposeShared, Set(state.prepared.keys)
+      )
+    }
+    let patience = Patience(
+      deadline: deadline ?? .now + Self.standardWait, cancellation: cancellation)
+    return (
+      call,
+      AccessOpening.Terms(
+        client: client, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
+        companions: companions, term: term, patience: patience,
+        durability: durability, prepared: prepared)
+    )
+  }
+
+  func forget(_ call: UInt64) {
+    state.withLock { $0.calls[call] = nil }
+  }
+
+  private func end(_ call: UInt64) {
+    state.withLock { $0.companions[call] = nil }
+  }
+
+  private func begin(_ session: AccessSession) {
+    state.withLock { $0.sessions[ObjectIdentifier(session)] = session }
+  }
+
+  private func end(_ session: AccessSession) {
+    state.withLock { _ = $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
+  }
+
+  /// Presenters of these items have been asked, and are not asked again.
+  func setPrepared(_ paths: [String], _ isPrepared: Bool) {
+    state.withLock { state in
+      for path in paths {
+        let count = state.prepared[path, default: 0] + (isPrepared ? 1 : -1)
+        state.prepared[path] = count > 0 ? count : nil
+      }
+    }
+  }
+
+  /// A publication is waited for at least this long, even if the accessor used up the deadline.
+  private func closingDeadline(_ terms: AccessOpening.Terms) -> ContinuousClock.Instant {
+    max(terms.patience.deadline, .now + Self.standardWait)
+  }
+
+  /// Makes an access from a thread that may block.
+  func access<Result>(
+    _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
+    _ accessor: ([URL]) throws -> Result
+  ) throws -> Result {
+    try session(requests, until: deadline, term: term) { session in
+      do {
+        return try accessor(session.grants.map { URL(filePath: $0.path) })
+      } catch {
+        throw session.cause(of: error)
+      }
+    }
+  }
+
+  /// Makes an access from a thread that may block, for an accessor that knows of it.
+  func session<Result>(
+    _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
+    _ accessor: (AccessSession) throws -> Result
+  ) throws -> Result {
+    let (call, terms) = terms(until: deadline, term: term)
+    defer { end(call) }
+    let session: AccessSession
+    do {
+      defer { forget(call) }
+      session = try AccessOpening(requests, terms).run()
+    }
+    begin(session)
+    defer { end(session) }
+    let result: Result
+    do {
+      result = try accessor(session)
+    } catch {
+      session.abandon()
+      throw error
+    }
+    try session.closing(until: closingDeadline(terms), for: client).run()
+    return result
+  }
+
+  /// Makes an access from a task.
+  func access<Result: Sendable>(
+    _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
+    _ accessor: @Sendable ([URL]) async throws -> Result
+  ) async throws -> Result {
+    let (call, terms) = terms(until: deadline, term: term)
+    defer { end(call) }
+    let session: AccessSession
+    do {
+      defer { forget(call) }
+      session = try await runSuspending { AccessOpening(requests, terms) }
+    }
+    begin(session)
+    defer { end(session) }
+    let result: Result
+    do {
+      result = try await accessor(session.grants.map { URL(filePath: $0.path) })
+    } catch {
+      let cause = session.cause(of: error)
+      try await Blocking.run { session.abandon() }
+      throw cause
+    }
+    let (closing, client) = (closingDeadline(terms), client)
+    try await runSuspending { session.closing(until: closing, for: client) }
+    return result
+  }
+}

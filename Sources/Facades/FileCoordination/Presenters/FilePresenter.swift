@@ -1,0 +1,173 @@
+public import Dispatch
+public import FoundationEssentials
+
+/// An object that shows or edits a file or a directory. It is asked before others use the item, and
+/// hears of their changes.
+///
+/// It is registered with `FileCoordinator.addFilePresenter(_:)`, and retained until it is removed.
+/// Callbacks come on `presentedItemQueue`, one at a time and in order, never for operations of a
+/// coordinator that was made for this presenter. An access waits 2 seconds at most for all answers (50
+/// ms for those of a process that is stopped) and then goes on without them, so a callback should answer
+/// soon. A callback may coordinate itself: the access holds nothing while presenters are asked.
+///
+/// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods have
+/// the meaning of those of `NSFilePresenter`; all but the first two requirements have a default. A
+/// presenter is asked only for the methods that it implements: no access waits for one that only hears
+/// of changes, even while its queue is blocked.
+///
+/// A conformance is never isolated to an actor, because callbacks come from elsewhere: the compiler
+/// refuses methods of the main actor, so a view controller's are `nonisolated` and say where they run
+/// (`MainActor.assumeIsolated`, with the main queue as `presentedItemQueue`).
+public protocol FilePresenter: AnyObject, Sendable {
+  /// Inferred: it shows whether the presenter implements the method itself. The same holds for the others.
+  associatedtype _ReaderAnswer
+  /// Inferred.
+  associatedtype _WriterAnswer
+  /// Inferred.
+  associatedtype _SaveAnswer
+  /// Inferred.
+  associatedtype _DeletionAnswer
+  /// Inferred.
+  associatedtype _SubitemDeletionAnswer
+
+  /// Where the item is; nil as long as it has not been created.
+  ///
+  /// Asked when the presenter is registered, and again after each coordinated access of a
+  /// coordinator that was made for it. Any thread may ask.
+  var presentedItemURL: URL? { get }
+
+  /// Where all callbacks are called.
+  var presentedItemQueue: DispatchQueue { get }
+
+  /// Another access is about to read the item: stop changing it, then call `reader`. By default that is
+  /// called at once.
+  ///
+  /// - Parameter reader: takes a closure that is called when the other access has ended.
+  @discardableResult
+  func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) -> _ReaderAnswer
+
+  /// Another access is about to write the item: stop using it, then call `writer`. By default that is
+  /// called at once.
+  ///
+  /// - Parameter writer: takes a closure that is called when the other access has ended: exactly once,
+  ///   also when the other process dies.
+  @discardableResult
+  func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) -> _WriterAnswer
+
+  /// Another access is about to read the item, or to merge into it: write the unsaved changes. By default
+  /// there are none.
+  ///
+  /// - Parameter completionHandler: an error ends the other's access before it began.
+  @discardableResult
+  func savePresentedItemChanges(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> _SaveAnswer
+
+  /// Another access is about to delete or replace the item, or a directory above it: close its views.
+  /// By default the access goes on at once.
+  ///
+  /// - Parameter completionHandler: an error ends the other's access before it began.
+  @discardableResult
+  func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> _DeletionAnswer
+
+  /// The item is elsewhere now, because it or a directory above it was moved. By default nothing.
+  func presentedItemDidMove(to newURL: URL)
+
+  /// The item's content or attributes have changed, or it appeared, or it is gone. May come without
+  /// need. By default nothing.
+  func presentedItemDidChange()
+
+  /// Another access is about to delete or replace something in the presented directory, at any depth. By
+  /// default it goes on at once.
+  ///
+  /// - Parameters:
+  ///   - url: the item that is about to be deleted.
+  ///   - completionHandler: an error ends the other's access before it began.
+  @discardableResult
+  func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> _SubitemDeletionAnswer
+
+  /// There is something new in the presented directory, at any depth. By default the same as
+  /// `presentedItemDidChange()`.
+  func presentedSubitemDidAppear(at url: URL)
+
+  /// Something in the presented directory was renamed or moved, at any depth; the contents of a moved
+  /// directory are not reported one by one. By default the same as `presentedItemDidChange()`.
+  func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL)
+
+  /// Something in the presented directory has changed, at any depth, or is gone. By default the
+  /// same as `presentedItemDidChange()`.
+  func presentedSubitemDidChange(at url: URL)
+}
+
+/// The result of a default implementation. It shows that a presenter does not answer itself.
+public struct AnsweredByDefault: Sendable {}
+
+extension FilePresenter {
+  /// Lets the reader begin at once.
+  @discardableResult
+  public func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) -> AnsweredByDefault {
+    reader(nil)
+    return AnsweredByDefault()
+  }
+
+  /// Lets the writer begin at once.
+  @discardableResult
+  public func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) -> AnsweredByDefault {
+    writer(nil)
+    return AnsweredByDefault()
+  }
+
+  /// Has nothing to save.
+  @discardableResult
+  public func savePresentedItemChanges(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> AnsweredByDefault {
+    completionHandler(nil)
+    return AnsweredByDefault()
+  }
+
+  /// Lets the item be deleted.
+  @discardableResult
+  public func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> AnsweredByDefault {
+    completionHandler(nil)
+    return AnsweredByDefault()
+  }
+
+  /// Does nothing.
+  public func presentedItemDidMove(to newURL: URL) {}
+
+  /// Does nothing.
+  public func presentedItemDidChange() {}
+
+  /// Lets the subitem be deleted.
+  @discardableResult
+  public func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) -> AnsweredByDefault {
+    completionHandler(nil)
+    return AnsweredByDefault()
+  }
+
+  /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
+  public func presentedSubitemDidAppear(at url: URL) { presentedItemDidChange() }
+
+  /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
+  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { presentedItemDidChange() }
+
+  /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
+  public func presentedSubitemDidChange(at url: URL) { presentedItemDidChange() }
+}

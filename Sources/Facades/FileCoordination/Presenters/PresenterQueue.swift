@@ -1,0 +1,158 @@
+import Dispatch
+import FileClaims
+import FoundationEssentials
+import Synchronization
+
+/// A notice to a presenter, which needs no answer.
+enum PresenterNotice: Hashable, Sendable {
+  case changed
+  case moved(ItemPath)
+  case subitemAppeared(ItemPath)
+  case subitemChanged(ItemPath)
+  case subitemMoved(ItemPath, ItemPath)
+
+  func deliver(to presenter: any FilePresenter) {
+    switch self {
+    case .changed: presenter.presentedItemDidChange()
+    case .moved(let new): presenter.presentedItemDidMove(to: new.url)
+    case .subitemAppeared(let path): presenter.presentedSubitemDidAppear(at: path.url)
+    case .subitemChanged(let path): presenter.presentedSubitemDidChange(at: path.url)
+    case .subitemMoved(let old, let new):
+      presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
+    }
+  }
+
+  // Two equal notices that wait become one; a place that something was moved to or from means different
+  // things before and after.
+  fileprivate var isMove: Bool {
+    switch self {
+    case .moved, .subitemMoved: true
+    case .changed, .subitemAppeared, .subitemChanged: false
+    }
+  }
+}
+
+/// Brings callbacks to a presenter's queue, one at a time and in order, also where that queue is
+/// concurrent: the next is enqueued when the last has returned.
+final class PresenterQueue: Sendable {
+  private enum Message {
+    case notice(PresenterNotice)
+    case call(@Sendable (any FilePresenter) -> Void)
+    /// Called even when the presenter was removed, because its program relies on it.
+    case owed(@Sendable () -> Void)
+
+    var isOwed: Bool { if case .owed = self { true } else { false } }
+  }
+
+  private struct State {
+    var messages: [Message] = []
+    var waiting: Set<PresenterNotice> = []
+    var isDelivering = false
+    var isClosed = false
+  }
+
+  /// More notices than this wait only for a presenter that does not respond: they become one.
+  private static let maximumNotices = 10_000
+
+  let queue: DispatchQueue
+  private let presenter: any FilePresenter
+  private let state = Mutex(State())
+
+  init(_ presenter: any FilePresenter) {
+    self.presenter = presenter
+    queue = presenter.presentedItemQueue
+  }
+
+  func post(_ notices: [PresenterNotice]) {
+    let mustDeliver = state.withLock { state in
+      guard !state.isClosed else { return false }
+      for notice in notices { Self.add(notice, to: &state) }
+      return Self.begin(&state)
+    }
+    if mustDeliver { enqueue() }
+  }
+
+  /// Asks the presenter something; nothing happens when it was removed.
+  func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(.call(call)) }
+
+  /// Calls a closure of the presenter's, also when it was removed.
+  func post(owed: @escaping @Sendable () -> Void) { post(.owed(owed)) }
+
+  private func post(_ message: Message) {
+    let mustDeliver = state.withLock { state in
+      guard !state.isClosed || message.isOwed else { return false }
+      state.messages.append(message)
+      return Self.begin(&state)
+    }
+    if mustDeliver { enqueue() }
+  }
+
+  /// No callback begins after this.
+  func close() {
+    state.withLock { state in
+      state.isClosed = true
+      state.messages.removeAll { !$0.isOwed }
+      state.waiting = []
+    }
+  }
+
+  private static func add(_ notice: PresenterNotice, to state: inout State) {
+    if notice.isMove {
+      state.waiting = []
+    } else if state.waiting.contains(notice) {
+      return
+    }
+    if state.messages.count >= maximumNotices {
+      state.messages.removeAll { if case .notice = $0 { true } else { false } }
+      state.waiting = []
+      if notice != .changed { add(.changed, to: &state) }
+    }
+    state.messages.append(.notice(notice))
+    if !notice.isMove { state.waiting.insert(notice) }
+  }
+
+  private static func begin(_ state: inout State) -> Bool {
+    guard !state.isDelivering, !state.messages.isEmpty else { return false }
+    state.isDelivering = true
+    return true
+  }
+
+  private func enqueue() { queue.async { self.deliver() } }
+
+  private func deliver() {
+    let messages = state.withLock { state in
+      // Taken all at once: taken one by one from the front, each would move all the others.
+      let messages = state.messages
+      state.messages = []
+      state.waiting = []
+      return messages
+    }
+    deliver(messages[...])
+  }
+
+  private func deliver(_ messages: ArraySlice<Message>) {
+    guard let message = messages.first else {
+      let mustDeliver = state.withLock { state in
+        state.isDelivering = false
+        return Self.begin(&state)
+      }
+      if mustDeliver { enqueue() }
+      return
+    }
+    if message.isOwed || !state.withLock({ $0.isClosed }) { perform(message) }
+    let rest = messages.dropFirst()
+    if rest.isEmpty { deliver(rest) } else { queue.async { self.deliver(rest) } }
+  }
+
+  private func perform(_ message: Message) {
+    switch message {
+    case .notice(let notice): notice.deliver(to: presenter)
+    case .call(let call): call(presenter)
+    case .owed(let call): call()
+    }
+  }
+}
+
+extension ItemPath {
+  var url: URL { URL(filePath: text, directoryHint: .inferFromPath) }
+}

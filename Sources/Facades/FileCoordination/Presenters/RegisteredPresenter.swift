@@ -1,0 +1,144 @@
+import AppGroup
+import Dispatch
+import FileClaims
+import FoundationEssentials
+import Synchronization
+
+/// A presenter between its registration and its removal: where its item is, what watches it, what
+/// it is being asked, and by what other processes know of it.
+final class RegisteredPresenter: Sendable {
+  private struct State {
+    var exchanges: [ObjectIdentifier: PresenterExchange] = [:]
+    var isRemoved = false
+  }
+
+  /// How it is registered at a site.
+  private struct Registration {
+    let site: PresenterSite
+    let path: ItemPath
+    let presence: PresenceRegistration
+  }
+
+  /// Names it among the presenters of all processes.
+  let id = String(UInt64.random(in: .min ... .max), radix: 16)
+  let presenter: any FilePresenter
+  let callbacks: PresenterQueue
+  let watcher: ItemWatcher
+  /// What it answers itself.
+  private let answered: AnsweredSteps
+  private let state = Mutex(State())
+  /// Nil as long as there is no item.
+  private let registration = Mutex<Registration?>(nil)
+  private let queue = DispatchQueue(label: "wormhole.presenter")
+
+  init(_ presenter: any FilePresenter) {
+    let callbacks = PresenterQueue(presenter)
+    self.presenter = presenter
+    self.callbacks = callbacks
+    answered = AnsweredSteps(of: presenter)
+    watcher = ItemWatcher { callbacks.post($0) }
+    watcher.whenMoved { [weak self] in self?.registerLater() }
+  }
+
+  /// Where its item is; nil as long as it has none.
+  var path: ItemPath? { watcher.path }
+
+  // MARK: Its item
+
+  /// Asks where the item is, watches it, and lets other processes know.
+  ///
+  /// - Throws: `AppGroupError` when the presenter cannot be registered, `PresenterError` when the
+  ///   item's place cannot be looked at.
+  func presentItem() throws {
+    let path = try canonicalPath()
+    if path != watcher.path { watcher.present(path) }
+    try register()
+  }
+
+  private func canonicalPath() throws -> ItemPath? {
+    guard let url = presenter.presentedItemURL else { return nil }
+    do {
+      return try ItemPath.canonical(url.path, followingLink: true)
+    } catch {
+      throw PresenterError.cannotFind(url.path, error)
+    }
+  }
+
+  /// The item was moved, and no caller waits for the new registration.
+  private func registerLater() {
+    queue.async { [self] in
+      do {
+        try register()
+      } catch {
+        // It goes on being known under its old path, and hears of changes as before.
+        Diagnostics.report(error)
+      }
+    }
+  }
+
+  private func register() throws {
+    let old = try registration.withLock { registration -> Registration? in
+      // Excludes: a registration made after the presenter was removed.
+      guard !state.withLock({ $0.isRemoved }) else { return nil }
+      let path = watcher.path
+      guard path != registration?.path else { return nil }
+      let old = registration
+      // Under the new path before the old one ends: there is always one.
+      registration = try path.map { try register($0) }
+      return old
+    }
+    if let old { Self.end(old) }
+  }
+
+  private func register(_ path: ItemPath) throws -> Registration {
+    let site = try PresenterSites.registering(path)
+    try site.server.begin()
+    do {
+      return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
+    } catch {
+      site.server.end()
+      throw error
+    }
+  }
+
+  private static func end(_ registration: Registration) {
+    registration.presence.leave()
+    registration.site.server.end()
+  }
+
+  // MARK: What it is being asked
+
+  /// What it has to be asked; empty when the demands do not concern it.
+  func steps(for demands: [PresenterDemand]) -> [PresenterStep] {
+    path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0, answering: answered) } ?? []
+  }
+
+  /// - Returns: false when the presenter was removed.
+  func open(_ exchange: PresenterExchange) -> Bool {
+    state.withLock { state in
+      guard !state.isRemoved else { return false }
+      state.exchanges[ObjectIdentifier(exchange)] = exchange
+      return true
+    }
+  }
+
+  func close(_ exchange: PresenterExchange) {
+    state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+  }
+
+  /// Ends everything: accesses that wait for an answer go on without it.
+  func remove() {
+    let exchanges = state.withLock { state in
+      state.isRemoved = true
+      return Array(state.exchanges.values)
+    }
+    callbacks.close()
+    watcher.cancel()
+    let old = registration.withLock { registration in
+      defer { registration = nil }
+      return registration
+    }
+    for exchange in exchanges { exchange.leave() }
+    if let old { Self.end(old) }
+  }
+}

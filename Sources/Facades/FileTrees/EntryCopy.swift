@@ -1,0 +1,165 @@
+package import SystemCalls
+
+/// Copies one entry that is no directory.
+package struct EntryCopy {
+  package let mode: TreeCopy.Mode
+  package let check: () throws -> Void
+  /// Whether new files inherit access control lists from the directory that they are made in.
+  package let dropsInherited: Bool
+  private var content: ContentCopy
+
+  package init(mode: TreeCopy.Mode, check: @escaping () throws -> Void, dropsInherited: Bool) {
+    self.mode = mode
+    self.check = check
+    self.dropsInherited = dropsInherited
+    content = ContentCopy(check: check)
+  }
+
+  /// - Returns: false when it vanished.
+  /// - Throws: `TreeError`: refused with `.isDirectory` when it became a directory.
+  package mutating func copy(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32, path: TreePath
+  ) throws -> Bool {
+    // A program may put a different kind of file in its place between two calls; not again and again.
+    for _ in 0..<8 {
+      do {
+        return try copyOnce(name, at: source, to: newName, at: target)
+      } catch is KindChanged {
+        continue
+      } catch let error as Errno {
+        if error.isVanishing, try isMissing(name, at: source, path) { return false }
+        throw TreeError(action: "copy", path: path, reason: .refused(error))
+      } catch let failure as Unsupported {
+        throw TreeError(action: "copy", path: path, reason: .unsupported(failure.kind))
+      }
+    }
+    throw TreeError(action: "copy", path: path, reason: .refused(.deviceBusy))
+  }
+
+  private struct Unsupported: Error {
+    let kind: FileStatus.Kind
+  }
+
+  private struct KindChanged: Error {}
+
+  private func isMissing(_ name: FileName, at source: Int32, _ path: TreePath) throws -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(name, at: source)
+      return false
+    } catch {
+      return error.isVanishing
+    }
+  }
+
+  private mutating func copyOnce(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws -> Bool {
+    let status = try fileStatus(name, at: source)
+    // A second name of a socket still reaches the program behind it.
+    if status.kind == .socket || mode == .link, status.kind != .directory,
+      try hasSecondName(name, at: source, to: newName, at: target)
+    {
+      return true
+    }
+    switch status.kind {
+    case .regular:
+      try copyFile(name, at: source, to: newName, at: target)
+    case .symbolicLink:
+      try copySymbolicLink(name, at: source, to: newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
+    case .fifo:
+      try makeFIFO(newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
+    case .socket: break
+    case .device: throw Unsupported(kind: .device)
+    case .directory: throw Errno.isDirectory
+    }
+    return true
+  }
+
+  private func hasSecondName(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try link(name, at: source, to: newName, at: target)
+      return true
+    } catch {
+      // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file
+      // system, or one without such names.
+      let refusals: [Errno] = [
+        .notPermitted, .accessDenied, .tooManyNames, .crossesDevices, .unsupported, .noFunction,
+      ]
+      guard refusals.contains(error) else { throw error }
+      return false
+    }
+  }
+
+  private mutating func copyFile(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    let original = try openedFile(name, at: source)
+    let metadata = try FileMetadata(of: original)
+    guard metadata.status.kind == .regular else { throw KindChanged() }
+    let copy = try FileDescriptor.open(
+      newName, at: target, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
+    try content.copy(original, metadata.status, to: copy)
+    try apply(metadata, to: copy)
+    try copy.close()
+  }
+
+  // A FIFO opens at once for a reader that does not block (fifo(7)).
+  private func openedFile(_ name: FileName, at source: Int32) throws -> FileDescriptor {
+    do throws(Errno) {
+      return try FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking])
+    } catch {
+      // A symbolic link, or a socket or device without a program behind it.
+      if error == .tooManyLinks || error == .noSuchDevice { throw KindChanged() }
+      throw error
+    }
+  }
+
+  private func copySymbolicLink(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    let pointsTo: FileName
+    do throws(Errno) {
+      pointsTo = try linkTarget(name, at: source)
+    } catch {
+      if error == .invalidArgument { throw KindChanged() }
+      throw error
+    }
+    try makeSymbolicLink(newName, at: target, target: pointsTo)
+  }
+
+  // Of an entry that is not to be opened.
+  private func apply(
+    _ metadata: FileMetadata, toEntry name: FileName, at directory: Int32
+  ) throws(Errno) {
+    let raw = try fileStatus(name, at: directory)
+    let permissions = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in
+      try setOwner(name, at: directory, owner, group: group)
+    }
+    if metadata.status.kind != .symbolicLink {
+      try setPermissions(name, at: directory, permissions)
+    }
+    try setModified(
+      name, at: directory, seconds: metadata.status.modifiedSeconds,
+      nanoseconds: metadata.status.modifiedNanoseconds)
+  }
+
+  /// Gives a file or directory its final metadata.
+  func apply(
+    _ metadata: FileMetadata, to file: borrowing FileDescriptor
+  ) throws(Errno) {
+    let raw = try file.status()
+    let permissions = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in
+      try file.setOwner(owner, group: group)
+    }
+    try metadata.applyAttributes(to: file, dropsInherited: dropsInherited)
+    // After the owner, whose change takes the set-id bits away, and after the access control list,
+    // which sets the group's bits; after both, because a file need not be writable then.
+    try file.setPermissions(permissions)
+    try file.setModified(
+      seconds: metadata.status.modifiedSeconds, nanoseconds: metadata.status.modifiedNanoseconds)
+  }
+}

@@ -1,0 +1,112 @@
+package import SystemCalls
+
+/// Copies an item, a file or a directory with all below it, while others may go on changing it.
+///
+/// Kept are content, with its holes, permission bits, modification times, extended attributes with
+/// the access control lists among them, and owner and group where this user may set them. Symbolic
+/// links are copied as links, new FIFOs are made, a socket gets a second name or is left out; a device is
+/// refused. A file
+/// with several names in the tree becomes a file for each; attributes of symbolic links and FIFOs are
+/// not copied. An entry that vanishes before it was copied is left out. Nothing follows a symbolic
+/// link or waits for the other end of a FIFO.
+///
+/// After a failure the partial copy stays; the caller removes it.
+package struct TreeCopy {
+  package enum Mode {
+    /// Files share their content with the original until one is changed, where the file system can
+    /// do that; elsewhere content is copied.
+    case copy
+    /// All but directories are a second name of the original, where the system permits that; elsewhere
+    /// they are copied.
+    case link
+  }
+
+  var mode: Mode
+  /// Which names are not copied, at any depth below the item.
+  var leavesOut: (FileName) -> Bool
+  /// Called between entries and between pieces of a large file; what it throws ends the copy.
+  var check: () throws -> Void
+  /// Whether a directory that another file system is mounted on is an error: what is moved away as a
+  /// whole cannot take it along.
+  var refusesMounts: Bool
+
+  package init(
+    mode: Mode = .copy, leavesOut: @escaping (FileName) -> Bool = { _ in false },
+    check: @escaping () throws -> Void = {}, refusesMounts: Bool = false
+  ) {
+    self.mode = mode
+    self.leavesOut = leavesOut
+    self.check = check
+    self.refusesMounts = refusesMounts
+  }
+
+  /// Copies an entry of one directory to another, where there must be nothing of its new name.
+  ///
+  /// - Throws: `TreeError` with the path of the entry that could not be copied; also when the item
+  ///   itself is not there, or is a socket. What `check` throws.
+  /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one piece
+  ///   of a file and for the names of a directory's directories.
+  package func copy(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    let path = TreePath(name)
+    let status = try reporting("copy", path) { () throws(Errno) in
+      try fileStatus(name, at: source)
+    }
+    var entries = EntryCopy(
+      mode: mode, check: check,
+      dropsInherited: try reporting("copy", path) { () throws(Errno) in
+        try hasDefaultAccessList(at: target)
+      })
+    guard status.kind != .socket else {
+      throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
+    }
+    if status.kind == .directory {
+      try copyDirectory(name, at: source, to: newName, at: target, &entries)
+    } else {
+      let done = try entries.copy(name, at: source, to: newName, at: target, path: path)
+      guard done else {
+        throw TreeError(action: "copy", path: path, reason: .refused(.noSuchFile))
+      }
+    }
+  }
+
+  private func copyDirectory(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
+    _ entries: inout EntryCopy
+  ) throws {
+    let path = TreePath(name)
+    let (from, to, metadata) = try reporting("copy", path) { () throws(Errno) in
+      let from = SharedDescriptor(try openDirectory(name, at: source))
+      let metadata = try FileMetadata(of: from.descriptor)
+      return (from, try makeAndOpen(newName, at: target), metadata)
+    }
+    let device = try reporting("copy", path) { () throws(Errno) in
+      refusesMounts ? try from.descriptor.status().device : nil
+    }
+    var visitor = TreeCopyVisitor(
+      leavesOut: leavesOut, entries: entries, root: to, device: device)
+    var walk = TreeWalk<TreeCopyVisitor>("copy", root: from, path: path)
+    try walk.run(&visitor)
+    entries = visitor.entries
+    try reporting("copy", path) { () throws(Errno) in
+      try entries.apply(metadata, to: to.descriptor)
+    }
+  }
+
+  private func hasDefaultAccessList(at directory: Int32) throws(Errno) -> Bool {
+    let opened = try FileDescriptor.open(".", at: directory, [.readOnly, .directory])
+    return try FileMetadata.attributeNames(of: opened).contains(FileMetadata.defaultAccessList)
+  }
+}
+
+/// Opens a directory, and nothing else, to read its names.
+func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
+  try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
+}
+
+/// Makes a directory that only this user may use until it gets its final mode.
+func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedDescriptor {
+  try makeDirectory(name, at: directory, mode: 0o700)
+  return SharedDescriptor(try openDirectory(name, at: directory))
+}

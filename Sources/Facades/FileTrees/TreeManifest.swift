@@ -1,0 +1,239 @@
+package import SystemCalls
+
+/// What was in an item at one time: enough of each entry to say later whether it was changed.
+///
+/// Before Linux 6.13 a kernel's clock for files ticks every few milliseconds: a file that is written in
+/// place twice within one tick, to the same size, looks the same after both (as in git's "racy"
+/// index; "Racy git", git's technical documentation).
+///
+/// The entries of a directory lie side by side, and their names in one buffer: about 100 bytes an
+/// entry.
+package struct TreeManifest: Sendable {
+  /// What is known of one entry.
+  package struct Entry: Sendable {
+    fileprivate(set) var nameStart: UInt32 = 0
+    fileprivate(set) var nameLength: UInt8 = 0
+    package let kind: FileStatus.Kind
+    package let permissions: UInt16
+    package let owner: UInt32
+    package let group: UInt32
+    package let links: UInt32
+    fileprivate(set) var firstChild: UInt32 = 0
+    fileprivate(set) var childCount: UInt32 = 0
+    package let device: UInt64
+    package let inode: UInt64
+    package let size: Int64
+    package let modified: Int64
+    package let changed: Int64
+    /// Of a symbolic link, a hash of where it points; of a device, which one it is.
+    package fileprivate(set) var target: UInt64
+
+    package init(_ status: FileStatus) {
+      kind = status.kind
+      permissions = UInt16(truncatingIfNeeded: status.permissions)
+      owner = status.owner
+      group = status.group
+      links = UInt32(truncatingIfNeeded: status.links)
+      device = status.device
+      inode = status.inode
+      size = status.size
+      // Wraps around for years beyond 2262: still another number for another time.
+      modified = status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds
+      changed = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
+      target = status.representedDevice
+    }
+  }
+
+  /// The item itself is the first; none when there is no item.
+  package private(set) var entries: [Entry] = []
+  private var names: [UInt8] = []
+  // The entries of each directory in the order of their names.
+  private var order: [UInt32] = []
+
+  /// Looks at all entries of an item.
+  ///
+  /// - Parameters:
+  ///   - leavesOut: which names are left out, at any depth below the item.
+  ///   - check: called between entries; what it throws ends the scan.
+  /// - Throws: `TreeError`; an item that is not there is no error, nor are entries that vanish.
+  /// - Complexity: one call of the kernel for each entry, two more for a directory.
+  package init(
+    of name: FileName, at directory: Int32,
+    leavingOut leavesOut: @escaping (FileName) -> Bool = {
+      _ in false
+    }, check: @escaping () throws -> Void = {}
+  ) throws {
+    // A program may put a directory in the place of a file between two calls; not again and again.
+    for _ in 0..<8 {
+      var visitor = TreeManifestVisitor(leavesOut: leavesOut, check: check)
+      guard try visitor.walk(name, at: directory) else { continue }
+      entries = visitor.entries
+      names = visitor.names
+      sort()
+      return
+    }
+    throw TreeError(action: "list", path: TreePath(name), reason: .refused(.deviceBusy))
+  }
+
+  private mutating func sort() {
+    var order = Array(UInt32(0)..<UInt32(entries.count))
+    let entries = entries
+    names.withUnsafeBytes { names in
+      for entry in entries where entry.childCount > 1 {
+        order[entry.children].sort { first, second in
+          let (first, second) = (entries[Int(first)], entries[Int(second)])
+          return compareBytes(
+            UnsafeRawBufferPointer(rebasing: names[first.nameRange]),
+            UnsafeRawBufferPointer(rebasing: names[second.nameRange])) < 0
+        }
+      }
+    }
+    self.order = order
+  }
+}
+
+extension TreeManifest {
+  /// The place of the item itself in `entries`; nil when there is no item.
+  package var root: Int? { entries.isEmpty ? nil : 0 }
+
+  /// The places in `entries` of what is in a directory, in the order of their names; nothing for what
+  /// is no directory.
+  func children(of index: Int?) -> ArraySlice<UInt32> {
+    guard let index else { return [] }
+    return order[entries[index].children]
+  }
+
+  package func name(of index: Int) -> FileName {
+    FileName(bytes: Array(names[entries[index].nameRange]))
+  }
+
+  /// Which of two names comes first, by their bytes.
+  static func compareNames(
+    _ first: TreeManifest, _ firstIndex: Int, _ second: TreeManifest, _ secondIndex: Int
+  ) -> Int {
+    first.names.withUnsafeBytes { one in
+      second.names.withUnsafeBytes { other in
+        compareBytes(
+          UnsafeRawBufferPointer(rebasing: one[first.entries[firstIndex].nameRange]),
+          UnsafeRawBufferPointer(rebasing: other[second.entries[secondIndex].nameRange]))
+      }
+    }
+  }
+}
+
+extension TreeManifest.Entry {
+  fileprivate var nameRange: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameLength) }
+  fileprivate var children: Range<Int> { Int(firstChild)..<Int(firstChild) + Int(childCount) }
+}
+
+/// Collects the entries of a manifest.
+private struct TreeManifestVisitor: TreeVisitor {
+  let leavesOut: (FileName) -> Bool
+  let check: () throws -> Void
+  private(set) var entries: [TreeManifest.Entry] = []
+  private(set) var names: [UInt8] = []
+  // The directories that were entered and not yet left.
+  private var entered = [0]
+
+  init(leavesOut: @escaping (FileName) -> Bool, check: @escaping () throws -> Void) {
+    self.leavesOut = leavesOut
+    self.check = check
+  }
+
+  /// Visits an item and all below it; nothing when there is none.
+  ///
+  /// - Returns: false when it became another kind of file meanwhile.
+  mutating func walk(_ name: FileName, at directory: Int32) throws -> Bool {
+    let path = TreePath(name)
+    guard let status = try manifestStatus(name, at: directory, path) else { return true }
+    if status.kind == .directory {
+      guard let (root, status) = try openedRoot(name, at: directory, path) else { return false }
+      add(FileName(""), status, target: name, at: directory)
+      var walk = TreeWalk<Self>("list", root: root, path: path)
+      try walk.run(&self)
+    } else {
+      add(FileName(""), status, target: name, at: directory)
+    }
+    return true
+  }
+
+  private func openedRoot(
+    _ name: FileName, at directory: Int32, _ path: TreePath
+  ) throws(TreeError) -> (SharedDescriptor, FileStatus)? {
+    do throws(Errno) {
+      let root = SharedDescriptor(try openDirectory(name, at: directory))
+      return (root, try root.descriptor.status())
+    } catch {
+      if error.isVanishing || error == .notDirectory || error == .tooManyLinks { return nil }
+      throw TreeError(action: "list", path: path, reason: .refused(error))
+    }
+  }
+
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
+    guard !leavesOut(entry.name) else { return nil }
+    try check()
+    guard
+      let status = try manifestStatus(
+        entry.name, at: place.rawValue, place.path.appending(entry.name))
+    else { return nil }
+    let index = entries.count
+    let parent = entered[entered.count - 1]
+    add(entry.name, status, target: entry.name, at: place.rawValue)
+    if entries[parent].childCount == 0 { entries[parent].firstChild = UInt32(index) }
+    entries[parent].childCount += 1
+    return status.kind == .directory ? index : nil
+  }
+
+  mutating func enter(_ name: FileName, _ mark: Int, at place: TreePlace) throws
+    -> SharedDescriptor?
+  {
+    do throws(Errno) {
+      let opened = SharedDescriptor(try openDirectory(name, at: place.rawValue))
+      entered.append(mark)
+      return opened
+    } catch {
+      // Vanished, or replaced, after its name was read: it was an empty directory to us.
+      if error.isVanishing || error == .notDirectory || error == .tooManyLinks { return nil }
+      throw TreeError(action: "list", path: place.path.appending(name), reason: .refused(error))
+    }
+  }
+
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+    entered.removeLast()
+  }
+
+  private mutating func add(
+    _ name: FileName, _ status: FileStatus, target: FileName, at directory: Int32
+  ) {
+    var entry = TreeManifest.Entry(status)
+    entry.nameStart = UInt32(truncatingIfNeeded: names.count)
+    entry.nameLength = UInt8(truncatingIfNeeded: name.bytes.count)
+    if status.kind == .symbolicLink { entry.target = hashOfTarget(target, at: directory) }
+    names += name.bytes
+    entries.append(entry)
+  }
+
+  // FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923).
+  private func hashOfTarget(_ name: FileName, at directory: Int32) -> UInt64 {
+    do throws(Errno) {
+      return try linkTarget(name, at: directory).bytes.reduce(0xcbf2_9ce4_8422_2325) {
+        ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+      }
+    } catch {
+      // Vanished, or no link any more: the next scan shows that.
+      return 0
+    }
+  }
+}
+
+/// Nil for an entry that is not there.
+private func manifestStatus(
+  _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
+) throws(TreeError) -> FileStatus? {
+  do throws(Errno) {
+    return try fileStatus(name, at: directory)
+  } catch {
+    if error.isVanishing { return nil }
+    throw TreeError(action: "list", path: path(), reason: .refused(error))
+  }
+}

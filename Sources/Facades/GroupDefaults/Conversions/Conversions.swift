@@ -1,0 +1,100 @@
+import FoundationEssentials
+import PropertyLists
+
+/// The conversions of the typed getters. The quoted rules are the comments of NSUserDefaults.h.
+enum Conversions {
+  /// "… it will convert NSNumber values to their NSString representation. If a non-string
+  /// non-number value is found, nil will be returned." A boolean becomes "1" or "0". A real becomes
+  /// the shortest text that reads back as the same number, without a fraction of zero.
+  static func string(_ value: PropertyListValue) -> String? {
+    switch value {
+    case .string(let string): string
+    case .integer(let integer): String(integer)
+    case .unsigned(let integer): String(integer)
+    case .boolean(let boolean): boolean ? "1" : "0"
+    case .real(let real): text(real)
+    case .date, .data, .array, .dictionary: nil
+    }
+  }
+
+  private static func text(_ real: Double) -> String {
+    let text = String(real)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+
+  /// "If the value is an NSNumber, the result of -integerValue will be returned. If the value is an
+  /// NSString, it will be converted to NSInteger if possible. If the value is a boolean, it will be
+  /// converted to either 1 for YES or 0 for NO. If the value is absent or can't be converted to an
+  /// integer, 0 will be returned." A real loses its fraction. A real out of range becomes the
+  /// nearest integer, where C leaves the result open.
+  static func integer(_ value: PropertyListValue) -> Int {
+    switch value {
+    case .string(let string): LeadingNumber.integer(string)
+    case .integer(let integer): Int(truncatingIfNeeded: integer)
+    case .unsigned(let integer): Int(truncatingIfNeeded: integer)
+    case .boolean(let boolean): boolean ? 1 : 0
+    case .real(let real): integer(real)
+    case .date, .data, .array, .dictionary: 0
+    }
+  }
+
+  private static func integer(_ real: Double) -> Int {
+    if real.isNaN { return 0 }
+    return Int(exactly: real.rounded(.towardZero)) ?? (real < 0 ? .min : .max)
+  }
+
+  /// "… similar to -integerForKey:, except that it returns a double, and boolean values will not be
+  /// converted."
+  static func double(_ value: PropertyListValue) -> Double {
+    switch value {
+    case .string(let string): LeadingNumber.real(string)
+    case .integer(let integer): Double(integer)
+    case .unsigned(let integer): Double(integer)
+    case .real(let real): real
+    case .boolean, .date, .data, .array, .dictionary: 0
+    }
+  }
+
+  /// "If the value is an NSNumber, NO will be returned if the value is 0, YES otherwise. If the
+  /// value is an NSString, values of "YES" or "1" will return YES, and values of "NO", "0", or any
+  /// other string will return NO." In fact the original converts all strings with NSString's
+  /// `boolValue`, which also accepts "true" and "y". So does this function.
+  static func bool(_ value: PropertyListValue) -> Bool {
+    switch value {
+    case .string(let string): LeadingNumber.boolean(string)
+    case .integer(let integer): integer != 0
+    case .unsigned(let integer): integer != 0
+    case .boolean(let boolean): boolean
+    case .real(let real): real != 0
+    case .date, .data, .array, .dictionary: false
+    }
+  }
+
+  /// "If the value is an NSString path, then it will construct a file URL to that path. If the
+  /// value is an archived URL from -setURL:forKey: it will be unarchived." `URL` resolves "~".
+  static func url(_ value: PropertyListValue) -> URL? {
+    switch value {
+    case .string(let path): URL(fileURLWithPath: path)
+    case .data(let archived):
+      String(bytes: archived, encoding: .utf8).flatMap { URL(string: $0) }
+    case .integer, .unsigned, .boolean, .real, .date, .array, .dictionary: nil
+    }
+  }
+
+  /// Returns the stored form of a URL: the path of a file URL; the text of any other URL as data in
+  /// UTF-8, where the original stores an archive of Objective-C objects.
+  static func stored(_ url: URL) -> PropertyListValue {
+    url.isFileURL
+      ? .string(url.absoluteURL.path) : .data(Data(url.absoluteString.utf8))
+  }
+
+  /// Returns the stored form of any object that the original's `set(_:forKey:)` takes.
+  static func stored(_ object: Any, forKey key: String) throws -> PropertyListValue {
+    if let url = object as? URL { return stored(url) }
+    do throws(PropertyListError) {
+      return try PropertyListValue(propertyList: object)
+    } catch {
+      throw GroupDefaultsError.unsupported(key, error)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+public import FoundationEssentials
+import PropertyLists
+import Synchronization
+
+extension GroupDefaults {
+  /// Returns the value of a key in the first domain of the search list that has one.
+  ///
+  /// - Parameter failing: Receives the error of reading a suite. If it does not throw, the search
+  ///   continues with the next domain.
+  func find(_ key: String, failing: (any Error) throws -> Void) rethrows -> PropertyListValue? {
+    let (argument, added) = surroundings.withLock { ($0.arguments[key], $0.addedSuites) }
+    if let argument { return argument }
+    do {
+      if let value = try suite().contents()[key] { return value }
+    } catch {
+      try failing(error)
+    }
+    for (_, suite) in added {
+      do {
+        if let value = try suite.contents()[key] { return value }
+      } catch {
+        try failing(error)
+      }
+    }
+    return RegisteredDefaults[key]
+  }
+
+  func find(_ key: String) -> PropertyListValue? { find(key, failing: reporter.report) }
+
+  // MARK: The original's getters
+
+  /// Returns the value of a key as the original does: `String`, a number, `Bool`, `Date`, `Data`,
+  /// `[Any]`, `[String: Any]`; nil if there is none.
+  ///
+  /// In a program that imports Foundation a number casts to every number type that holds it, as
+  /// with the original. Without Foundation it is an `Int`, a `UInt64` above `Int.max`, or a
+  /// `Double`. A boolean is a `Bool`, not a number.
+  ///
+  /// The search list is the argument domain, the suite, the added suites, and the registered
+  /// values.
+  ///
+  /// - Complexity: One system call per suite, unless a process has written to it since the last
+  ///   read.
+  public func object(forKey defaultName: String) -> Any? { find(defaultName)?.propertyListObject }
+
+  /// Returns the same as `object(forKey:)`, for code that uses key-value coding.
+  public func value(forKey key: String) -> Any? { object(forKey: key) }
+
+  /// Returns the value as a string, a number as its text; nil for any other type.
+  public func string(forKey defaultName: String) -> String? {
+    find(defaultName).flatMap(Conversions.string)
+  }
+
+  /// Returns the value if it is an array.
+  public func array(forKey defaultName: String) -> [Any]? {
+    find(defaultName)?.arrayValue?.map(\.propertyListObject)
+  }
+
+  /// Returns the value if it is a dictionary.
+  public func dictionary(forKey defaultName: String) -> [String: Any]? {
+    find(defaultName)?.dictionaryValue?.mapValues(\.propertyListObject)
+  }
+
+  /// Returns the value if it is data.
+  public func data(forKey defaultName: String) -> Data? { find(defaultName)?.dataValue }
+
+  /// Returns the value if it is an array of strings only; numbers are not converted.
+  public func stringArray(forKey defaultName: String) -> [String]? {
+    guard let array = find(defaultName)?.arrayValue else { return nil }
+    let strings = array.compactMap(\.stringValue)
+    return strings.count == array.count ? strings : nil
+  }
+
+  /// Returns the value as an integer: a number without its fraction, the number at the beginning of
+  /// a string, 1 or 0 for a boolean; 0 for anything else or if there is none.
+  public func integer(forKey defaultName: String) -> Int {
+    find(defaultName).map(Conversions.integer) ?? 0
+  }
+
+  /// Returns the value as a real: a number, or the number at the beginning of a string; 0 for
+  /// anything else, including a boolean, or if there is none.
+  public func float(forKey defaultName: String) -> Float { Float(double(forKey: defaultName)) }
+
+  /// Returns the value as a real: a number, or the number at the beginning of a string; 0 for
+  /// anything else, including a boolean, or if there is none.
+  public func double(forKey defaultName: String) -> Double {
+    find(defaultName).map(Conversions.double) ?? 0
+  }
+
+  /// Returns the value as a boolean: true for a number other than 0, and for a string that begins
+  /// with Y, y, T, t or such a number; false for anything else or if there is none.
+  public func bool(forKey defaultName: String) -> Bool {
+    find(defaultName).map(Conversions.bool) ?? false
+  }
+
+  /// Returns the value as a URL: a file URL for a path, which may begin with "~"; any other URL as
+  /// `set` stored it. Nil for anything else.
+  public func url(forKey defaultName: String) -> URL? {
+    find(defaultName).flatMap(Conversions.url)
+  }
+
+  /// Returns all keys of the search list, each with the value that `object(forKey:)` returns.
+  public func dictionaryRepresentation() -> [String: Any] {
+    var all = RegisteredDefaults.all
+    let (arguments, added) = surroundings.withLock { ($0.arguments, $0.addedSuites) }
+    for (_, suite) in added.reversed() {
+      all.merge(reporting([:]) { try suite.contents() }) { $1 }
+    }
+    all.merge(reporting([:]) { try suite().contents() }) { $1 }
+    all.merge(arguments) { $1 }
+    return all.mapValues(\.propertyListObject)
+  }
+}

@@ -1,0 +1,123 @@
+public import AppGroup
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+
+/// Defaults that any number of processes share; source-compatible with `UserDefaults(suiteName:)`.
+///
+/// Every read sees all earlier writes of every process, without any call. Every write is visible to
+/// all processes when it returns, survives the death of this process, and changes only its own key:
+/// writes of other processes to other keys at the same time are kept. `synchronize()`, and
+/// `durability: .durable` where a method has it, return when the suite would also survive a loss of
+/// power.
+///
+/// The methods of UserDefaults do not throw. Their errors are reported to `onError`; a getter then
+/// continues with the rest of the search list, and a setter changes nothing. The additional methods
+/// (`read`, `write`, `remove`, `update`, …) throw. Methods of both kinds may block their thread for
+/// the time of a few system calls, and writes for up to ten seconds while another process changes
+/// the same suite. Tasks use the forms with `async`.
+///
+/// A suite is one property-list file with exactly its keys, so other tools can read it: `wormhole
+/// defaults read` or, with the path of `path()`, `plutil` and Python's `plistlib`.
+public final class GroupDefaults: Sendable {
+  /// The original's domain of all programs, which does not exist here.
+  public static let globalDomain = "NSGlobalDomain"
+  /// The domain of the command line.
+  public static let argumentDomain = "NSArgumentDomain"
+  /// The domain of the values that `register(defaults:)` received.
+  public static let registrationDomain = "NSRegistrationDomain"
+
+  /// The parts of the search list besides the suite itself.
+  struct Surroundings: Sendable {
+    var volatileDomains: [String: Suite.Contents] = [:]
+    var addedSuites: [(name: String, suite: Suite)] = []
+
+    var arguments: Suite.Contents { volatileDomains[GroupDefaults.argumentDomain] ?? [:] }
+  }
+
+  /// The name that this object was created with.
+  let name: String?
+  let place: SuitePlace
+  let surroundings: Mutex<Surroundings>
+  let reporter = ErrorReporter()
+  private let opened: Result<Suite, any Error>
+
+  /// Creates the defaults of a group, in the container of that name.
+  ///
+  /// A container that cannot be opened is reported to `onError` at every use.
+  ///
+  /// - Parameter suitename: An App Group identifier such as `group.com.example.cinema`; nil means
+  ///   the program's own defaults, as in `standard`.
+  /// - Returns: nil, as in the original, for names that stand for another domain, and for "".
+  public convenience init?(suiteName suitename: String?) {
+    let name = suitename ?? Self.programName
+    if SuitePlace.reserved.contains(name) { return nil }
+    self.init(name, .groups, Result { try SuitePlace.groups.suite(name) })
+  }
+
+  /// Creates the program's own defaults, as in `standard`.
+  public convenience init() {
+    let name = Self.programName
+    self.init(name, .groups, Result { try SuitePlace.groups.suite(name) })
+  }
+
+  /// Creates the defaults of a group.
+  ///
+  /// - Parameter group: An App Group identifier; its container is created if it is missing.
+  /// - Throws: `AppGroupError`, as opening the container; `GroupDefaultsError.invalidSuiteName`.
+  public convenience init(group: String) throws {
+    self.init(group, .groups, .success(try SuitePlace.groups.suite(group)))
+  }
+
+  /// Creates the defaults of any container. No file is touched before the first read or write.
+  ///
+  /// - Parameters:
+  ///   - container: The container of the defaults.
+  ///   - suite: Any string; nil is the container's own suite, which is that of its group. For this
+  ///     object, all names of suites mean suites in this container.
+  public convenience init(suite: String? = nil, in container: SharedContainer) {
+    self.init(suite, .container(container), .success(Suite(suite, in: container)))
+  }
+
+  private init(_ name: String?, _ place: SuitePlace, _ opened: Result<Suite, any Error>) {
+    self.name = name
+    self.place = place
+    self.opened = opened
+    surroundings = Mutex(
+      Surroundings(volatileDomains: [Self.argumentDomain: ArgumentDomain.ofProcess]))
+  }
+
+  /// The program's own defaults: those of the group that has the program's name.
+  public static let standard = GroupDefaults()
+
+  /// Does nothing, because `standard` has no state that would have to be reset.
+  public static func resetStandardUserDefaults() {}
+
+  private static var programName: String {
+    let name = ProcessInfo.processInfo.processName
+    return name.isEmpty ? "program" : name
+  }
+
+  /// The receiver of errors from methods that cannot throw; by default a line on standard error.
+  public var onError: (@Sendable (any Error) -> Void)? {
+    get { reporter.handler }
+    set { reporter.handler = newValue }
+  }
+
+  /// Returns the path of the suite's file, whether or not it exists.
+  ///
+  /// - Throws: `AppGroupError`, as opening the container did.
+  public func path() throws -> String { try suite().value.path }
+
+  func suite() throws -> Suite { try opened.get() }
+
+  /// Runs the body of a source-compatible method and reports the error that it throws.
+  func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
+    do {
+      return try body()
+    } catch {
+      reporter.report(error)
+      return otherwise
+    }
+  }
+}

@@ -1,0 +1,53 @@
+public import AppGroup
+import PropertyLists
+
+/// A failure that concerns defaults and not their container.
+public struct GroupDefaultsError: DescribedError {
+  /// The kind of failure, for programs.
+  #if hasAttribute(nonexhaustive)
+    @nonexhaustive
+  #endif
+  public enum Code: String, Sendable, Hashable {
+    /// The value is of a type that property lists do not have, or too large for any reader.
+    case unsupportedValue
+    /// The suite's file is not a property list, is hostile, or is not a dictionary.
+    case damaged
+    /// The name is not allowed for a suite.
+    case invalidSuiteName
+    /// The value stored under the key has another type than the requested one.
+    case wrongType
+    /// The import is not a property list, is hostile, or is not a dictionary.
+    case badImport
+    /// The suite cannot be written in the requested format.
+    case badExport
+  }
+
+  /// The kind of failure.
+  public let code: Code
+  /// The parts of the sentence.
+  public let failure: FailureDescription
+
+  init(
+    _ code: Code, _ action: String, path: String = "", reason: String, remedy: String? = nil
+  ) {
+    self.code = code
+    failure = FailureDescription(action, path: path, reason: reason, remedy: remedy)
+  }
+}
+
+extension GroupDefaultsError {
+  /// The suite's file cannot be read as defaults, so it is not written either.
+  static func damaged(_ value: Value, _ reason: String) -> GroupDefaultsError {
+    GroupDefaultsError(
+      .damaged, "read the defaults", path: value.path, reason: reason,
+      remedy: "nothing is written over it; put it aside with quarantine()")
+  }
+
+  static func unsupported(_ key: String, _ error: PropertyListError) -> GroupDefaultsError {
+    var reason = error.reason
+    if case .keyPath(let path) = error.position, !path.isEmpty { reason = "at \(path), \(reason)" }
+    return GroupDefaultsError(
+      .unsupportedValue, "set \"\(key)\"", reason: reason,
+      remedy: "store what a property list can hold, or its data")
+  }
+}

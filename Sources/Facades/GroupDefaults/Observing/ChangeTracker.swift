@@ -1,0 +1,57 @@
+import PropertyLists
+import Synchronization
+
+/// The last reported state of one observer, and the changes still to be reported.
+///
+/// Its looks follow one another. Each look reads the current state, so an event is only a hint.
+final class ChangeTracker: Sendable {
+  private let suite: Suite
+  /// The only observed key; nil for all.
+  private let key: String?
+  private let last: Mutex<Suite.Contents>
+  private let observer: Int
+
+  /// - Parameter startsWithCurrent: Whether the current values count as new.
+  init(_ suite: Suite, key: String?, startsWithCurrent: Bool) throws {
+    self.suite = suite
+    self.key = key
+    observer = suite.ownWrites.open()
+    do {
+      last = Mutex(startsWithCurrent ? [:] : try suite.contents())
+    } catch {
+      suite.ownWrites.close(observer)
+      throw error
+    }
+  }
+
+  deinit { suite.ownWrites.close(observer) }
+
+  /// Returns the changes since the last look.
+  ///
+  /// - Throws: As `Suite.contents`; a later look then returns the changes.
+  func look() throws -> [DefaultsChange] {
+    suite.ownWrites.prepareLook(observer)
+    return changes(to: try suite.contents())
+  }
+
+  /// Returns the changes since the last look, for a task.
+  func lookForTask() async throws -> [DefaultsChange] {
+    suite.ownWrites.prepareLook(observer)
+    return changes(to: try await suite.contentsForTask())
+  }
+
+  private func changes(to now: Suite.Contents) -> [DefaultsChange] {
+    let before = last.withLock { last in
+      defer { last = now }
+      return last
+    }
+    defer { suite.ownWrites.finishLook(observer) }
+    let keys =
+      key.map { before[$0] == now[$0] ? [] : [$0] } ?? Difference.keys(from: before, to: now)
+    return keys.map { key in
+      DefaultsChange(
+        key: key, oldValue: before[key], newValue: now[key],
+        isOwn: suite.ownWrites.isOwn(now[key], key, observer))
+    }
+  }
+}

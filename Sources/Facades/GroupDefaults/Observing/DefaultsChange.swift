@@ -1,0 +1,14 @@
+public import PropertyLists
+
+/// A changed key of a suite.
+public struct DefaultsChange: Sendable, Hashable {
+  /// The key; dots and "@" are ordinary characters.
+  public let key: String
+  /// The last reported value of the key; nil if it had none.
+  public let oldValue: PropertyListValue?
+  /// The stored value; nil if it was removed.
+  public let newValue: PropertyListValue?
+  /// Whether the observed object wrote the value itself: false for other processes, and for other
+  /// objects of this process.
+  public let isOwn: Bool
+}

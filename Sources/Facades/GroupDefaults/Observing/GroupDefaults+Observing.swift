@@ -1,0 +1,108 @@
+public import AppGroup
+public import Dispatch
+import Synchronization
+
+extension GroupDefaults {
+  /// Calls a handler for each key of the suite that any process changes.
+  ///
+  /// Every key can be observed, even with "." and "@" in it. A burst of changes may be reported as
+  /// one. The last state is always reported, and never one that is older than an earlier report.
+  /// Only changes of the suite itself are reported: not registered values, added suites, or the
+  /// command line. A suite that cannot be read is reported to `onError`; when it can be read again,
+  /// the differences are reported.
+  ///
+  /// - Parameters:
+  ///   - key: The only key to observe; nil for all.
+  ///   - startsWithCurrent: Whether the current values are reported first, as new.
+  ///   - queue: The queue on which the handler is called: one call at a time, one for each key.
+  ///   - handler: Receives the key with its old and its new value.
+  /// - Returns: The observation, which lasts until it is cancelled or released. No change after
+  ///   this method returns is missed.
+  /// - Throws: `GroupDefaultsError.damaged` or `AppGroupError` if the suite cannot be read now.
+  public func observe(
+    key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (DefaultsChange) -> Void
+  ) throws -> Observation {
+    let suite = try suite()
+    let tracker = try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent)
+    let end = End()
+    // The first call comes at once and reports the changes since the tracker's first look.
+    let observation = try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
+      do {
+        for change in try tracker.look() where end.isAwaited { handler(change) }
+      } catch {
+        reporter.report(error)
+      }
+    }
+    return Observation(observation, delivery: end)
+  }
+
+  /// Returns the changes of the suite from now on, for `for await`, with the promises of `observe`.
+  ///
+  /// Watching begins when this method returns, and ends with the iteration or its task.
+  ///
+  /// - Parameters:
+  ///   - key: The only key to observe; nil for all.
+  ///   - startsWithCurrent: Whether the current values are reported first, as new.
+  /// - Throws: As `observe`.
+  public func changes(
+    forKey key: String? = nil, startsWithCurrent: Bool = false
+  ) throws -> DefaultsChanges {
+    let suite = try suite()
+    return DefaultsChanges(
+      tracker: try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent),
+      hints: try suite.value.snapshots(startsWithCurrent: true), reporter: reporter)
+  }
+}
+
+/// Whether an observation has ended; the changes of one look are several calls.
+private final class End: Cancellable {
+  private let isReached = Atomic(false)
+
+  var isAwaited: Bool { !isReached.load(ordering: .acquiring) }
+
+  func cancel() { isReached.store(true, ordering: .releasing) }
+}
+
+/// The changes of a suite as they happen.
+public struct DefaultsChanges: AsyncSequence, Sendable {
+  let tracker: ChangeTracker
+  let hints: ValueSnapshots
+  let reporter: ErrorReporter
+
+  /// How changes are noticed.
+  public var detection: ChangeDetection { hints.detection }
+
+  /// Creates the iterator; once, for one task.
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(tracker: tracker, hints: hints.makeAsyncIterator(), reporter: reporter)
+  }
+
+  /// Waits for the next change.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let tracker: ChangeTracker
+    private var hints: ValueSnapshots.Iterator
+    private let reporter: ErrorReporter
+    private var pending: ArraySlice<DefaultsChange> = []
+
+    init(tracker: ChangeTracker, hints: ValueSnapshots.Iterator, reporter: ErrorReporter) {
+      self.tracker = tracker
+      self.hints = hints
+      self.reporter = reporter
+    }
+
+    /// Returns the next change, or nil if the task was cancelled.
+    public mutating func next() async -> DefaultsChange? {
+      while !Task.isCancelled {
+        if let change = pending.popFirst() { return change }
+        guard await hints.next() != nil else { return nil }
+        do {
+          pending = try await tracker.lookForTask()[...]
+        } catch {
+          reporter.report(error)
+        }
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import AppGroup
+import PropertyLists
+import Synchronization
+
+/// The defaults of one suite: one value of a container, a dictionary with exactly the user's keys.
+///
+/// The last content is kept decoded. It is valid as long as the file is the same publication, and
+/// one system call tells that. So every read sees all earlier writes of every process, and hardly
+/// any read opens the file.
+final class Suite: Sendable {
+  typealias Contents = [String: PropertyListValue]
+
+  /// The content of one publication.
+  private struct Known {
+    let version: Version
+    let contents: Result<Contents, GroupDefaultsError>
+  }
+
+  /// Content that was written to a file and need not be decoded when it is read back.
+  private struct Encoded {
+    let bytes: [UInt8]
+    let contents: Contents
+  }
+
+  let value: Value
+  let ownWrites = OwnWrites()
+  private let known = Mutex<Known?>(nil)
+  private let lastEncoded = Mutex<Encoded?>(nil)
+
+  /// - Parameter name: nil for the container's own suite.
+  init(_ name: String?, in container: SharedContainer) {
+    value = container.own.value(name.map { Self.prefix + $0 } ?? Self.containers)
+  }
+
+  /// The name of the container's own suite; the others are `defaults/NAME`.
+  private static let containers = "defaults"
+  private static let prefix = containers + "/"
+
+  /// The suite that a value of the package holds; nil for the container's own.
+  enum Place: Equatable {
+    case suite(String?)
+
+    init?(ownValue name: String) {
+      if name == containers {
+        self = .suite(nil)
+      } else if name.utf8.starts(with: prefix.utf8) {
+        self = .suite(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+      } else {
+        return nil
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  /// Returns the stored content; empty if there is no suite yet.
+  ///
+  /// - Throws: `GroupDefaultsError.damaged`, or `AppGroupError` as `Value.snapshot`.
+  /// - Complexity: One system call, unless a process has written since the last read.
+  func contents() throws -> Contents {
+    guard let version = try value.version() else { return [:] }
+    if let known = known(as: version) { return try known.contents.get() }
+    return try contents(of: value.snapshot())
+  }
+
+  /// Returns the stored content, for a task.
+  func contentsForTask() async throws -> Contents {
+    try contents(of: await value.snapshot())
+  }
+
+  /// Returns the content of a snapshot of the suite's value.
+  func contents(of snapshot: ValueSnapshot) throws -> Contents {
+    guard let version = snapshot.version else {
+      // The suite is absent, or could not be read, in which case this throws.
+      _ = try snapshot.bytes()
+      return [:]
+    }
+    if let known = known(as: version) { return try known.contents.get() }
+    let contents = decoded(snapshot)
+    // If another thread has stored newer content meanwhile, the next read decodes it again.
+    known.withLock { $0 = Known(version: version, contents: contents) }
+    return try contents.get()
+  }
+
+  private func known(as version: Version) -> Known? {
+    known.withLock { $0?.version == version ? $0 : nil }
+  }
+
+  private func decoded(_ snapshot: ValueSnapshot) -> Result<Contents, GroupDefaultsError> {
+    do {
+      let encoded = lastEncoded.withLock { $0 }
+      if let encoded, try snapshot.bytes() == encoded.bytes { return .success(encoded.contents) }
+      guard case .dictionary(let contents)? = try snapshot.propertyList() else {
+        return .failure(.damaged(value, "it is a property list, but not a dictionary of defaults"))
+      }
+      return .success(contents)
+    } catch let error as AppGroupError {
+      return .failure(.damaged(value, error.reason))
+    } catch {
+      return .failure(.damaged(value, "\(error)"))
+    }
+  }
+
+  // MARK: Writing
+
+  /// The terms of a change.
+  struct Terms: Sendable {
+    let durability: Durability
+    let deadline: ContinuousClock.Instant?
+
+    init(_ durability: Durability = .standard, _ deadline: ContinuousClock.Instant? = nil) {
+      self.durability = durability
+      self.deadline = deadline
+    }
+
+    func modification() -> ChangeTerms { ChangeTerms(durability, until: deadline) }
+  }
+
+  /// Changes the content atomically; publishes nothing if it stays the same.
+  ///
+  /// - Parameter body: Runs again, with the latest contents, if the lease was lost.
+  /// - Throws: The error of `body`, `GroupDefaultsError.damaged`, or `AppGroupError`.
+  func edit<Result: Sendable>(
+    _ terms: Terms = Terms(), _ body: @escaping @Sendable (inout Contents) throws -> Result
+  ) throws -> Result {
+    let number = ownWrites.begin()
+    do {
+      let result = try value.edit(terms.modification()) { try self.edited($0, number, body) }
+      ownWrites.end(number, isPublished: true)
+      return result
+    } catch {
+      ownWrites.end(number, isPublished: false)
+      throw error
+    }
+  }
+
+  /// Changes the content atomically, for a task.
+  func edit<Result: Sendable>(
+    _ terms: Terms, _ body: @escaping @Sendable (inout Contents) throws -> Result
+  ) async throws -> Result {
+    let number = ownWrites.begin()
+    do {
+      let result = try await value.edit(terms.modification()) { try self.edited($0, number, body) }
+      ownWrites.end(number, isPublished: true)
+      return result
+    } catch {
+      ownWrites.end(number, isPublished: false)
+      throw error
+    }
+  }
+
+  private func edited<Result>(
+    _ snapshot: ValueSnapshot, _ number: Int, _ body: (inout Contents) throws -> Result
+  ) throws -> (Edit, Result) {
+    let old = try contents(of: snapshot)
+    var new = old
+    let result = try body(&new)
+    guard new != old else {
+      ownWrites.forget(number)
+      return (.keep, result)
+    }
+    let bytes = try encoded(new)
+    // Noted before the change becomes visible, so that no observer takes it for another writer's.
+    ownWrites.note(number, from: old, to: new)
+    return (.replace(bytes), result)
+  }
+
+  private func encoded(_ contents: Contents) throws -> [UInt8] {
+    do throws(PropertyListError) {
+      let bytes = try PropertyListValue.dictionary(contents).binaryBytes(limits: .standard)
+      lastEncoded.withLock { $0 = Encoded(bytes: bytes, contents: contents) }
+      return bytes
+    } catch {
+      throw GroupDefaultsError(
+        .unsupportedValue, "write the defaults", path: value.path,
+        reason: "no reader would accept them: \(error.reason)",
+        remedy: "defaults are meant to be small; share large content as a file")
+    }
+  }
+}

@@ -1,0 +1,275 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// Brings one file into its peer's queue. Blocks its thread.
+///
+/// | found, for an intention that is delivered again | means | done |
+/// |---|---|---|
+/// | an attachment that is whole, and an entry that names it | it was stored | nothing more |
+/// | an attachment that is whole | the entry was not stored | another name, a mark, an entry |
+/// | no attachment, and the intention is marked | stored, and taken already | nothing more |
+/// | anything else | it was not whole | begun again |
+///
+/// The intention is marked when the content is whole, before the entry is stored; and from then on the
+/// content goes to the peer only. A sender that wants it back takes it away from the peer first, by giving it
+/// another name, and then withdraws the mark, before anything else is done with it. So the third row
+/// cannot be mistaken.
+struct FileSending {
+  /// It was given up before it was stored.
+  struct GivenUp: Error {}
+
+  /// A part of it lies in the container, and a step with that part failed: sending has to be continued,
+  /// because its end is not known yet.
+  struct Unfinished: Error {
+    let cause: any Error
+  }
+
+  private let intention: FileIntention
+  private let files: OutgoingFiles
+  private let process: FileProcess
+  /// The intention's.
+  private let entry: QueueEntry
+
+  init(
+    _ intention: FileIntention, as entry: QueueEntry, of files: OutgoingFiles,
+    process: FileProcess
+  ) {
+    self.intention = intention
+    self.entry = entry
+    self.files = files
+    self.process = process
+  }
+
+  private struct Content {
+    let attachment: String
+    let size: Int64
+    let checksum: UInt64?
+    /// It was copied although it is to be moved: the source is to be removed.
+    var isSourceLeft = false
+    /// Locked until the entry is stored.
+    var stage: AttachmentStage?
+  }
+
+  /// The contents of the mark.
+  private enum Mark: String {
+    case isWhole = "whole"
+    /// It was copied, and the source is to be removed.
+    case isSourceLeft = "copied"
+  }
+
+  private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
+
+  /// - Returns: the entry that was stored; nil when that was done before, and the peer has it.
+  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: nothing is left then,
+  ///   or the error says where; `Unfinished` otherwise.
+  func run() throws -> QueueEntryID? {
+    let sender = try files.sender(to: intention.peer)
+    let content: Content
+    switch entry.isRedelivery ? try unfinished({ try left(sender) }) : .nothing([]) {
+    case .nothing(let old): content = try make(sender, replacing: old)
+    case .whole(let adopted): content = adopted
+    case .stored(let id, let isSourceLeft): return stored(id, isSourceLeft)
+    }
+    do {
+      return stored(try store(content, sender), content.isSourceLeft)
+    } catch {
+      try takeBack(content.attachment, sender, isGivenUp: error is GivenUp)
+      throw error
+    }
+  }
+
+  private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) -> QueueEntryID? {
+    if isSourceLeft { removeSource() }
+    startPeer()
+    return id
+  }
+
+  private func unfinished<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch { throw Unfinished(cause: error) }
+  }
+
+  // MARK: Remains of an earlier attempt
+
+  private enum Left {
+    /// And attachments that are not whole.
+    case nothing([Queue.WaitingAttachment])
+    case whole(Content)
+    /// As this entry, unless the peer has handled it already.
+    case stored(QueueEntryID?, isSourceLeft: Bool)
+  }
+
+  private func left(_ sender: Queue.Sender) throws -> Left {
+    let old = try sender.queue.waitingAttachments(prefix: intention.attachmentPrefix)
+    let mark = try entry.marked()
+    guard let whole = old.first(where: \.isWhole) else {
+      guard let mark, old.isEmpty else {
+        if mark != nil { try entry.unmark() }
+        return .nothing(old)
+      }
+      let id = try storedEntry(sender, naming: intention.attachmentPrefix)
+      return .stored(id, isSourceLeft: Mark(rawValue: mark) == .isSourceLeft)
+    }
+    let isSourceLeft = intention.options.isMoved && isSourceThere
+    if let id = try storedEntry(sender, naming: whole.id) {
+      return .stored(id, isSourceLeft: isSourceLeft)
+    }
+    let attachment = newAttachment()
+    guard let size = try sender.queue.renameAttachment(whole.id, to: attachment) else {
+      // It was taken just now, or another process continues with it instead.
+      throw lostSight(of: whole.id)
+    }
+    try entry.unmark()
+    for other in old where other.id != whole.id { try sender.queue.removeAttachment(other.id) }
+    return .whole(
+      Content(attachment: attachment, size: size, checksum: nil, isSourceLeft: isSourceLeft))
+  }
+
+  private func storedEntry(_ sender: Queue.Sender, naming prefix: String) throws -> QueueEntryID? {
+    try sender.queue.entry(of: files.name, attachmentPrefix: prefix)
+  }
+
+  private func lostSight(of attachment: String) -> PeerError {
+    PeerError(
+      .replaced, "send \(intention.source) to \"\(intention.peer)\"", peer: intention.peer,
+      reason: "its content (\(attachment)) is not where it was put")
+  }
+
+  // MARK: Content
+
+  private func make(
+    _ sender: Queue.Sender, replacing old: [Queue.WaitingAttachment]
+  ) throws -> Content {
+    let source = try SourceFile(
+      intention.source, isMoved: intention.options.isMoved, to: intention.peer)
+    let stage = try sender.stage(newAttachment(), for: entry)
+    do {
+      for other in old { try sender.queue.removeAttachment(other.id) }
+      if intention.options.isMoved, let content = try move(source, stage) { return content }
+      return try copy(source, stage)
+    } catch {
+      try giveBack(stage.id, sender, isGivenUp: error is GivenUp)
+      throw error
+    }
+  }
+
+  private func move(_ source: borrowing SourceFile, _ stage: AttachmentStage) throws -> Content? {
+    // A container's files are its user's: another one's is copied.
+    guard source.status.owner == Program.effectiveUser,
+      try stage.move(from: source.path, durability: intention.options.durability)
+    else { return nil }
+    return Content(
+      attachment: stage.id, size: source.status.size, checksum: nil, stage: stage)
+  }
+
+  private func copy(_ source: borrowing SourceFile, _ stage: AttachmentStage) throws -> Content {
+    // A copy that will be the only one has to survive the loss of power.
+    let durability = intention.options.isMoved ? .durable : intention.options.durability
+    let checksum = try stage.copy(
+      source.descriptor, source.status, durability: durability, check: checkGivenUp,
+      copied: process.advance)
+    let after = try source.descriptor.status()
+    guard after.size == source.status.size,
+      after.modifiedSeconds == source.status.modifiedSeconds,
+      after.modifiedNanoseconds == source.status.modifiedNanoseconds
+    else {
+      throw SourceFile.refused(
+        intention.source, to: intention.peer, "it was changed while it was copied",
+        remedy: "send it when no program writes to it")
+    }
+    return Content(
+      attachment: stage.id, size: source.status.size, checksum: checksum,
+      isSourceLeft: intention.options.isMoved, stage: stage)
+  }
+
+  // MARK: Storing
+
+  private func store(
+    _ content: Content, _ sender: Queue.Sender
+  ) throws -> QueueEntryID {
+    let durability = intention.options.durability
+    let mark = content.isSourceLeft ? Mark.isSourceLeft : .isWhole
+    try entry.mark(mark.rawValue, durability: durability)
+    try checkGivenUp()
+    let notice = FileNotice(
+      intention, attachment: content.attachment, size: content.size, checksum: content.checksum)
+    let passed = Duration.seconds(max(0, -entry.sent.timeIntervalSinceNow))
+    return try sender.send(
+      notice.value, durability: durability,
+      expires: intention.options.expiry.map { max(.zero, $0 - passed) }, keepsReceipt: true,
+      receiptTerm: intention.options.receiptTerm)
+  }
+
+  // MARK: Giving it back
+
+  /// After an error that may have come when the entry was stored: the peer has the content, or we have it.
+  private func takeBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
+    let own = newAttachment()
+    try unfinished {
+      guard try sender.queue.renameAttachment(attachment, to: own) != nil else {
+        throw lostSight(of: attachment)
+      }
+      // An entry that names a missing attachment only fails.
+      try entry.unmark()
+    }
+    try giveBack(own, sender, isGivenUp: isGivenUp)
+  }
+
+  /// Removes an attachment that the peer cannot have. A file that was handed over goes back first; if that
+  /// fails after an error, it stays in the container, and the error names its place.
+  private func giveBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
+    let queue = sender.queue
+    let isBack = try unfinished {
+      if intention.options.isMoved, !isSourceThere,
+        try queue.waitingAttachments(prefix: attachment).contains(where: \.isWhole)
+      {
+        return try queue.returnAttachment(attachment, to: intention.source)
+      }
+      return true
+    }
+    guard isBack || isGivenUp else {
+      throw SourceFile.refused(
+        intention.source, to: intention.peer, "it could not be stored, nor go back to where it was",
+        remedy: "it is \(queue.path)/attachments/\(attachment)/content")
+    }
+    try unfinished { try queue.removeAttachment(attachment) }
+  }
+
+  private func startPeer() {
+    do {
+      _ = try Launcher.begin(intention.peer, for: .queuedWork, in: files.container)
+    } catch {
+      // The file is stored, and delivered when the peer receives, however it is started; why it could not
+      // be started now is told to the next caller that asks it something.
+      return
+    }
+  }
+
+  // Only the very file that was copied. The copy is stored, so a source that cannot be removed is no failure
+  // of the transfer, and stays.
+  private func removeSource() {
+    guard isSourceThere else { return }
+    do throws(Errno) {
+      try removeFile(intention.source)
+    } catch {
+      // As said above.
+      return
+    }
+  }
+
+  private var isSourceThere: Bool {
+    do throws(Errno) {
+      let status = try fileStatus(intention.source)
+      return status.device == intention.device && status.inode == intention.inode
+    } catch {
+      // It was moved, or cannot be reached.
+      return false
+    }
+  }
+
+  private func checkGivenUp() throws {
+    guard !process.isGivenUp else { throw GivenUp() }
+    guard try files.notes.read()?["cancelled"]?[intention.id] == nil else { throw GivenUp() }
+  }
+}

@@ -1,0 +1,45 @@
+public import AppGroup
+public import FoundationEssentials
+
+/// A peer that others know of: one that is or was active, or for which something waits or is
+/// registered.
+public struct Peer: Sendable, Hashable {
+  /// Its name.
+  public let name: String
+  /// Whether it can be asked now, and why not.
+  public let reachability: PeerReachability
+}
+
+/// Whether a peer can be asked now, and why not.
+public enum PeerReachability: Sendable, Hashable {
+  /// It is active and runs.
+  case reachable(PresenceMember)
+  /// It is active and stopped: it answers when it continues, if that is in time.
+  case suspended(PresenceMember)
+  /// It is not active, but a request would start it.
+  case launchable
+  /// It is not active any more: the last process, and when it ended; nil for a process that was killed.
+  case gone(last: PresenceMember?, ended: Date?)
+  /// It was never active.
+  case neverSeen
+
+  /// Whether it is active and runs.
+  public var isReachable: Bool {
+    if case .reachable = self { true } else { false }
+  }
+
+  /// Why it is so, as a clause for people: "process 4711 (watchd) is stopped".
+  public var reason: String {
+    switch self {
+    case .reachable(let member):
+      "process \(member.processID) (\(member.program)) is active and runs"
+    case .suspended(let member):
+      "process \(member.processID) (\(member.program)) is stopped"
+    case .launchable: "nobody is active under that name, and a request would start it"
+    case .gone(let last, let ended):
+      (last.map { "process \($0.processID) (\($0.program))" } ?? "the process that was active")
+        + (ended.map { " has left at \($0.formatted(.iso8601))" } ?? " has ended without leaving")
+    case .neverSeen: "nobody was ever active under that name"
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import AppGroup
+public import Dispatch
+public import PropertyLists
+import Synchronization
+
+extension PeerSession {
+  /// Asks a peer, and waits for its answer.
+  ///
+  /// Ends in exactly one of: the reply; `failed`, `notHandled`, `notAnswered` or `unexpectedValue` by
+  /// the peer's handler; `unreachable`, at once when no process answers under that name (and none can be
+  /// launched), or when the peer ends before it answers; `timedOut`; `cancelled` with the session;
+  /// `queueFull`, `tooLarge`, `unsupportedValue` or an error of the container when it cannot be sent.
+  /// Requests to one peer arrive in the order in which they were made.
+  ///
+  /// - Parameters:
+  ///   - value: the question.
+  ///   - peer: the peer that is asked.
+  ///   - deadline: until when to wait, starting the peer included. By default 10 seconds from now.
+  /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of the
+  ///   answer's. For the first request to a peer also two looks at its presence, and a watch.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func request(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> PropertyListValue {
+    try core.ask(Question(value, to: peer, until: deadline)).get()
+  }
+
+  /// Asks a peer; see the form without `async`. Cancelling the task ends the call, and tells the peer.
+  public func request(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> PropertyListValue {
+    try await core.ask(Question(value, to: peer, until: deadline)).get()
+  }
+
+  /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
+  ///
+  /// - Throws: `PeerError`: also `unsupportedValue` for a question that cannot be encoded, and
+  ///   `unexpectedValue` for an answer of a different type.
+  public func request<Request: Encodable & Sendable, Reply: Decodable & Sendable>(
+    _ value: Request, to peer: String, expecting: Reply.Type,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Reply {
+    let action = "ask \"\(peer)\""
+    let question = try await betweenPeers(action, peer) { try PropertyListValue(encoding: value) }
+    return try await core.ask(Question(question, to: peer, until: deadline)).get()
+      .decoded(as: Reply.self, action, from: peer)
+  }
+
+  /// Asks a peer without waiting; the peer gets the requests in the order of the calls.
+  ///
+  /// - Parameters:
+  ///   - expectsReply: false to hear only that a handler has the value: the result is then an empty
+  ///     dictionary.
+  ///   - queue: where the completion is called; nil for a queue of the session.
+  ///   - completion: called exactly once.
+  /// - Returns: a handle to cancel the request.
+  @discardableResult
+  public func request(
+    _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
+    completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
+  ) -> PeerCall {
+    let queue = queue ?? core.callbacks
+    let question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
+    let id = core.begin(question) { result in
+      queue.async { completion(result) }
+    }
+    return PeerCall(id, of: core)
+  }
+
+  /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers are told.
+  package func cancelCalls(to peer: String) {
+    core.calls.endCalls(about: peer, as: .cancelled)
+  }
+
+  /// Gives a peer a value at once; returns when a handler of it has it. No reply is expected.
+  ///
+  /// - Throws: as `request`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func send(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    _ = try core.ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+  }
+
+  /// Gives a peer a value at once; see the form without `async`.
+  public func send(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    _ = try await core.ask(
+      Question(value, to: peer, expectsReply: false, until: deadline)
+    ).get()
+  }
+
+  /// Asks all other peers that can be reached, at once.
+  ///
+  /// - Parameter deadline: until when to wait for their answers; by default 10 seconds from now.
+  /// - Returns: the answer, or the error, of each, by its name.
+  /// - Throws: `PeerError` when the peers cannot be listed.
+  public func broadcast(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> [String: Result<PropertyListValue, PeerError>] {
+    let deadline = deadline ?? .now + Question.standardWait
+    let peers = try await Blocking.run { [self] in try activePeers() }
+    let core = core
+    return await withTaskGroup { group in
+      for peer in peers where peer != name {
+        group.addTask {
+          (peer, await core.ask(Question(value, to: peer, until: deadline)))
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+  }
+}
+
+/// A request under way.
+public final class PeerCall: Sendable {
+  private struct Core { weak var core: PeerCore? }
+
+  private let id: UInt64
+  private let core: Mutex<Core>
+
+  init(_ id: UInt64, of core: PeerCore) {
+    self.id = id
+    self.core = Mutex(Core(core: core))
+  }
+
+  /// Ends it as `cancelled`, unless it has ended; the peer's handler is told.
+  public func cancel() { core.withLock { $0.core }?.cancel(id) }
+}
+
+/// A request, as its caller makes it.
+struct Question: Sendable {
+  let value: PropertyListValue
+  let peer: String
+  let expectsReply: Bool
+  let deadline: ContinuousClock.Instant
+  /// The same moment for the peer.
+  let expiry: Expiry
+
+  /// How long a caller waits that says nothing else.
+  static let standardWait: Duration = .seconds(10)
+
+  init(
+    _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant?
+  ) {
+    self.value = value
+    self.peer = peer
+    self.expectsReply = expectsReply
+    let now = ContinuousClock.now
+    self.deadline = deadline ?? now + Self.standardWait
+    expiry = Expiry(after: now.duration(to: self.deadline))
+  }
+
+  /// The value of the call, as `PeerRequest` reads it.
+  ///
+  /// - Parameter sender: the name of the session that asks.
+  func propertyList(from sender: String) -> PropertyListValue {
+    ["from": .string(sender), "expectsReply": .boolean(expectsReply), "value": value]
+  }
+}
+
+// MARK: The calls of a session
+
+extension PeerCore {
+  /// Asks and blocks the calling thread.
+  func ask(_ question: Question) -> PeerResult {
+    let (peer, deadline) = (question.peer, question.deadline)
+    let answer = Awaited<PeerResult>()
+    do {
+      let call = try outgoing(question, looksAtClock: false) {
+        answer.settle($0)
+      }
+      let link = link(peer)
+      if link.add(call) { link.postOwn() }
+      if let result = answer.wait(until: deadline) { return result }
+      // Without effect when it is ending just now: then that is its result.
+      calls.end(call.id, as: .timedOut)
+      return answer.wait()
+    } catch {
+      return .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    }
+  }
+
+  /// Asks and suspends the task.
+  func ask(_ question: Question) async -> PeerResult {
+    let started = Mutex<Started>(.not)
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let id = begin(question) { continuation.resume(returning: $0) }
+        let isCancelled = started.withLock { started in
+          defer { started = .call(id) }
+          return started == .cancelled
+        }
+        if isCancelled { cancel(id) }
+      }
+    } onCancel: {
+      let id = started.withLock { started -> UInt64? in
+        guard case .call(let id) = started else {
+          started = .cancelled
+          return nil
+        }
+        return id
+      }
+      if let id { cancel(id) }
+    }
+  }
+
+  private enum Started: Equatable {
+    case not
+    case call(UInt64)
+    /// Before it was begun.
+    case cancelled
+  }
+
+  /// Asks without waiting.
+  func begin(
+    _ question: Question, _ end: @escaping @Sendable (PeerResult) -> Void
+  ) -> UInt64 {
+    let peer = question.peer
+    do {
+      let call = try outgoing(question, looksAtClock: true, end)
+      link(peer).addForLater(call)
+      return call.id
+    } catch {
+      end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
+      return 0
+    }
+  }
+
+  func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
+
+  private func outgoing(
+    _ question: Question, looksAtClock: Bool, _ end: @escaping @Sendable (PeerResult) -> Void
+  ) throws -> PeerLink.OutgoingCall {
+    let (peer, container) = (question.peer, container)
+    try PeerNames.check(peer)
+    let id = try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
+      end(PeerResult($0, peer, in: container))
+    }
+    return PeerLink.OutgoingCall(id: id, question: question)
+  }
+}
+
+extension PeerResult {
+  /// - Parameter container: where the peer would be reached: for a call that has timed out.
+  fileprivate init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
+    switch end {
+    case .answered(let answer):
+      switch PeerAnswer(answer) {
+      case .reply(let value): self = .success(value)
+      case .failure(let code, let reason):
+        self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
+      }
+    case .timedOut:
+      do {
+        self = .failure(.timedOut(peer, try PeerReachability.of(peer, in: container)))
+      } catch {
+        // It is late all the same.
+        self = .failure(.timedOut(peer, nil))
+      }
+    case .cancelled: self = .failure(.cancelled(peer))
+    case .closed: self = .failure(.closed(peer))
+    case .died: self = .failure(.unreachable(peer, "it has ended"))
+    case .failed(let error):
+      self = .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    }
+  }
+}

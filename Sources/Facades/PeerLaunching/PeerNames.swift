@@ -1,0 +1,167 @@
+import AppGroup
+
+/// The package's own names under which a peer's things are found: the one place that knows them.
+///
+/// ```
+/// presence  peer/<peer>                 the process that is reached under the name
+/// queue     peer/<peer>/messages        guaranteed messages to it
+/// queue     peer/<peer>/files           files to it
+/// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
+/// value     peer/outgoing/<peer>        which of these are given up while they are copied
+/// value     peer/context/<from>/<to>    the context that one peer set for another
+/// value     peer/seen/<from>/<to>       which of these the other was handed last
+/// value     peer/launch/<peer>          how it is started
+/// value     peer/launching/<peer>       how often it was, and the start under way
+/// ```
+///
+/// `WatchNames` has two more of the values.
+///
+/// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
+package enum PeerNames {
+  /// How many bytes a peer's name may have once encoded as the names of values are.
+  package static let maximumBytes = 100
+
+  package static func presence(_ peer: String) -> String { presencePrefix + encoded(peer) }
+
+  package static func messages(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + messagesSuffix
+  }
+
+  package static func files(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + filesSuffix
+  }
+
+  package static func outgoingFiles(_ peer: String) -> String {
+    presencePrefix + encoded(peer) + outgoingSuffix
+  }
+
+  /// The kinds of values that the package keeps of peers.
+  enum Kept: String {
+    case outgoing, context, seen, launch, launching
+  }
+
+  package static func outgoingState(_ peer: String) -> String { name(.outgoing, peer) }
+
+  package static func context(from sender: String, to receiver: String) -> String {
+    name(.context, sender, receiver)
+  }
+
+  package static func seen(from sender: String, to receiver: String) -> String {
+    name(.seen, sender, receiver)
+  }
+
+  package static func launch(_ peer: String) -> String { name(.launch, peer) }
+
+  package static func launching(_ peer: String) -> String { name(.launching, peer) }
+
+  private static func name(_ kept: Kept, _ peers: String...) -> String {
+    value(kept.rawValue, of: peers)
+  }
+
+  /// The name of a value of a kind, of one peer or of several.
+  package static func value(_ kind: String, of peers: String...) -> String {
+    value(kind, of: peers)
+  }
+
+  private static func value(_ kind: String, of peers: [String]) -> String {
+    presencePrefix + ([kind] + peers.map(encoded)).joined(separator: "/")
+  }
+
+  // MARK: And back
+
+  /// The peer of a presence; nil for any other name.
+  package static func peer(ofPresence name: String) -> String? {
+    decoded(name, presencePrefix, "")
+  }
+
+  /// The peer that gets a queue's entries; nil for any other name.
+  package static func peer(ofQueue name: String) -> String? {
+    decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
+  }
+
+  /// Whose files to be sent a queue holds; nil for any other queue.
+  package static func peer(ofOutgoingFiles name: String) -> String? {
+    decoded(name, presencePrefix, outgoingSuffix)
+  }
+
+  /// Whose launch a value registers; nil for any other value.
+  package static func peer(ofLaunch name: String) -> String? {
+    kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
+  }
+
+  /// The kind of a value, and its peers; nil for any other value.
+  static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
+    guard let (kind, peers) = parts(ofValue: name), let kept = Kept(rawValue: kind) else {
+      return nil
+    }
+    return peers.count == (kept == .context || kept == .seen ? 2 : 1) ? (kept, peers) : nil
+  }
+
+  /// The parts from which `value(_:of:)` made a name; nil for any other name.
+  package static func parts(ofValue name: String) -> (kind: String, peers: [String])? {
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count > 2, parts[0].elementsEqual("peer".utf8) else { return nil }
+    let peers = parts.dropFirst(2).compactMap { decoded(Array($0)[...]) }
+    guard peers.count == parts.count - 2 else { return nil }
+    return (String(decoding: parts[1], as: UTF8.self), peers)
+  }
+
+  package static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
+  }
+
+  /// Refuses text that cannot be a peer's name.
+  package static func check(_ peer: String) throws(PeerError) {
+    let bytes = EncodedName(peer).component.utf8.count
+    guard !peer.isEmpty, bytes <= maximumBytes else {
+      throw PeerError(
+        .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
+        reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
+        remedy: "take one of 1 to \(maximumBytes) bytes")
+    }
+  }
+
+  private static let presencePrefix = "peer/"
+  private static let messagesSuffix = "/messages"
+  private static let filesSuffix = "/files"
+  private static let outgoingSuffix = "/outgoing"
+
+  private static func encoded(_ peer: String) -> String {
+    var text = ""
+    for scalar in peer.unicodeScalars {
+      switch scalar {
+      case "/": text += "%2F"
+      case "%": text += "%25"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+
+  private static func decoded(_ name: String, _ prefix: String, _ suffix: String) -> String? {
+    // By bytes: a combining mark at the beginning of a name would swallow the slash before it.
+    let bytes = Array(name.utf8)
+    guard bytes.count > prefix.utf8.count + suffix.utf8.count, bytes.starts(with: prefix.utf8),
+      bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    return decoded(bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count))
+  }
+
+  private static func decoded(_ encoded: ArraySlice<UInt8>) -> String? {
+    guard !encoded.isEmpty, !encoded.contains(UInt8(ascii: "/")) else { return nil }
+    var peer: [UInt8] = []
+    var rest = encoded
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        peer.append(byte)
+        continue
+      }
+      switch (rest.popFirst(), rest.popFirst()) {
+      case (UInt8(ascii: "2"), UInt8(ascii: "F")): peer.append(UInt8(ascii: "/"))
+      case (UInt8(ascii: "2"), UInt8(ascii: "5")): peer.append(UInt8(ascii: "%"))
+      default: return nil
+      }
+    }
+    return String(validating: peer, as: UTF8.self)
+  }
+}

@@ -1,0 +1,151 @@
+public import Foundation
+
+// Apple's name, capital included.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The domain of `WCError` as an `NSError`.
+public let WCErrorDomain = "WCErrorDomain"
+
+/// Why a session could not do something.
+///
+/// As with Apple's: `catch WCError.notReachable`, `(error as? WCError)?.code`,
+/// `(error as NSError).code` and `localizedDescription` all work. `failureReason` says more than
+/// Apple's does: the obstacle, and the remedy.
+public struct WCError: Error, Sendable {
+  /// The kind of failure; the numbers are Apple's.
+  public enum Code: Int, Sendable, Hashable {
+    /// Anything that has no code of its own.
+    case genericError = 7001
+    /// Neither the environment nor `WCSession.configure` says where the session is, or its container
+    /// cannot be used.
+    case sessionNotSupported = 7002
+    /// There is no delegate.
+    case sessionMissingDelegate = 7003
+    /// The session is not activated.
+    case sessionNotActivated = 7004
+    /// No watch is paired with the phone, or not this one.
+    case deviceNotPaired = 7005
+    /// The active watch is paired, and has no app.
+    case watchAppNotInstalled = 7006
+    /// The counterpart does not run, is stopped, or ended before it answered.
+    case notReachable = 7007
+    /// The URL is no file's.
+    case invalidParameter = 7008
+    /// The binary property list of the payload is larger than its limit.
+    case payloadTooLarge = 7009
+    /// The payload holds something that a property list cannot hold.
+    case payloadUnsupportedTypes = 7010
+    /// The counterpart's reply was no property list, or too large.
+    case messageReplyFailed = 7011
+    /// The counterpart did not reply in time, or let its reply handler go.
+    case messageReplyTimedOut = 7012
+    /// The file cannot be read, or is no regular file.
+    case fileAccessDenied = 7013
+    /// The counterpart has no method for it, or could not take it.
+    case deliveryFailed = 7014
+    /// The disk or the counterpart's queue is full.
+    case insufficientSpace = 7015
+    /// The session is on its way to another watch.
+    case sessionInactive = 7016
+    /// The counterpart did not take it in time.
+    case transferTimedOut = 7017
+    /// On a watch: the phone has no app.
+    case companionAppNotInstalled = 7018
+    /// Never used here; the code exists for `switch` statements that name it.
+    case watchOnlyApp = 7019
+  }
+
+  /// The kind of failure.
+  public let code: Code
+  /// The obstacle and the remedy, as a sentence; nil where the code says it all.
+  public let failureReason: String?
+  /// The error below, in the words of another module.
+  public let underlying: (any Error)?
+
+  /// An error of a code, as tests make them.
+  ///
+  /// - Parameter userInfo: its failure reason and underlying error are kept, under Foundation's keys.
+  public init(_ code: Code, userInfo: [String: Any] = [:]) {
+    self.init(
+      code, reason: userInfo[NSLocalizedFailureReasonErrorKey] as? String,
+      underlying: userInfo[NSUnderlyingErrorKey] as? any Error)
+  }
+
+  init(_ code: Code, reason: String?, underlying: (any Error)? = nil) {
+    self.code = code
+    failureReason = reason
+    self.underlying = underlying
+  }
+}
+
+extension WCError: CustomNSError, LocalizedError {
+  /// `WCErrorDomain`.
+  public static var errorDomain: String { WCErrorDomain }
+
+  /// The code's number.
+  public var errorCode: Int { code.rawValue }
+
+  /// The description, the reason, and the error below, under Foundation's keys.
+  public var errorUserInfo: [String: Any] {
+    var info: [String: Any] = [NSLocalizedDescriptionKey: code.sentence]
+    if let failureReason { info[NSLocalizedFailureReasonErrorKey] = failureReason }
+    if let underlying { info[NSUnderlyingErrorKey] = underlying }
+    return info
+  }
+
+  /// The same as `errorUserInfo`, under the name that Apple's has.
+  public var userInfo: [String: Any] { errorUserInfo }
+
+  /// One sentence for people.
+  public var errorDescription: String? { code.sentence }
+}
+
+extension WCError: Hashable {
+  /// Errors are equal when their codes and reasons are.
+  public static func == (one: WCError, other: WCError) -> Bool {
+    one.code == other.code && one.failureReason == other.failureReason
+  }
+
+  /// Hashes the code and the reason.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(code)
+    hasher.combine(failureReason)
+  }
+}
+
+extension WCError: CustomStringConvertible {
+  /// The code's name, its sentence, and the reason.
+  public var description: String {
+    "WCError \(code.rawValue) \(code): \(code.sentence)" + (failureReason.map { " \($0)" } ?? "")
+  }
+}
+
+extension WCError.Code {
+  /// Lets `catch WCError.notReachable` and `case WCError.notReachable:` match an error.
+  public static func ~= (code: WCError.Code, error: any Error) -> Bool {
+    (error as? WCError)?.code == code
+  }
+
+  var sentence: String {
+    switch self {
+    case .genericError: "Something went wrong."
+    case .sessionNotSupported: "Watch Connectivity sessions are not supported here."
+    case .sessionMissingDelegate: "The session has no delegate."
+    case .sessionNotActivated: "The session has not been activated."
+    case .deviceNotPaired: "There is no paired device."
+    case .watchAppNotInstalled: "The app is not installed on the watch."
+    case .notReachable: "The counterpart app is not reachable."
+    case .invalidParameter: "A parameter is not valid."
+    case .payloadTooLarge: "The payload is too large."
+    case .payloadUnsupportedTypes: "The payload contains types that a property list cannot hold."
+    case .messageReplyFailed: "The reply to the message could not be returned."
+    case .messageReplyTimedOut: "Message reply took too long."
+    case .fileAccessDenied: "The file cannot be accessed."
+    case .deliveryFailed: "Payload could not be delivered."
+    case .insufficientSpace: "There is not enough space for it."
+    case .sessionInactive: "The session is inactive."
+    case .transferTimedOut: "The transfer took too long."
+    case .companionAppNotInstalled: "The companion app is not installed."
+    case .watchOnlyApp: "The app is for the watch only."
+    }
+  }
+}

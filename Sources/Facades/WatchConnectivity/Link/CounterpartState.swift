@@ -1,0 +1,44 @@
+import AppGroup
+import Foundation
+import PeerConnectivity
+import WatchPairing
+
+/// The properties of a session whose changes a delegate is told of.
+struct CounterpartState: Sendable, Equatable {
+  /// The phone's view of its watch.
+  struct Watch: Sendable, Equatable {
+    var isPaired = false
+    var isAppInstalled = false
+    var isComplicationEnabled = false
+    var remainingTransfers = 0
+  }
+
+  var watch: Watch?
+  var isCompanionAppInstalled = false
+  var isReachable = false
+
+  init() {}
+
+  /// - Parameter reachability: how the counterpart can be reached; nil when that is not known yet.
+  init(_ link: SessionLink, _ reachability: PeerReachability?) {
+    if link.place.role == .phone { watch = Watch() }
+    do {
+      try look(link, reachability)
+    } catch {
+      // A value that cannot be read counts as absent.
+      Diagnostics.report(error)
+    }
+  }
+
+  private mutating func look(_ link: SessionLink, _ reachability: PeerReachability?) throws {
+    let place = link.place
+    let pairing = try PairingView(place)
+    watch?.isPaired = pairing.isPaired
+    watch?.isAppInstalled = pairing.activeWatch?.isAppInstalled ?? false
+    watch?.isComplicationEnabled = pairing.activeWatch?.isComplicationEnabled ?? false
+    isCompanionAppInstalled = try pairing.hasPhoneApp()
+    isReachable =
+      try reachability.map(place.accepts) == true && pairing.allows(link.counterpart)
+    watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
+  }
+}

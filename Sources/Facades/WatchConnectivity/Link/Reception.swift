@@ -1,0 +1,181 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import Synchronization
+
+/// Takes one delivery after the other out of a queue, and hands it over on the session's queue.
+///
+/// The next is taken when the one before was handed over, so that no more than one is in memory. A
+/// delivery that cannot be handed over now (it is of a watch that is not active, or there is no
+/// delegate) is left taken and unacknowledged: the next reception gets it again, in its place.
+final class Reception<Delivered: PeerDelivery>: Sendable {
+  typealias Receiver = PeerReceiver<Delivered>
+
+  private struct State {
+    var receiver: Receiver
+    var task: Task<Void, Never>?
+    var isHandingOver = false
+    /// Whether some were left for the time when another watch is active.
+    var hasForeign = false
+    /// Whether some were left until there is a delegate: then all that follow are left, too, so that
+    /// none overtakes.
+    var hasUndelegated = false
+    var isRestarting = false
+    var hasEnded = false
+  }
+
+  /// Between a failure and the next attempt.
+  private static var pause: Duration { .seconds(1) }
+
+  private let state: Mutex<State>
+  private let queue: DispatchQueue
+  private let open: @Sendable () async throws -> Receiver
+  private let deliver: @Sendable (Delivered) -> HandOver
+  private let failure: @Sendable (any Error) -> Void
+
+  /// - Parameters:
+  ///   - open: becomes the receiver.
+  ///   - queue: the session's.
+  ///   - deliver: hands a delivery over, on that queue, and ends it, unless it has to be left.
+  ///   - failure: called when receiving ends otherwise than by `end()`.
+  init(
+    _ open: @escaping @Sendable () async throws -> Receiver, on queue: DispatchQueue,
+    deliver: @escaping @Sendable (Delivered) -> HandOver,
+    failure: @escaping @Sendable (any Error) -> Void
+  ) async throws {
+    self.open = open
+    self.queue = queue
+    self.deliver = deliver
+    self.failure = failure
+    state = Mutex(State(receiver: try await open()))
+  }
+
+  func start() {
+    state.withLock { state in
+      guard !state.hasEnded else { return }
+      let receiver = state.receiver
+      state.task = Task { await self.run(receiver) }
+    }
+  }
+
+  /// Hands over everything that is there, and stops.
+  func drain() async {
+    let receiver = await stop()
+    do {
+      while let entry = try await receiver.next(until: .now) { await hand(entry) }
+    } catch {
+      // The rest waits until this watch is active again.
+      Diagnostics.report(error)
+    }
+  }
+
+  /// Begins again with the deliveries that were left because there was no delegate; on the queue.
+  func restart() {
+    let mustRestart = state.withLock { state in
+      guard state.hasUndelegated, !state.isRestarting, !state.hasEnded else { return false }
+      state.isRestarting = true
+      return true
+    }
+    guard mustRestart else { return }
+    Task {
+      await stop().close()
+      do {
+        let receiver = try await open()
+        let hasEnded = state.withLock {
+          $0.receiver = receiver
+          $0.hasForeign = false
+          $0.hasUndelegated = false
+          $0.isRestarting = false
+          return $0.hasEnded
+        }
+        if hasEnded { receiver.close() } else { start() }
+      } catch {
+        failure(error)
+      }
+    }
+  }
+
+  /// Ends it; deliveries that were not handed over go to the next reception.
+  func end() {
+    let (receiver, task) = state.withLock { state in
+      state.hasEnded = true
+      return (state.receiver, state.task)
+    }
+    task?.cancel()
+    receiver.close()
+  }
+
+  /// Whether something is there that was not handed over.
+  func isPending() throws -> Bool {
+    let (receiver, isPending) = state.withLock { state -> (Receiver, Bool?) in
+      if state.hasUndelegated || state.isHandingOver { return (state.receiver, true) }
+      // Deliveries that were left for another watch keep the queue from ever being idle.
+      return (state.receiver, state.hasForeign ? false : nil)
+    }
+    return try isPending ?? !receiver.isIdle()
+  }
+
+  private func stop() async -> Receiver {
+    let (receiver, task) = state.withLock { ($0.receiver, $0.task) }
+    task?.cancel()
+    await task?.value
+    return receiver
+  }
+
+  private func run(_ receiver: Receiver) async {
+    while !Task.isCancelled {
+      do {
+        // Waking once an hour for nothing costs nothing.
+        guard let entry = try await receiver.next(until: .now + .seconds(3_600)) else { continue }
+        await hand(entry)
+      } catch {
+        guard await mayContinue(after: error) else { return }
+      }
+    }
+  }
+
+  /// A lack of space or of descriptors only delays; a session that was replaced is told.
+  private func mayContinue(after error: any Error) async -> Bool {
+    if Task.isCancelled || state.withLock({ $0.hasEnded }) { return false }
+    if let error = error as? PeerError, [.replaced, .notActive].contains(error.code) {
+      failure(error)
+      return false
+    }
+    Diagnostics.report(error)
+    do {
+      try await Task.sleep(for: Self.pause)
+      return true
+    } catch {
+      // Cancelled, which is how it ends.
+      return false
+    }
+  }
+
+  private func hand(_ entry: Delivered) async {
+    state.withLock { $0.isHandingOver = true }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      queue.async {
+        self.handNow(entry)
+        continuation.resume()
+      }
+    }
+  }
+
+  // The outcome is noted on the queue: a delegate that is set afterwards finds it.
+  private func handNow(_ entry: Delivered) {
+    let waits = state.withLock { $0.hasUndelegated }
+    let outcome = waits ? .leftForDelegate : deliver(entry)
+    state.withLock {
+      $0.isHandingOver = false
+      if outcome == .leftForAnotherWatch { $0.hasForeign = true }
+      if outcome == .leftForDelegate { $0.hasUndelegated = true }
+    }
+  }
+}
+
+/// The outcome of handing over a delivery.
+enum HandOver: Sendable {
+  case done
+  case leftForAnotherWatch
+  case leftForDelegate
+}

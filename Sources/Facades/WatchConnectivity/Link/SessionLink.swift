@@ -1,0 +1,221 @@
+import AppGroup
+import Dispatch
+import Foundation
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import WatchPairing
+
+/// One activation of a session: with one counterpart, until the phone has another active watch.
+final class SessionLink: Sendable {
+  let session: WCSession
+  let place: SessionPlace
+  /// The counterpart's peer; nil on a phone without an active watch.
+  let counterpart: String?
+  /// The transfers that have not ended.
+  let userInfoTransfers = Outstanding<WCSessionUserInfoTransfer>()
+  let fileTransfers = Outstanding<WCSessionFileTransfer>()
+  private let receptions: Mutex<Receptions?> = Mutex(nil)
+  private let watching = Mutex(Watching())
+
+  private struct Receptions {
+    let messages: Reception<PeerMessage>
+    let files: Reception<PeerFile>
+  }
+
+  /// The state that the delegate was told last, and the observations of its changes.
+  private struct Watching {
+    var known = CounterpartState()
+    /// The counterpart's reachability, as it was observed last.
+    var reachability: PeerReachability?
+    var observations: [Observation] = []
+    var hasEnded = false
+  }
+
+  private init(_ session: WCSession, _ place: SessionPlace, _ counterpart: String?) {
+    self.session = session
+    self.place = place
+    self.counterpart = counterpart
+  }
+
+  /// Becomes the receiver of the transfers to this side, without handing anything over yet.
+  static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
+    let counterpart = try await Blocking.run { try PairingView(place).counterpart }
+    let link = SessionLink(session, place, counterpart)
+    let failure: @Sendable (any Error) -> Void = { [weak link] error in
+      guard let link else { return }
+      session.queue.async { session.lose(link, error) }
+    }
+    let messages = try await Reception(
+      { try await place.peer.receiveMessages() }, on: session.queue,
+      deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
+    let files: Reception<PeerFile>
+    do {
+      files = try await Reception(
+        { try await place.peer.receiveFiles() }, on: session.queue,
+        deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
+    } catch {
+      messages.end()
+      throw error
+    }
+    link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
+    do {
+      try await Blocking.run { try link.loadOutstanding() }
+    } catch {
+      link.end()
+      throw error
+    }
+    return link
+  }
+
+  // MARK: From the session's queue
+
+  /// Begins to hand over the deliveries that wait and those that come.
+  func start() {
+    place.peer.handleRequests(on: session.queue) { [session] in session.receive($0) }
+    session.receiveEarlyRequests()
+    notePresent()
+    do {
+      try observe()
+    } catch {
+      Diagnostics.report(WCError(error, of: .activation))
+    }
+    userInfoTransfers.start(self)
+    fileTransfers.start(self)
+    receptions.withLock { $0 }.map {
+      $0.messages.start()
+      $0.files.start()
+    }
+  }
+
+  /// Hands over everything that was received, and stops receiving.
+  func drain() async {
+    guard let receptions = receptions.withLock({ $0 }) else { return }
+    await receptions.messages.drain()
+    await receptions.files.drain()
+  }
+
+  /// Hands over the deliveries that waited for a delegate.
+  func receiveAgain() {
+    receptions.withLock { $0 }.map {
+      $0.messages.restart()
+      $0.files.restart()
+    }
+  }
+
+  /// Ends it; deliveries that were not handed over wait for the next link.
+  func end() {
+    let observations = watching.withLock { watching in
+      watching.hasEnded = true
+      defer { watching.observations = [] }
+      return watching.observations
+    }
+    for observation in observations { observation.cancel() }
+    userInfoTransfers.end()
+    fileTransfers.end()
+    receptions.withLock { $0 }.map {
+      $0.messages.end()
+      $0.files.end()
+    }
+  }
+
+  /// Whether something was received and not handed over yet.
+  func hasContentPending() throws -> Bool {
+    guard let receptions = receptions.withLock({ $0 }) else { return false }
+    return try receptions.messages.isPending() || receptions.files.isPending()
+  }
+
+  /// Whether it is the session's link now: on the session's queue, where that changes.
+  var isCurrent: Bool { session.link === self && !watching.withLock { $0.hasEnded } }
+
+  /// Whether deliveries of a peer are for the session now. On the phone only the watches that are paired
+  /// and not active have to wait: a shell that sends under any other name takes part.
+  func isExpected(from sender: String) -> Bool {
+    guard isCurrent else { return false }
+    guard place.role == .phone, sender != counterpart else { return true }
+    do {
+      return try place.phonePairing.state()[sender] == nil
+    } catch {
+      Diagnostics.report(error)
+      return false
+    }
+  }
+
+  // MARK: Changes of the counterpart
+
+  /// Notes the state at the beginning, which is not told unless it changes.
+  private func notePresent() {
+    var reachability: PeerReachability?
+    do {
+      reachability = try counterpart.map { try place.peer.reachability(of: $0) }
+    } catch {
+      Diagnostics.report(error)
+    }
+    let known = CounterpartState(self, reachability)
+    watching.withLock {
+      $0.known = known
+      $0.reachability = reachability
+    }
+  }
+
+  private func observe() throws {
+    var observations: [Observation] = []
+    let queue = session.queue
+    if let counterpart {
+      observations.append(
+        try place.peer.observeReachability(of: counterpart, on: queue) { [weak self] reachability in
+          self?.watching.withLock { $0.reachability = reachability }
+          self?.compare()
+        })
+      observations.append(
+        try place.peer.observeContext(from: counterpart, on: queue) { [weak self] in
+          self?.deliver($0)
+        })
+    }
+    for pairing in [place.phonePairing, place.watchPairing].compactMap(\.self) {
+      observations.append(
+        try pairing.observe(on: queue) { [weak self] _ in self?.comparePairing() })
+    }
+    let hasEnded = watching.withLock { watching in
+      if !watching.hasEnded { watching.observations = observations }
+      return watching.hasEnded
+    }
+    if hasEnded { for observation in observations { observation.cancel() } }
+    // For changes before the observers were there.
+    comparePairing()
+  }
+
+  private func comparePairing() {
+    guard place.role == .phone else { return compare() }
+    let active: String?
+    do {
+      active = try place.phonePairing.state().activeName
+    } catch {
+      return Diagnostics.report(error)
+    }
+    guard isCurrent, active != counterpart else { return compare() }
+    if counterpart != nil, active != nil {
+      session.change(from: self)
+    } else {
+      session.exchange(self)
+    }
+  }
+
+  /// Tells the delegate everything that differs from what it was told last.
+  func compare() {
+    guard isCurrent else { return }
+    let now = CounterpartState(self, watching.withLock { $0.reachability })
+    let before = watching.withLock { watching in
+      defer { watching.known = now }
+      return watching.known
+    }
+    let session = session
+    if now.watch != before.watch { session.tell { $0.sessionWatchStateDidChange(session) } }
+    if now.isCompanionAppInstalled != before.isCompanionAppInstalled {
+      session.tell { $0.sessionCompanionAppInstalledDidChange(session) }
+    }
+    if now.isReachable != before.isReachable {
+      session.tell { $0.sessionReachabilityDidChange(session) }
+    }
+  }
+}

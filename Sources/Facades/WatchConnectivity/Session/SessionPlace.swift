@@ -1,0 +1,101 @@
+import AppGroup
+import Foundation
+import PeerConnectivity
+import WatchPairing
+
+/// The container and the role of a session, by the configuration call or the environment.
+struct SessionPlace: Sendable {
+  /// How long a message waits for its reply, if nothing else is said.
+  static let standardReplyTimeout: Duration = .seconds(300)
+
+  /// How long an activation waits for another process of its side: as long as it takes to see that it
+  /// is stopped, or to end when it is about to.
+  static let patience: Duration = .milliseconds(250)
+
+  let role: WCSession.Role
+  let container: SharedContainer
+  /// This process among the peers.
+  let peer: PeerSession
+  /// The phone's watches.
+  let phonePairing: Pairing
+  /// This watch's knowledge of its phone; nil on the phone.
+  let watchPairing: Pairing?
+  let replyTimeout: Duration
+
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that no peer can have.
+  init(
+    role: WCSession.Role, container: SharedContainer, watchName: String, replyTimeout: Duration
+  ) throws {
+    self.role = role
+    self.container = container
+    self.replyTimeout = replyTimeout
+    let name = role == .phone ? Pairing.phone : watchName
+    do {
+      guard watchName != Pairing.phone else {
+        throw WCError(
+          .sessionNotSupported, reason: "A watch cannot be named \"\(Pairing.phone)\".")
+      }
+      peer = try PeerSession(name, in: container)
+    } catch let error as PeerError {
+      throw WCError(.sessionNotSupported, reason: "\(error).", underlying: error)
+    }
+    phonePairing = Pairing(of: Pairing.phone, in: container)
+    watchPairing = role == .watch ? Pairing(of: name, in: container) : nil
+  }
+
+  /// The place that the environment sets.
+  ///
+  /// - Throws: `WCError`: `sessionNotSupported`, saying which variable is missing or wrong.
+  init(environment: [String: String]) throws {
+    guard let text = environment["WATCHCONNECTIVITY_ROLE"] else {
+      throw WCError(
+        .sessionNotSupported,
+        reason: "Set WATCHCONNECTIVITY_ROLE to phone or watch, or call WCSession.configure first.")
+    }
+    guard let role = WCSession.Role(rawValue: text) else {
+      throw WCError(
+        .sessionNotSupported,
+        reason: "WATCHCONNECTIVITY_ROLE is \"\(text)\"; it must be phone or watch.")
+    }
+    try self.init(
+      role: role, container: Self.container(environment),
+      watchName: environment["WATCHCONNECTIVITY_WATCH"] ?? Pairing.standardWatch,
+      replyTimeout: try Self.replyTimeout(environment))
+  }
+
+  private static func container(_ environment: [String: String]) throws -> SharedContainer {
+    // As with the `wormhole` command: an empty variable counts as unset, and not both may be set.
+    let named = ["WORMHOLE_GROUP", "WORMHOLE_CONTAINER"].map { name in
+      environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    do {
+      switch (named[0], named[1]) {
+      case (let group?, nil): return try SharedContainer(group: group)
+      case (nil, let path?):
+        return try SharedContainer(url: URL(filePath: path, directoryHint: .isDirectory))
+      case (_?, _?):
+        throw WCError(
+          .sessionNotSupported,
+          reason: "WORMHOLE_GROUP and WORMHOLE_CONTAINER are both set: unset one.")
+      case (nil, nil):
+        throw WCError(
+          .sessionNotSupported,
+          reason: "Set WORMHOLE_GROUP or WORMHOLE_CONTAINER, or call WCSession.configure first.")
+      }
+    } catch let error as AppGroupError {
+      throw WCError(.sessionNotSupported, reason: "\(error).", underlying: error)
+    }
+  }
+
+  private static func replyTimeout(_ environment: [String: String]) throws -> Duration {
+    guard let text = environment["WATCHCONNECTIVITY_REPLY_TIMEOUT"] else {
+      return standardReplyTimeout
+    }
+    guard let seconds = Double(text), seconds > 0, seconds < 1e9 else {
+      throw WCError(
+        .sessionNotSupported,
+        reason: "WATCHCONNECTIVITY_REPLY_TIMEOUT is \"\(text)\"; it must be a number of seconds.")
+    }
+    return .seconds(seconds)
+  }
+}

@@ -1,0 +1,165 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import Synchronization
+
+extension WCSession {
+  /// Begins the session, and tells the delegate when that has ended: afterwards it sends and receives,
+  /// and everything that waited for this side is delivered.
+  ///
+  /// On a session that is active the delegate is told so again. On one that is inactive it counts as
+  /// soon as everything received is delivered and the session is deactivated: nothing is lost. Without
+  /// a delegate it does nothing but to say so on standard error.
+  ///
+  /// The error that the delegate gets is `sessionNotSupported` where it is not known where the session
+  /// is, or `sessionNotActivated`, whose `failureReason` names the process that has the session
+  /// already. That comes after a quarter of a second: it is not waited until that process ends.
+  public func activate() {
+    let place: SessionPlace
+    do {
+      place = try placed()
+    } catch {
+      return queue.async {
+        self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+      }
+    }
+    guard delegate != nil else {
+      return Diagnostics.report(
+        WCError(.sessionMissingDelegate, reason: "Set the session's delegate before activate()."))
+    }
+    switch state.withLock({ $0.activate() }) {
+    case .begin: Task { await open(place) }
+    case .confirm:
+      queue.async {
+        self.tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
+      }
+    case .wait: break
+    }
+  }
+
+  private func open(_ place: SessionPlace) async {
+    do {
+      try await place.peer.activate(until: .now + SessionPlace.patience)
+      try await Blocking.run {
+        // No link is current, so no delegate has a file.
+        try Inbox(place).clear()
+        if place.role == .phone { try WatchDirectory.sweep(place) }
+      }
+      let link = try await SessionLink.open(self, place)
+      queue.async { self.begin(link) }
+    } catch {
+      let error = WCError(error, of: .activation)
+      queue.async {
+        // The activation may have begun: no peer may find this side reachable then.
+        place.peer.close()
+        self.state.withLock { $0.isActivating = false }
+        self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+      }
+    }
+  }
+
+  private func begin(_ link: SessionLink) {
+    state.withLock {
+      $0.isActivating = false
+      $0.activation = .activated
+      $0.link = link
+    }
+    tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
+    link.start()
+  }
+
+  // MARK: Another watch
+
+  /// The phone has another active watch than the link is with; on the session's queue.
+  func change(from link: SessionLink) {
+    guard state.withLock({ $0.becomeInactive(link) }) else { return }
+    if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
+    tell { $0.sessionDidBecomeInactive(self) }
+    Task {
+      await link.drain()
+      queue.async { self.deactivate(link) }
+    }
+  }
+
+  private func deactivate(_ link: SessionLink) {
+    link.end()
+    link.place.peer.close()
+    let activatesAgain = state.withLock { $0.deactivate() }
+    tell { $0.sessionDidDeactivate(self) }
+    if activatesAgain { activate() }
+  }
+
+  /// The phone has its first watch, or none any more: nothing is under way with another one, so the
+  /// session stays activated.
+  func exchange(_ link: SessionLink) {
+    link.end()
+    Task {
+      do {
+        let next = try await SessionLink.open(self, link.place)
+        queue.async {
+          guard self.state.withLock({ $0.exchange(link, next) }) else { return next.end() }
+          next.start()
+          self.tell { $0.sessionWatchStateDidChange(self) }
+        }
+      } catch {
+        Diagnostics.report(WCError(error, of: .activation))
+      }
+    }
+  }
+
+  /// Another process is this side now, because this one was stopped; on the session's queue.
+  func lose(_ link: SessionLink, _ error: any Error) {
+    guard state.withLock({ $0.lose(link) }) else { return }
+    link.end()
+    link.place.peer.close()
+    let error = WCError(error, of: .activation)
+    tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+  }
+}
+
+extension WCSession.State {
+  enum ActivationStep {
+    case begin
+    case confirm
+    case wait
+  }
+
+  fileprivate mutating func activate() -> ActivationStep {
+    switch activation {
+    case .activated: return .confirm
+    case .inactive:
+      activatesAgain = true
+      return .wait
+    case .notActivated:
+      guard !isActivating else { return .wait }
+      isActivating = true
+      return .begin
+    }
+  }
+
+  fileprivate mutating func becomeInactive(_ link: SessionLink) -> Bool {
+    guard activation == .activated, self.link === link else { return false }
+    activation = .inactive
+    return true
+  }
+
+  fileprivate mutating func deactivate() -> Bool {
+    defer { activatesAgain = false }
+    activation = .notActivated
+    self.link = nil
+    return activatesAgain
+  }
+
+  fileprivate mutating func exchange(_ link: SessionLink, _ next: SessionLink) -> Bool {
+    guard activation == .activated, self.link === link else { return false }
+    self.link = next
+    return true
+  }
+
+  fileprivate mutating func lose(_ link: SessionLink) -> Bool {
+    guard self.link === link else { return false }
+    activation = .notActivated
+    self.link = nil
+    return true
+  }
+}

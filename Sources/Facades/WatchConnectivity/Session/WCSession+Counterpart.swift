@@ -1,0 +1,140 @@
+import AppGroup
+public import Foundation
+import PeerConnectivity
+import Synchronization
+import WatchPairing
+
+// The state of the other side. Each property reads the pairing when it is called, so that the answer is
+// true then; that costs reading one file, on a watch two.
+extension WCSession {
+  /// On the phone: whether a paired watch is active; on the watch: whether it is paired.
+  public var isPaired: Bool { ask(false) { _, pairing in pairing.isPaired } }
+
+  /// On the phone: whether the active watch has the app, as its pairing says.
+  public var isWatchAppInstalled: Bool {
+    ask(false) { _, pairing in pairing.activeWatch?.isAppInstalled ?? false }
+  }
+
+  /// On the phone: whether the complication is on the active watch's face, as its pairing says.
+  public var isComplicationEnabled: Bool {
+    ask(false) { _, pairing in pairing.activeWatch?.isComplicationEnabled ?? false }
+  }
+
+  /// On the phone: how often `transferCurrentComplicationUserInfo` still starts the watch's app today
+  /// (UTC); 0 while the complication is not enabled.
+  public var remainingComplicationUserInfoTransfers: Int {
+    ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
+  }
+
+  /// On the phone: a directory for what belongs to the active watch, made at the first use; nil if no
+  /// watch is active or the active watch has no app. The first `activate()` after the watch was
+  /// unpaired, or its app removed, deletes it.
+  public var watchDirectoryURL: URL? {
+    ask(nil) { place, pairing in
+      guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
+      return try WatchDirectory.url(of: watch.name, in: place)
+    }
+  }
+
+  /// On the watch: whether the phone has the app. It has, unless the watch is not paired, or
+  /// `wormhole pairing add phone --of WATCH --without-app` says otherwise.
+  public var isCompanionAppInstalled: Bool {
+    ask(false) { _, pairing in try pairing.hasPhoneApp() }
+  }
+
+  /// Always false: no process here is locked after a reboot.
+  public var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
+
+  /// Whether a message would be delivered now: the session is activated, and the counterpart's is, in
+  /// a process that is not stopped. On the watch it is also true where a message would start the
+  /// phone's app. A watch that is not active reaches no counterpart.
+  ///
+  /// The delegate is told an answer that differs from the one it was told last. A stop of the counterpart's
+  /// process, which has no event, is told within a second even if this property is not read.
+  public var isReachable: Bool {
+    guard activationState == .activated, let link, let counterpart = link.counterpart else {
+      return false
+    }
+    return ask(false) { place, pairing in
+      guard try pairing.allows(counterpart) else { return false }
+      return place.accepts(try place.peer.reachability(of: counterpart))
+    }
+  }
+
+  private func ask<Answer>(
+    _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
+  ) -> Answer {
+    guard let place = knownPlace else { return otherwise }
+    do {
+      return try body(place, PairingView(place))
+    } catch {
+      Diagnostics.report(error)
+      return otherwise
+    }
+  }
+
+  // MARK: Before something is sent
+
+  /// The link and the counterpart with which something is sent.
+  struct Route {
+    let link: SessionLink
+    let counterpart: String
+    /// The pairing that allows it.
+    let pairing: PairingView
+
+    var peer: PeerSession { link.place.peer }
+  }
+
+  /// - Throws: `WCError`: the reason that nothing can be sent.
+  func route() throws -> Route {
+    let (activation, link) = state.withLock { ($0.activation, $0.link) }
+    switch activation {
+    case .notActivated: throw WCError(.sessionNotActivated)
+    case .inactive: throw WCError(.sessionInactive)
+    case .activated: break
+    }
+    guard delegate != nil else { throw WCError(.sessionMissingDelegate) }
+    guard let link else { throw WCError(.sessionNotActivated) }
+    let pairing = try PairingView(link.place)
+    return Route(
+      link: link, counterpart: try pairing.receiver(link.counterpart), pairing: pairing)
+  }
+
+  /// The same for a message, which only a counterpart gets that can be reached now.
+  ///
+  /// - Throws: `WCError`: also `notReachable`.
+  func routeToReachable() throws -> Route {
+    let route = try route()
+    guard try route.pairing.allows(route.counterpart) else {
+      throw WCError(
+        .notReachable,
+        reason: "The phone's active watch is \(route.pairing.phone.activeName ?? "none").")
+    }
+    let reachability = try route.peer.reachability(of: route.counterpart)
+    // A request to a watch would start it; one to the phone may.
+    guard route.link.place.accepts(reachability) else {
+      let reason = reachability.reason
+      throw WCError(
+        .notReachable, reason: reason.prefix(1).uppercased() + reason.dropFirst() + ".")
+    }
+    return route
+  }
+}
+
+extension SessionPlace {
+  /// Whether a counterpart of such a reachability gets a message.
+  func accepts(_ reachability: PeerReachability) -> Bool {
+    switch reachability {
+    case .reachable: true
+    case .launchable: role == .watch
+    case .suspended, .gone, .neverSeen: false
+    }
+  }
+}
+
+extension PairingView {
+  func remainingComplicationTransfers(in place: SessionPlace) throws -> Int {
+    guard let activeWatch, activeWatch.isComplicationEnabled else { return 0 }
+    return try ComplicationTransfers(place.container, watch: activeWatch.name).remaining()
+  }
+}

@@ -1,0 +1,121 @@
+import AppGroup
+import Dispatch
+public import Foundation
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+
+/// The type that sends messages: `WCSession`, and no other.
+///
+/// Its methods take handlers with their isolation, which is a part of a handler's type. Those of
+/// `WCSession` itself are there beside them because of code that puts a protocol of its own before the
+/// session: the handlers of such a protocol say nothing of isolation.
+public protocol WCSessionMessaging: AnyObject {}
+
+extension WCSession: WCSessionMessaging {}
+
+extension WCSessionMessaging where Self == WCSession {
+  /// Sends a dictionary to the counterpart at once; messages arrive in the order of sending.
+  ///
+  /// Returns at once. With a reply handler the delegate over there is asked for a reply, and exactly
+  /// one of the two handlers is called, on the queue of the delegate; without one only the error
+  /// handler, and only if it fails. A handler that is written in a `@MainActor` type, or in an actor,
+  /// runs there instead; those of the main actor in the order in which the messages end.
+  ///
+  /// On the watch it starts the phone's app, if that is registered to be started for requests; on the
+  /// phone it never starts anything.
+  ///
+  /// - Parameters:
+  ///   - message: a property list of at most 65,536 bytes as a binary one.
+  ///   - replyHandler: gets the reply; nil if none is expected.
+  ///   - errorHandler: gets a `WCError`: `notReachable`, `messageReplyTimedOut` when the time that was
+  ///     configured passed or the reply handler over there was let go, `messageReplyFailed`,
+  ///     `deliveryFailed` when the delegate over there has no method for it, `sessionNotActivated`,
+  ///     `sessionInactive` (also for a message under way when another watch becomes active),
+  ///     `deviceNotPaired`, `watchAppNotInstalled`, `payloadUnsupportedTypes`, `payloadTooLarge`.
+  public func sendMessage(
+    _ message: [String: Any], replyHandler: (@isolated(any) ([String: Any]) -> Void)?,
+    errorHandler: (@isolated(any) (any Error) -> Void)? = nil
+  ) {
+    let handlers = MessageHandlers(
+      reply: replyHandler.map { handler in
+        let handler = IsolatedHandler(handler)
+        return { value in Payload.objects(value).map { handler($0) } != nil }
+      }, error: errorHandler.map { IsolatedHandler($0) })
+    self.send(handlers) { try Payload.value(message, maximumBytes: Payload.maximumMessageBytes) }
+  }
+
+  /// Sends data to the counterpart at once; see `sendMessage`. At most 65,536 bytes.
+  public func sendMessageData(
+    _ data: Data, replyHandler: (@isolated(any) (Data) -> Void)?,
+    errorHandler: (@isolated(any) (any Error) -> Void)? = nil
+  ) {
+    let handlers = MessageHandlers(
+      reply: replyHandler.map { handler in
+        let handler = IsolatedHandler(handler)
+        return { value in
+          guard case .data(let reply) = value else { return false }
+          handler(reply)
+          return true
+        }
+      }, error: errorHandler.map { IsolatedHandler($0) })
+    self.send(handlers) { try Payload.value(data) }
+  }
+}
+
+extension WCSession {
+  /// Sends a dictionary to the counterpart at once; the form for protocols that are put before the
+  /// session. Its handlers are called on the queue of the delegate, wherever they are written.
+  @_disfavoredOverload
+  public func sendMessage(
+    _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
+    errorHandler: ((any Error) -> Void)? = nil
+  ) {
+    // Makes of each a handler of no actor, for the other form.
+    let reply = replyHandler.map { handler -> @isolated(any) ([String: Any]) -> Void in handler }
+    let error = errorHandler.map { handler -> @isolated(any) (any Error) -> Void in handler }
+    sendMessage(message, replyHandler: reply, errorHandler: error)
+  }
+
+  /// Sends data to the counterpart at once; see `sendMessage`. At most 65,536 bytes.
+  @_disfavoredOverload
+  public func sendMessageData(
+    _ data: Data, replyHandler: ((Data) -> Void)?, errorHandler: ((any Error) -> Void)? = nil
+  ) {
+    let reply = replyHandler.map { handler -> @isolated(any) (Data) -> Void in handler }
+    let error = errorHandler.map { handler -> @isolated(any) (any Error) -> Void in handler }
+    sendMessageData(data, replyHandler: reply, errorHandler: error)
+  }
+
+  fileprivate func send(_ handlers: MessageHandlers, _ payload: () throws -> PropertyListValue) {
+    do {
+      let payload = try payload()
+      let route = try routeToReachable()
+      route.peer.request(
+        payload, to: route.counterpart, expectsReply: handlers.expectsReply,
+        until: .now + route.link.place.replyTimeout, on: queue
+      ) { handlers.end($0) }
+    } catch {
+      queue.async { handlers.end(.failure(error)) }
+    }
+  }
+}
+
+/// The two handlers of a message; only one of them is called, once, on the session's queue.
+struct MessageHandlers: Sendable {
+  /// Returns false for a value that is no reply to such a message.
+  let reply: (@Sendable (PropertyListValue) -> Bool)?
+  let error: IsolatedHandler<any Error>?
+
+  var expectsReply: Bool { reply != nil }
+
+  func end(_ result: Result<PropertyListValue, some Error>) {
+    switch result {
+    case .success(let value):
+      guard let reply, !reply(value) else { return }
+      error?(WCError(.messageReplyFailed, reason: "The reply is of another kind than the message."))
+    case .failure(let failure):
+      error?(WCError(failure, of: .message(expectsReply: expectsReply)))
+    }
+  }
+}

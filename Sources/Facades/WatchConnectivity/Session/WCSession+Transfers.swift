@@ -1,0 +1,113 @@
+import AppGroup
+import Dispatch
+public import Foundation
+import PeerConnectivity
+import WatchPairing
+
+extension WCSession {
+  /// Sends a dictionary that is delivered for certain, in the order of sending, whenever the
+  /// counterpart runs.
+  ///
+  /// It is in the container when this returns, and outlives both processes. A refusal
+  /// (`sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`,
+  /// `payloadUnsupportedTypes`, `payloadTooLarge` beyond 65,536 bytes, `insufficientSpace`) is told
+  /// to the delegate's `session(_:didFinish:error:)`, and the transfer is not listed as outstanding.
+  @discardableResult
+  public func transferUserInfo(_ userInfo: [String: Any] = [:]) -> WCSessionUserInfoTransfer {
+    transfer(userInfo) { _ in false }
+  }
+
+  /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
+  /// be started for urgent work: 50 times a day (UTC) for each watch, while its complication is
+  /// enabled. Afterwards, and on a watch, it is the same as `transferUserInfo`.
+  ///
+  /// It becomes the *current* one; the one before is delivered all the same, and in its turn.
+  @discardableResult
+  public func transferCurrentComplicationUserInfo(
+    _ userInfo: [String: Any] = [:]
+  ) -> WCSessionUserInfoTransfer {
+    transfer(userInfo) { route in
+      guard let complications = route.link.complications,
+        route.pairing.activeWatch?.isComplicationEnabled == true
+      else { return false }
+      return try complications.use()
+    }
+  }
+
+  /// The dictionaries that are neither delivered nor failed nor cancelled, also of an earlier process
+  /// of this side; in the order of sending. Empty while the session is not activated.
+  public var outstandingUserInfoTransfers: [WCSessionUserInfoTransfer] {
+    link?.userInfoTransfers.all ?? []
+  }
+
+  /// Sends a file that is delivered for certain, whenever the counterpart runs, after those that were
+  /// sent before.
+  ///
+  /// Returns at once; the content is copied into the container, so it must not be changed or removed
+  /// before `progress` is complete. A refusal (as of `transferUserInfo`, and `fileAccessDenied` where there
+  /// is no readable regular file, `invalidParameter` for a URL that is no file's) is told to the
+  /// delegate's `session(_:didFinish:error:)`.
+  @discardableResult
+  public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
+    do {
+      guard file.isFileURL else {
+        throw WCError(.invalidParameter, reason: "\(file) is no file's URL.")
+      }
+      let value = try metadata.map { objects in
+        try Payload.value(objects, maximumBytes: Payload.maximumUserInfoBytes)
+      }
+      let route = try route()
+      let sent = try route.peer.transfer(fileAt: file, to: route.counterpart, metadata: value)
+      let transfer = WCSessionFileTransfer(sent, in: route.link)
+      route.link.fileTransfers.add(transfer)
+      return transfer
+    } catch {
+      let transfer = WCSessionFileTransfer(refused: file, metadata)
+      refuse(transfer, error)
+      return transfer
+    }
+  }
+
+  /// The files that are neither delivered nor failed nor cancelled; as
+  /// `outstandingUserInfoTransfers`.
+  public var outstandingFileTransfers: [WCSessionFileTransfer] { link?.fileTransfers.all ?? [] }
+
+  /// Whether a dictionary or a file has come that the delegate has not got yet. Costs a look at both
+  /// queues. Contexts and messages are not counted: the one can be read at any time, the others are
+  /// awaited.
+  public var hasContentPending: Bool {
+    do {
+      return try link?.hasContentPending() ?? false
+    } catch {
+      Diagnostics.report(error)
+      return false
+    }
+  }
+
+  private func transfer(
+    _ userInfo: [String: Any], isForComplication: (Route) throws -> Bool
+  ) -> WCSessionUserInfoTransfer {
+    do {
+      let value = try Payload.value(userInfo, maximumBytes: Payload.maximumUserInfoBytes)
+      let route = try route()
+      let link = route.link
+      let isUrgent = try isForComplication(route)
+      let sent = try route.peer.enqueue(
+        value, to: route.counterpart, options: .init(isUrgent: isUrgent, keepsReceipt: true))
+      if isUrgent { try link.complications?.setCurrent(sent.id) }
+      let transfer = WCSessionUserInfoTransfer(sent, in: link)
+      link.userInfoTransfers.add(transfer)
+      if isUrgent { queue.async { link.compare() } }
+      return transfer
+    } catch {
+      let transfer = WCSessionUserInfoTransfer(refused: userInfo)
+      refuse(transfer, error)
+      return transfer
+    }
+  }
+
+  private func refuse(_ transfer: some OutgoingTransfer, _ error: any Error) {
+    let error = WCError(error, of: .transfer)
+    queue.async { self.tell { transfer.tell($0, of: self, error) } }
+  }
+}

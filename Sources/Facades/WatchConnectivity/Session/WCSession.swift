@@ -1,0 +1,153 @@
+public import AppGroup
+import Dispatch
+public import Foundation
+import PeerConnectivity
+import Synchronization
+
+/// The session between a phone process and a watch process; source-compatible with Apple's.
+///
+/// Set a delegate, then `activate()`, on both sides. The delegate's methods and all reply and error
+/// handlers are called on one serial background queue, one at a time, never inside another call of
+/// this class. Every member exists on both sides, whatever `#if os(iOS)` says on Linux.
+///
+/// It holds no mechanism of its own: a `PeerSession` named "phone", or as the watch is named, carries
+/// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
+///
+/// Key-value observing does not exist on Linux: the delegate is told of every change.
+public final class WCSession: NSObject, Sendable {
+  /// The side that a process is.
+  public enum Role: String, Sendable {
+    /// The side that runs on an iPhone on Apple's platforms.
+    case phone
+    /// The side that runs on a watch on Apple's platforms.
+    case watch
+  }
+
+  /// The queue of all calls of the app's delegate and handlers.
+  let queue = DispatchQueue(label: "WatchConnectivity.session")
+  let state: Mutex<State>
+  private let place: Mutex<Place>
+
+  private enum Place {
+    case environment
+    case known(Result<SessionPlace, WCError>)
+  }
+
+  private override init() {
+    place = Mutex(.environment)
+    state = Mutex(State())
+  }
+
+  // MARK: Where it is
+
+  private static let shared = WCSession()
+
+  /// The one session of this process.
+  public static var `default`: WCSession { shared }
+
+  /// Says where the session is and which side this process is; once, before it is used. Without
+  /// this the environment says it: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
+  /// `WORMHOLE_CONTAINER`, and where wanted `WATCHCONNECTIVITY_WATCH` and
+  /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
+  ///
+  /// - Parameters:
+  ///   - role: which side.
+  ///   - container: the container that both sides share.
+  ///   - watchName: on the watch: which one it is. One that is not named "watch" must be paired
+  ///     first: `wormhole pairing add NAME`.
+  ///   - replyTimeout: how long a message waits for its reply; 5 minutes by default.
+  public static func configure(
+    role: Role, container: SharedContainer, watchName: String = "watch",
+    replyTimeout: Duration = .seconds(300)
+  ) {
+    let place = Result {
+      try SessionPlace(
+        role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
+    }.mapError { WCError($0, of: .activation) }
+    shared.place.withLock {
+      guard case .environment = $0 else {
+        preconditionFailure("WCSession.configure must be called once, before the session is used")
+      }
+      $0 = .known(place)
+    }
+  }
+
+  /// Whether a session can be used here: it is known where it is, and its container can be opened.
+  ///
+  /// If not, `activate()` tells the delegate the reason. An environment that is incomplete or wrong is also
+  /// reported on standard error, once, because a program without a session mostly continues without a
+  /// word.
+  public static func isSupported() -> Bool { shared.knownPlace != nil }
+
+  /// Which side this process is; nil where sessions are not supported. Apple's code asks `#if os(iOS)`.
+  public var role: Role? { knownPlace?.role }
+
+  /// Where the session is; the environment is read once.
+  func placed() throws(WCError) -> SessionPlace {
+    let (result, isFirst) = place.withLock { place -> (Result<SessionPlace, WCError>, Bool) in
+      if case .known(let result) = place { return (result, false) }
+      let result = Result {
+        try SessionPlace(environment: ProcessInfo.processInfo.environment)
+      }.mapError { WCError($0, of: .activation) }
+      place = .known(result)
+      return (result, true)
+    }
+    if isFirst, case .failure(let error) = result { Diagnostics.report(error) }
+    return try result.get()
+  }
+
+  var knownPlace: SessionPlace? {
+    do {
+      return try placed()
+    } catch {
+      // Properties have no way to say so; `activate()` tells the delegate.
+      return nil
+    }
+  }
+
+  // MARK: Delegate and state
+
+  /// The object that is told everything that arrives; held weakly, as with Apple's.
+  ///
+  /// Dictionaries and files that come while there is none wait until there is one.
+  public var delegate: (any WCSessionDelegate)? {
+    get { state.withLock { $0.delegate }.object }
+    set {
+      let reference = DelegateReference(newValue)
+      state.withLock { $0.delegate = reference }
+      guard newValue != nil else { return }
+      queue.async { self.link?.receiveAgain() }
+    }
+  }
+
+  /// How far the session is.
+  public var activationState: WCSessionActivationState { state.withLock { $0.activation } }
+
+  /// The link of the current activation; nil while there is none.
+  var link: SessionLink? { state.withLock { $0.link } }
+}
+
+extension WCSession {
+  /// The state of a session.
+  struct State {
+    var delegate = DelegateReference(nil)
+    var activation = WCSessionActivationState.notActivated
+    /// `activate()` was called and has not completed.
+    var isActivating = false
+    /// `activate()` was called on an inactive session: it counts as soon as it can.
+    var activatesAgain = false
+    var link: SessionLink?
+    /// Set by the default implementation of a delegate's method, which is how a missing one shows.
+    var hasDeclined = false
+    /// Came between the activation and its delegate's hearing of it.
+    var earlyRequests: [PeerRequest] = []
+  }
+
+  /// A delegate is any object, which Swift cannot know to be safe on our queue.
+  // It is only ever called on the session's serial queue, as its documentation says: code written
+  // for Apple's framework relies on that, and is not Sendable. The reference itself is never changed.
+  struct DelegateReference: @unchecked Sendable {
+    private(set) weak var object: (any WCSessionDelegate)?
+    init(_ object: (any WCSessionDelegate)?) { self.object = object }
+  }
+}

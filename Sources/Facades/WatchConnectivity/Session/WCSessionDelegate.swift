@@ -1,0 +1,164 @@
+public import Foundation
+import Synchronization
+
+/// The calls of a session to its app; all come on one serial background queue.
+///
+/// Every method but the first has a default implementation, so a delegate implements those it needs.
+/// A message or transfer that the delegate has no method for is not silently dropped as by Apple's: its
+/// sender gets `deliveryFailed`.
+///
+/// A delegate's conformance cannot be isolated to an actor, because the calls come on a queue of the
+/// session's: in a target whose default isolation is the main actor, a class that names this protocol
+/// where it is declared is of no actor; in one that says `@MainActor`, each method is `nonisolated`.
+public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
+  /// The activation has ended; in the state `notActivated` with the reason.
+  func session(
+    _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
+    error: (any Error)?)
+
+  /// On the phone: another watch becomes the active one. Nothing can be sent any more; everything that was
+  /// received is still delivered.
+  func sessionDidBecomeInactive(_ session: WCSession)
+
+  /// On the phone: all that was received from the watch before is delivered. `activate()` begins with
+  /// the watch that is active now; the default implementation calls it.
+  func sessionDidDeactivate(_ session: WCSession)
+
+  /// On the phone: `isPaired`, `isWatchAppInstalled`, `isComplicationEnabled`,
+  /// `remainingComplicationUserInfoTransfers` or `watchDirectoryURL` has changed.
+  func sessionWatchStateDidChange(_ session: WCSession)
+
+  /// On the watch: `isCompanionAppInstalled` has changed.
+  func sessionCompanionAppInstalledDidChange(_ session: WCSession)
+
+  /// `isReachable` has changed.
+  func sessionReachabilityDidChange(_ session: WCSession)
+
+  /// A message came whose sender expects no reply.
+  func session(_ session: WCSession, didReceiveMessage message: [String: Any])
+
+  /// A message came whose sender waits for a reply: call the handler once, now or later. Its sender
+  /// learns at once when the handler is let go without a call.
+  func session(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping @Sendable ([String: Any]) -> Void)
+
+  /// Data came whose sender expects no reply.
+  func session(_ session: WCSession, didReceiveMessageData messageData: Data)
+
+  /// Data came whose sender waits for a reply; see the form for dictionaries.
+  func session(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping @Sendable (Data) -> Void)
+
+  /// The counterpart's application context has changed, perhaps before this process began.
+  func session(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any])
+
+  /// A dictionary came that was sent with `transferUserInfo`; it counts as delivered when this
+  /// returns. A process that ends before gets it again.
+  func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any])
+
+  /// A dictionary was delivered, or failed; also one of an earlier process of this side. Not called
+  /// for one that was cancelled.
+  func session(
+    _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
+    error: (any Error)?)
+
+  /// A file came. It is deleted when this returns, unless it was moved.
+  func session(_ session: WCSession, didReceive file: WCSessionFile)
+
+  /// A file was delivered, or failed; also one of an earlier process of this side. Not called for one
+  /// that was cancelled.
+  func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?)
+}
+
+extension WCSessionDelegate {
+  /// Does nothing.
+  public func sessionDidBecomeInactive(_ session: WCSession) {}
+
+  /// Activates the session for the watch that is active now.
+  public func sessionDidDeactivate(_ session: WCSession) { session.activate() }
+
+  /// Does nothing.
+  public func sessionWatchStateDidChange(_ session: WCSession) {}
+
+  /// Does nothing.
+  public func sessionCompanionAppInstalledDidChange(_ session: WCSession) {}
+
+  /// Does nothing.
+  public func sessionReachabilityDidChange(_ session: WCSession) {}
+
+  /// The message's sender gets `deliveryFailed`.
+  public func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
+    session.decline()
+  }
+
+  /// The message's sender gets `deliveryFailed`.
+  public func session(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping @Sendable ([String: Any]) -> Void
+  ) { session.decline() }
+
+  /// The data's sender gets `deliveryFailed`.
+  public func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
+    session.decline()
+  }
+
+  /// The data's sender gets `deliveryFailed`.
+  public func session(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping @Sendable (Data) -> Void
+  ) { session.decline() }
+
+  /// Does nothing: `receivedApplicationContext` has it.
+  public func session(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
+  ) {}
+
+  /// The dictionary's sender gets `deliveryFailed`.
+  public func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
+    session.decline()
+  }
+
+  /// Does nothing.
+  public func session(
+    _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
+    error: (any Error)?
+  ) {}
+
+  /// The file's sender gets `deliveryFailed`.
+  public func session(_ session: WCSession, didReceive file: WCSessionFile) { session.decline() }
+
+  /// Does nothing.
+  public func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) {}
+}
+
+extension WCSession {
+  /// The outcome of a call of the delegate.
+  enum Offer {
+    case handled
+    /// The delegate has no method for it: the default implementation said so.
+    case declined
+    case noDelegate
+  }
+
+  /// Calls the delegate; on the session's queue only.
+  func offer(_ call: (any WCSessionDelegate) -> Void) -> Offer {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard let delegate else { return .noDelegate }
+    state.withLock { $0.hasDeclined = false }
+    call(delegate)
+    return state.withLock { $0.hasDeclined } ? .declined : .handled
+  }
+
+  /// Calls the delegate where the outcome does not matter; on the session's queue only.
+  func tell(_ call: (any WCSessionDelegate) -> Void) {
+    _ = offer(call)
+  }
+
+  func decline() { state.withLock { $0.hasDeclined = true } }
+}

@@ -1,0 +1,73 @@
+import AppGroup
+import Foundation
+import PeerConnectivity
+import PropertyLists
+import WatchPairing
+
+/// The number of transfers for the complication that a watch still gets today, and the current one.
+///
+/// A `Value` of the container for each watch: `{day: 20777, used: 3, current: "…"}`, the day counted
+/// from 1970 in UTC. A clock that is set back gives no new transfers.
+struct ComplicationTransfers: Sendable {
+  static let perDay = 50
+  private static let secondsPerDay = 86_400.0
+
+  private let value: Value
+
+  init(_ container: SharedContainer, watch: String) {
+    value = container.own.value(WatchNames.complication(watch))
+  }
+
+  func remaining() throws -> Int {
+    let state = try value.read()
+    return Self.perDay - Self.used(state, today: Self.today())
+  }
+
+  /// The id of the transfer that was sent last for the complication.
+  func currentID() throws -> String? { try value.read()?["current"]?.stringValue }
+
+  /// Uses one of today's transfers, if any is left.
+  ///
+  /// - Returns: whether there was one.
+  func use() throws -> Bool {
+    let today = Self.today()
+    return try value.update { state in
+      let used = Self.used(state, today: today)
+      guard used < Self.perDay else { return false }
+      var next: [String: PropertyListValue] = [
+        "day": .integer(max(today, state?["day"]?.int64Value ?? 0)),
+        "used": .integer(Int64(used + 1)),
+      ]
+      next["current"] = state?["current"]
+      state = .dictionary(next)
+      return true
+    }
+  }
+
+  /// Makes a transfer the current one in place of the one before, which is delivered all the same.
+  func setCurrent(_ id: String) throws {
+    try value.update { state in
+      guard case .dictionary(var next) = state else { return }
+      next["current"] = .string(id)
+      state = .dictionary(next)
+    }
+  }
+
+  private static func used(_ state: PropertyListValue?, today: Int64) -> Int {
+    guard let day = state?["day"]?.int64Value, day >= today else { return 0 }
+    // Other programs may have written anything there.
+    return min(max(Int(state?["used"]?.int64Value ?? 0), 0), perDay)
+  }
+
+  private static func today() -> Int64 {
+    Int64((Date().timeIntervalSince1970 / secondsPerDay).rounded(.down))
+  }
+}
+
+extension SessionLink {
+  /// Of the phone's active watch; nil on a watch.
+  var complications: ComplicationTransfers? {
+    guard place.role == .phone, let counterpart else { return nil }
+    return ComplicationTransfers(place.container, watch: counterpart)
+  }
+}

@@ -1,0 +1,129 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import Synchronization
+
+/// The transfers that have not ended, in the order of sending; the delegate is told their ends.
+///
+/// One task waits for one transfer after the other: the counterpart takes them in that order.
+final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
+  private struct State {
+    var next = 0
+    var transfers: [String: (number: Int, transfer: Transfer)] = [:]
+    var task: Task<Void, Never>?
+    var hasEnded = false
+  }
+
+  private let state = Mutex(State())
+  private let ends: AsyncStream<Transfer>
+  private let adding: AsyncStream<Transfer>.Continuation
+
+  init() { (ends, adding) = AsyncStream.makeStream() }
+
+  /// All of them, in the order of sending.
+  var all: [Transfer] {
+    state.withLock { $0.transfers.values.sorted { $0.number < $1.number }.map(\.transfer) }
+  }
+
+  /// - Parameter status: the status of a transfer of an earlier process: after its end it is not listed,
+  ///   and the delegate is told.
+  func add(_ transfer: Transfer, _ status: QueueEntryStatus = .stored) {
+    guard let id = transfer.course.id else { return }
+    if [.stored, .taken].contains(status) {
+      state.withLock { state in
+        state.transfers[id] = (state.next, transfer)
+        state.next += 1
+      }
+    } else {
+      transfer.course.finish()
+    }
+    adding.yield(transfer)
+  }
+
+  /// Not to be listed any more: its app has cancelled it.
+  func remove(_ id: String) { state.withLock { _ = $0.transfers.removeValue(forKey: id) } }
+
+  /// Begins to tell the delegate of ends.
+  func start(_ link: SessionLink) {
+    let session = link.session
+    let task = Task { [weak self, ends] in
+      for await transfer in ends { await self?.end(transfer, session) }
+    }
+    let hasEnded = state.withLock {
+      $0.task = task
+      return $0.hasEnded
+    }
+    if hasEnded { task.cancel() }
+  }
+
+  /// Stops telling ends: those that come later are told at the next activation.
+  func end() {
+    adding.finish()
+    state.withLock { state in
+      state.hasEnded = true
+      return state.task
+    }?.cancel()
+  }
+
+  private func end(_ transfer: Transfer, _ session: WCSession) async {
+    let failure: WCError?
+    do {
+      switch try await transfer.course.finalStatus() {
+      case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
+      case .expired: failure = WCError(.transferTimedOut)
+      // `cancel()` concludes it.
+      case .cancelled where transfer.course.isTakenBackHere: return
+      // `wormhole peer cancel` runs in another process: the app has to learn of it.
+      case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
+      case .superseded: return conclude(transfer)
+      case .processed: failure = nil
+      case .stored, .taken: return
+      }
+    } catch {
+      guard !Task.isCancelled else { return }
+      failure = WCError(error, of: .transfer)
+    }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      session.queue.async {
+        self.tell(transfer, session, failure)
+        continuation.resume()
+      }
+    }
+  }
+
+  private func tell(_ transfer: Transfer, _ session: WCSession, _ failure: WCError?) {
+    // The receipt of a transfer that was taken back is removed, and without one it counts as processed.
+    guard !state.withLock({ $0.hasEnded }), !transfer.course.isCancelled else { return }
+    transfer.course.finish()
+    if let id = transfer.course.id { remove(id) }
+    switch session.offer({ transfer.tell($0, of: session, failure) }) {
+    case .handled, .declined: conclude(transfer)
+    // Told at the next activation.
+    case .noDelegate: return
+    }
+  }
+
+  private func conclude(_ transfer: Transfer) {
+    transfer.course.finish()
+    if let id = transfer.course.id { remove(id) }
+    do {
+      try transfer.course.removeReceipt()
+    } catch {
+      // The end is told again at the next activation, which is the lesser evil.
+      Diagnostics.report(error)
+    }
+  }
+}
+
+extension SessionLink {
+  /// The transfers of an earlier process of this side whose end its app was not told.
+  func loadOutstanding() throws {
+    guard let counterpart else { return }
+    for sent in try place.peer.messageTransfers(to: counterpart) {
+      userInfoTransfers.add(WCSessionUserInfoTransfer(sent, in: self), try sent.status())
+    }
+    for sent in try place.peer.fileTransfers(to: counterpart) {
+      fileTransfers.add(WCSessionFileTransfer(sent, in: self), try sent.status())
+    }
+  }
+}

@@ -1,0 +1,26 @@
+public import Foundation
+import PropertyLists
+
+/// A file that is sent, or that came.
+public final class WCSessionFile: NSObject, Sendable {
+  /// Its place; a received file lies there until the delegate's method returns, and the last component is
+  /// the name that it had at its sender.
+  public let fileURL: URL
+  private let content: PropertyListValue?
+  private let given: GivenObjects?
+
+  init(_ url: URL, _ metadata: PropertyListValue?) {
+    fileURL = url
+    content = metadata
+    given = nil
+  }
+
+  init(_ url: URL, refused metadata: [String: Any]?) {
+    fileURL = url
+    content = nil
+    given = GivenObjects(objects: metadata)
+  }
+
+  /// The metadata that was sent with it.
+  public var metadata: [String: Any]? { Payload.objects(content) ?? given?.objects }
+}

@@ -1,0 +1,73 @@
+import AppGroup
+public import Foundation
+import PeerConnectivity
+
+/// A file on its way to the counterpart; made by `transferFile`. Two that mean the same transfer are
+/// equal.
+public final class WCSessionFileTransfer: NSObject, Sendable {
+  /// The file at its sender's place, and the metadata that is sent with it.
+  public let file: WCSessionFile
+  /// How much is copied, in bytes. Cancelling it cancels the transfer. Its values cannot be observed
+  /// as keys on Linux: read them.
+  public let progress: Progress
+  let course: TransferCourse
+  /// The observation of the progress; nil for a transfer that was refused.
+  private let observation: Observation?
+  private weak let link: SessionLink?
+
+  init(_ sent: PeerFileTransfer, in link: SessionLink) {
+    self.link = link
+    course = TransferCourse(sent)
+    file = WCSessionFile(sent.source, sent.metadata)
+    let progress = Progress(totalUnitCount: max(sent.progress.totalBytes, 1))
+    self.progress = progress
+    observation = sent.observeProgress { now in
+      // Nothing is to be divided by the 0 bytes of an empty file.
+      progress.totalUnitCount = max(now.totalBytes, 1)
+      progress.completedUnitCount = now.totalBytes > 0 ? now.completedBytes : 1
+    }
+    super.init()
+    progress.cancellationHandler = { [weak self] in self?.cancel() }
+  }
+
+  init(refused url: URL, _ metadata: [String: Any]?) {
+    course = TransferCourse(nil)
+    link = nil
+    observation = nil
+    file = WCSessionFile(url, refused: metadata)
+    progress = Progress(totalUnitCount: 1)
+  }
+
+  /// Whether it has neither been delivered nor failed nor been cancelled.
+  public var isTransferring: Bool { course.isTransferring }
+
+  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's class has
+  /// no such property.
+  public var isCancelled: Bool { course.isCancelled }
+
+  /// Takes it back, also in the middle of copying, unless the counterpart has it already: then this
+  /// does nothing. The delegate is not told of the end of a transfer that was taken back.
+  public func cancel() {
+    course.cancel { id in
+      link?.fileTransfers.remove(id)
+      // Its handler calls this again, on a thread of its own, which then does nothing.
+      progress.cancel()
+    }
+  }
+
+  /// Whether it means the same transfer.
+  public override func isEqual(_ object: Any?) -> Bool {
+    course.isSame(as: (object as? WCSessionFileTransfer)?.course)
+  }
+
+  /// Equal for equal transfers.
+  public override var hash: Int { course.hashValue }
+}
+
+extension WCSessionFileTransfer: OutgoingTransfer {
+  func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
+    // A delegate that reads the progress then does not find it a step behind.
+    if error == nil { progress.completedUnitCount = progress.totalUnitCount }
+    delegate.session(session, didFinish: self, error: error)
+  }
+}

@@ -1,0 +1,70 @@
+import AppGroup
+public import Foundation
+import PeerConnectivity
+import PropertyLists
+
+/// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two that mean the same
+/// transfer are equal.
+public final class WCSessionUserInfoTransfer: NSObject, Sendable {
+  let course: TransferCourse
+  private let content: PropertyListValue?
+  private let given: GivenObjects?
+  private let complications: ComplicationTransfers?
+  private weak let link: SessionLink?
+
+  init(_ sent: PeerMessageTransfer, in link: SessionLink) {
+    course = TransferCourse(sent)
+    content = sent.value
+    given = nil
+    complications = link.complications
+    self.link = link
+  }
+
+  init(refused userInfo: [String: Any]) {
+    course = TransferCourse(nil)
+    content = nil
+    given = GivenObjects(objects: userInfo)
+    complications = nil
+    link = nil
+  }
+
+  /// The dictionary that is sent.
+  public var userInfo: [String: Any] { Payload.objects(content) ?? given?.objects ?? [:] }
+
+  /// Whether it has neither been delivered nor failed nor been cancelled.
+  public var isTransferring: Bool { course.isTransferring }
+
+  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's class has
+  /// no such property.
+  public var isCancelled: Bool { course.isCancelled }
+
+  /// Whether it is the latest that was sent for the complication; see
+  /// `transferCurrentComplicationUserInfo`. Costs reading one file.
+  public var isCurrentComplicationInfo: Bool {
+    guard let id = course.id, let complications else { return false }
+    do {
+      return try complications.currentID() == id
+    } catch {
+      Diagnostics.report(error)
+      return false
+    }
+  }
+
+  /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
+  /// not told of the end of a transfer that was taken back.
+  public func cancel() { course.cancel { link?.userInfoTransfers.remove($0) } }
+
+  /// Whether it means the same transfer.
+  public override func isEqual(_ object: Any?) -> Bool {
+    course.isSame(as: (object as? WCSessionUserInfoTransfer)?.course)
+  }
+
+  /// Equal for equal transfers.
+  public override var hash: Int { course.hashValue }
+}
+
+extension WCSessionUserInfoTransfer: OutgoingTransfer {
+  func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
+    delegate.session(session, didFinish: self, error: error)
+  }
+}

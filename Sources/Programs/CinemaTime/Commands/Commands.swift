@@ -1,0 +1,87 @@
+import WatchConnectivity
+
+/// The commands of a side, and its answers.
+@MainActor
+enum Commands {
+  private static var office: TicketOffice { .shared }
+
+  /// - Returns: The lines of the answer; nil at the end.
+  static func answer(_ verb: String, _ argument: String) throws -> [String]? {
+    switch verb {
+    case "list": return list()
+    case "tickets": return tickets()
+    case "buy": return try movie(argument).map { [try buy($0)] } ?? [unknown(argument)]
+    case "delete": return try movie(argument).map { [try delete($0)] } ?? [unknown(argument)]
+    case "show": return movie(argument).map(show) ?? [unknown(argument)]
+    case "delivery": return [delivery(argument)]
+    case "state": return state()
+    case "echo": return [argument]
+    case "quit": return nil
+    default:
+      return [
+        "error: there is no '\(verb)': list, tickets, buy, delete, show, delivery, state, echo, quit"
+      ]
+    }
+  }
+
+  private static func movie(_ text: String) -> Movie? { Int(text).flatMap { Movie.of($0) } }
+
+  private static func unknown(_ text: String) -> String {
+    "error: no film has the number '\(text)'; see list"
+  }
+
+  private static func list() -> [String] {
+    let lines = office.purchasableMovies().flatMap { time, movies in
+      movies.map { "\(time) \($0.id) \($0.title)" }
+    }
+    return lines.isEmpty ? ["no films left"] : lines
+  }
+
+  private static func tickets() -> [String] {
+    guard !office.purchased.isEmpty else { return ["no tickets"] }
+    return office.purchased.map { movie in
+      let code = QRCode.symbolRows(movie) == nil ? "QR code missing" : "QR code"
+      return "\(movie.time) \(movie.id) \(movie.title) (\(code))"
+    }
+  }
+
+  private static func buy(_ movie: Movie) throws -> String {
+    try office.purchase(movie)
+      ? "bought \(movie.id) \(movie.title)" : "already bought \(movie.id) \(movie.title)"
+  }
+
+  private static func delete(_ movie: Movie) throws -> String {
+    try office.delete(movie)
+      ? "deleted \(movie.id) \(movie.title)" : "no ticket for \(movie.id) \(movie.title)"
+  }
+
+  private static func show(_ movie: Movie) -> [String] {
+    var lines = ["\(movie.title)", "\(movie.time), directed by \(movie.director)"]
+    if Cinema.isPhone {
+      lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis]
+    }
+    guard office.isPurchased(movie) else { return lines + ["no ticket"] }
+    return lines + (QRCode.symbolRows(movie).map(HalfBlocks.lines) ?? [HalfBlocks.placeholder])
+  }
+
+  private static func delivery(_ name: String) -> String {
+    guard let delivery = Delivery(rawValue: name) else {
+      return "error: deliveries are \(Delivery.allCases.map(\.rawValue).joined(separator: ", "))"
+    }
+    office.delivery = delivery
+    return "delivery \(delivery.rawValue)"
+  }
+
+  private static func state() -> [String] {
+    let session = WCSession.default
+    let side =
+      Cinema.isPhone
+      ? "paired \(session.isPaired), app installed \(session.isWatchAppInstalled), "
+        + "complication updates left \(session.remainingComplicationUserInfoTransfers)"
+      : "app installed \(session.isCompanionAppInstalled), "
+        + "complication \(Complication.movie().map { "\($0.time) \($0.title)" } ?? "none")"
+    return [
+      "activation \(session.activationState), reachable \(session.isReachable), \(side)"
+    ]
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import WatchConnectivity
+
+extension Connectivity: WCSessionDelegate {
+  func session(
+    _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
+    error: (any Error)?
+  ) {
+    if let error { return Obstacle.activationFailed(error) }
+    Cinema.log("session is active")
+    DispatchQueue.main.async { Installation.sessionDidActivate() }
+    Obstacle.log()
+  }
+
+  func sessionDidBecomeInactive(_ session: WCSession) {}
+
+  func sessionWatchStateDidChange(_ session: WCSession) { sessionReachabilityDidChange(session) }
+
+  func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
+    sessionReachabilityDidChange(session)
+  }
+
+  // The user has switched to another watch.
+  func sessionDidDeactivate(_ session: WCSession) {
+    WCSession.default.activate()
+  }
+
+  func sessionReachabilityDidChange(_ session: WCSession) {
+    Obstacle.log()
+    DispatchQueue.main.async { TicketOffice.shared.didChange() }
+  }
+
+  func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
+    update(from: message, by: "message")
+  }
+
+  func session(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping ([String: Any]) -> Void
+  ) {
+    update(from: message, by: "message")
+    replyHandler([ConnectivityUserInfoKey.verified.rawValue: true])
+  }
+
+  func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
+    Cinema.log("received \(messageData.count) bytes")
+  }
+
+  func session(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping (Data) -> Void
+  ) {
+    Cinema.log("received \(messageData.count) bytes")
+    replyHandler(messageData)
+  }
+
+  func session(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
+  ) {
+    update(from: applicationContext, by: "context")
+  }
+
+  func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
+    guard let show = userInfo[ConnectivityUserInfoKey.nextShow.rawValue] as? [Int] else {
+      return update(from: userInfo, by: "user info")
+    }
+    Complication.save(show.first)
+    DispatchQueue.main.async { TicketOffice.shared.didChange() }
+  }
+
+  func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) {
+    if let error { Cinema.log("not transferred: \(error.localizedDescription)") }
+    QRCode.removeTemporary(fileTransfer.file.fileURL)
+  }
+
+  // On the watch: when this returns the file is gone, unless it was moved.
+  func session(_ session: WCSession, didReceive file: WCSessionFile) {
+    guard let id = file.metadata?[ConnectivityUserInfoKey.qrCodes.rawValue] as? Int else { return }
+    do {
+      try QRCode.take(file.fileURL, for: id)
+      Cinema.log("received the QR code of \(id)")
+    } catch {
+      Cinema.log("the QR code of \(id) was not saved: \(error.localizedDescription)")
+    }
+    DispatchQueue.main.async {
+      // The ticket was given back meanwhile, so its code is no longer needed.
+      QRCode.removeFiles(except: TicketOffice.shared.purchased)
+      TicketOffice.shared.didChange()
+    }
+  }
+
+  // The QR codes first, because they may be wanted even if no ticket was bought.
+  private func update(from dictionary: [String: Any], by way: String) {
+    sendQrCodes(dictionary)
+    guard let ids = dictionary[ConnectivityUserInfoKey.purchased.rawValue] as? [Int] else { return }
+    Cinema.log("\(way) says \(ids)")
+    // Only a notice: the shared value says which tickets are bought.
+    DispatchQueue.main.async { TicketOffice.shared.refresh() }
+  }
+
+  private func sendQrCodes(_ dictionary: [String: Any]) {
+    guard let ids = dictionary[ConnectivityUserInfoKey.qrCodes.rawValue] as? [Int], !ids.isEmpty,
+      Cinema.isPhone
+    else { return }
+    for movie in ids.compactMap({ Movie.of($0) }) {
+      do {
+        let url = try QRCode.writeTemporary(movie)
+        WCSession.default.transferFile(
+          url, metadata: [ConnectivityUserInfoKey.qrCodes.rawValue: movie.id])
+        Cinema.log("sends the QR code of \(movie.id)")
+        EndAfterTransfer.endHereIfWanted()
+      } catch {
+        Cinema.log("no QR code for \(movie.id): \(error.localizedDescription)")
+      }
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import WatchConnectivity
+
+/// The connection between the phone and the watch.
+final class Connectivity: NSObject, Sendable {
+  static let shared = Connectivity()
+
+  private override init() {
+    super.init()
+    // Without a session `isSupported()` is false, and the delegate receives and shows the reason.
+    WCSession.default.delegate = self
+    WCSession.default.activate()
+  }
+
+  /// Sends the numbers of the bought films and of the wanted QR codes.
+  ///
+  /// - Parameters:
+  ///   - replyHandler: Receives the answer on the main queue; nil if none is expected.
+  ///   - errorHandler: Receives the error on the main queue.
+  func send(
+    movieIds: [Int], delivery: Delivery, wantedQrCodes: [Int]? = nil,
+    replyHandler: (@Sendable ([String: Any]) -> Void)? = nil,
+    errorHandler: (@Sendable (any Error) -> Void)? = nil
+  ) {
+    guard canSendToPeer() else { return Obstacle.log() }
+    var userInfo = [ConnectivityUserInfoKey.purchased.rawValue: movieIds]
+    if let wantedQrCodes {
+      userInfo[ConnectivityUserInfoKey.qrCodes.rawValue] = wantedQrCodes
+    }
+    switch delivery {
+    case .failable:
+      WCSession.default.sendMessage(
+        userInfo, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
+        errorHandler: optionalMainQueueDispatch(handler: errorHandler))
+    case .guaranteed:
+      WCSession.default.transferUserInfo(userInfo)
+    case .highPriority:
+      do {
+        try WCSession.default.updateApplicationContext(userInfo)
+      } catch {
+        optionalMainQueueDispatch(handler: errorHandler)?(error)
+      }
+    }
+  }
+
+  /// Sends bytes; see the form for films.
+  func send(
+    data: Data, replyHandler: (@Sendable (Data) -> Void)? = nil,
+    errorHandler: (@Sendable (any Error) -> Void)? = nil
+  ) {
+    guard canSendToPeer() else { return }
+    WCSession.default.sendMessageData(
+      data, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
+      errorHandler: optionalMainQueueDispatch(handler: errorHandler))
+  }
+
+  /// Sends the next show to the watch's face.
+  func updateComplication(_ movie: Movie?) {
+    guard canSendToPeer() else { return }
+    WCSession.default.transferCurrentComplicationUserInfo(
+      [ConnectivityUserInfoKey.nextShow.rawValue: movie.map { [$0.id] } ?? []])
+  }
+
+  private func canSendToPeer() -> Bool {
+    guard WCSession.default.activationState == .activated else { return false }
+    return Cinema.isPhone
+      ? WCSession.default.isWatchAppInstalled : WCSession.default.isCompanionAppInstalled
+  }
+
+  /// Nil stays nil, so that the session knows that no answer is expected.
+  private func optionalMainQueueDispatch<T>(
+    handler: (@Sendable (T) -> Void)?
+  ) -> ((T) -> Void)? {
+    guard let handler else { return nil }
+    return { item in
+      // From here on only the one closure on the main queue uses it.
+      nonisolated(unsafe) let item = item
+      DispatchQueue.main.async { handler(item) }
+    }
+  }
+}

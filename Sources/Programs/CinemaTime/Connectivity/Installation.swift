@@ -1,0 +1,48 @@
+import AppGroup
+import Foundation
+import PeerConnectivity
+import SystemCalls
+import WatchConnectivity
+
+/// The parts of an installed app on a real phone and its watch: the watch can wake the phone, and
+/// finds out at once what it misses.
+enum Installation {
+  /// Registers how to start the phone: this program, in the background.
+  static func register() throws {
+    let phone = PeerLaunch(
+      program: try Program.executablePath(),
+      arguments: Cinema.options.containerArguments + ["phone", "--background"],
+      occasions: .request)
+    let registry = PeerLaunch.Registry(in: Cinema.container)
+    if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
+  }
+
+  /// Sends the first message of a watch: its tickets, and the QR codes that it misses. The message
+  /// starts the phone.
+  @MainActor
+  static func sessionDidActivate() {
+    TicketOffice.shared.refresh()
+    TicketOffice.shared.updateComplication()
+    TicketOffice.shared.didChange()
+    guard !Cinema.isPhone else { return }
+    askForQrCodes()
+  }
+
+  /// Asks the phone for the missing codes. If the phone does not answer, asks again a few times,
+  /// and in any case with the next change.
+  @MainActor
+  static func askForQrCodes(tries: Int = 3) {
+    let purchased = TicketOffice.shared.purchased
+    Connectivity.shared.send(
+      movieIds: purchased.map(\.id), delivery: .failable, wantedQrCodes: QRCode.missing(purchased),
+      replyHandler: { reply in
+        let isVerified = reply[ConnectivityUserInfoKey.verified.rawValue] as? Bool == true
+        Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
+      },
+      errorHandler: { error in
+        Cinema.log("the phone did not answer: \(error.localizedDescription)")
+        guard tries > 1 else { return }
+        DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
+      })
+  }
+}

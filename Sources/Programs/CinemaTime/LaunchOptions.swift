@@ -1,0 +1,87 @@
+import AppGroup
+import Foundation
+import WatchConnectivity
+
+/// The options that the program was started with.
+struct LaunchOptions: Sendable {
+  /// Nil for the story, which starts both sides.
+  var role: WCSession.Role?
+  var group: String?
+  var directory: String?
+  var watchName = "watch"
+  /// Whether the other side started the program, so that no user types.
+  var isInBackground = false
+  var wantsHelp = false
+
+  struct Problem: Error {
+    let reason: String
+  }
+
+  static let help = """
+    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME]]
+
+    Tickets for nine films, on a phone and on a watch: two processes that share a directory.
+    Without "phone" or "watch" the program plays a story with both, in a temporary directory.
+
+      --group ID            the container of this group (default: group.cinematime)
+      --container DIRECTORY the container in this directory, which must exist
+                            the environment variables WORMHOLE_GROUP and WORMHOLE_CONTAINER
+                            have the same meaning
+      --name NAME           this watch's name; 'wormhole pairing add NAME' pairs it, and
+                            'wormhole pairing switch NAME' makes it the phone's active watch
+      --background          without input, until idle; the watch starts the phone so
+
+    A screen on a terminal; otherwise one command per line on standard input:
+      list                  the films without a ticket, by time
+      tickets               the tickets
+      buy ID, delete ID     buys a ticket, gives it back
+      show ID               a film; with its QR code if there is a ticket
+      delivery KIND         how changes are sent: failable, guaranteed or highPriority
+      state                 the state of the other side
+      echo TEXT             prints TEXT, so that a script can find the end of an answer
+      quit
+
+    """
+
+  init(_ arguments: [String], environment: [String: String]) throws(Problem) {
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "phone", "watch": role = WCSession.Role(rawValue: argument)
+      case "--group": group = try Self.value(of: argument, &rest)
+      case "--container": directory = try Self.value(of: argument, &rest)
+      case "--name": watchName = try Self.value(of: argument, &rest)
+      case "--background": isInBackground = true
+      case "--help", "-h", "help": wantsHelp = true
+      default: throw Problem(reason: "there is no '\(argument)' here; try --help")
+      }
+    }
+    if group == nil, directory == nil {
+      group = environment["WORMHOLE_GROUP"].flatMap { $0.isEmpty ? nil : $0 }
+      directory = environment["WORMHOLE_CONTAINER"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    if group != nil, directory != nil {
+      throw Problem(reason: "a group and a directory each name a container; give only one")
+    }
+  }
+
+  private static func value(
+    of option: String, _ rest: inout ArraySlice<String>
+  ) throws(Problem) -> String {
+    guard let value = rest.popFirst(), !value.isEmpty else {
+      throw Problem(reason: "\(option) needs a value")
+    }
+    return value
+  }
+
+  func openContainer() throws -> SharedContainer {
+    if let directory { return try SharedContainer(url: URL(fileURLWithPath: directory)) }
+    return try SharedContainer(group: group ?? "group.cinematime")
+  }
+
+  /// The options that name the same container for another process.
+  var containerArguments: [String] {
+    if let directory { return ["--container", URL(fileURLWithPath: directory).path] }
+    return ["--group", group ?? "group.cinematime"]
+  }
+}

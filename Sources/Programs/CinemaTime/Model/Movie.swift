@@ -1,0 +1,38 @@
+import Foundation
+
+/// A film of the programme; both sides know the same films.
+struct Movie: Codable, Identifiable, Sendable {
+  let id: Int
+  let title: String
+  let synopsis: String
+  let director: String
+  let actors: [String]
+  let poster: String
+  let hour: Int
+
+  /// The time of the show: "15:00".
+  var time: String { "\(hour):00" }
+
+  /// The text of the ticket's QR code.
+  var ticket: String { "\(title) @ \(time)" }
+}
+
+extension Movie: Hashable {
+  static func == (first: Movie, second: Movie) -> Bool { first.id == second.id }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}
+
+extension Movie {
+  /// The programme of the day, in the order of the catalogue (Fixtures/movies.json).
+  static let all: [Movie] = {
+    do {
+      return try JSONDecoder().decode([Movie].self, from: Data(PackageResources.movies_json))
+    } catch {
+      preconditionFailure("the catalogue is part of the program, and a test reads it: \(error)")
+    }
+  }()
+
+  /// Returns the film with a number, or nil if it is not in the programme.
+  static func of(_ id: Int) -> Movie? { all.first { $0.id == id } }
+}

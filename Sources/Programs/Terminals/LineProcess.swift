@@ -1,0 +1,120 @@
+package import SystemCalls
+
+/// A program that receives lines and whose output is read line by line. It is killed when this
+/// value is released.
+package final class LineProcess {
+  private let process: ChildBox
+  private let input: SharedDescriptor
+  private let output: SharedDescriptor
+  private var pending: [UInt8] = []
+  private var hasEnded = false
+
+  /// A class can own a noncopyable value.
+  private final class ChildBox {
+    let child: ChildProcess
+    init(_ child: consuming ChildProcess) { self.child = child }
+  }
+
+  /// The program did not do what the caller waited for.
+  package struct Failure: Error, CustomStringConvertible {
+    /// A sentence that says what failed.
+    package let description: String
+
+    /// - Parameter description: A sentence that says what failed.
+    package init(description: String) { self.description = description }
+  }
+
+  /// Starts the program.
+  ///
+  /// - Parameter environment: The whole environment, as "NAME=value".
+  package init(_ program: String, _ arguments: [String], environment: [String]) throws {
+    let lines = try makePipe()
+    let answers = try makePipe()
+    process = ChildBox(
+      try ChildProcess(
+        program, arguments, environment: environment, input: lines.read.rawValue,
+        output: answers.write.rawValue, errors: answers.write.rawValue))
+    input = lines.takeWrite()
+    output = answers.takeRead()
+  }
+
+  deinit {
+    do {
+      try end()
+    } catch {
+      // It has ended already, which is the aim.
+      return
+    }
+  }
+
+  package var processID: Int32 { process.child.processID }
+
+  /// Writes a line to the program's standard input.
+  package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
+
+  /// Writes a text to the program's standard input.
+  package func type(_ text: String) throws(Errno) {
+    try input.descriptor.writeAll(Array(text.utf8))
+  }
+
+  /// Returns the next line that the program prints, on either stream.
+  package func line(until deadline: ContinuousClock.Instant) throws -> String {
+    while true {
+      if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { pending.removeSubrange(...end) }
+        return String(decoding: pending[..<end], as: UTF8.self)
+      }
+      pending += try read(until: deadline)
+    }
+  }
+
+  /// Returns what the program prints next, even if it is not a whole line.
+  package func text(until deadline: ContinuousClock.Instant) throws -> String {
+    defer { pending = [] }
+    if pending.isEmpty { pending = try read(until: deadline) }
+    return String(decoding: pending, as: UTF8.self)
+  }
+
+  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8] {
+    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
+      throw Failure(description: "process \(processID) printed nothing in time")
+    }
+    let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else {
+      throw Failure(description: "process \(processID) has ended")
+    }
+    return bytes
+  }
+
+  /// Waits until the program is suspended, as /proc reports.
+  package func waitUntilStopped(until deadline: ContinuousClock.Instant) throws {
+    while let status = ProcessStatus.of(processID), !status.isDead {
+      if status.isStopped { return }
+      guard ContinuousClock.now < deadline else {
+        throw Failure(description: "process \(processID) was not suspended in time")
+      }
+      pauseThread(.milliseconds(1))
+    }
+    let said = try line(until: deadline)
+    throw Failure(description: "process \(processID) ended instead of being suspended: \(said)")
+  }
+
+  /// Waits for the program's end.
+  package func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
+    guard let termination = try process.child.wait(until: deadline) else {
+      throw Failure(description: "process \(processID) did not end in time")
+    }
+    hasEnded = true
+    return termination
+  }
+
+  /// Sends the program a signal.
+  package func send(_ signal: Signal) throws { try process.child.send(signal) }
+
+  /// Kills the program, whatever it is doing.
+  package func end() throws {
+    guard !hasEnded else { return }
+    try send(.kill)
+    _ = try wait(until: .now + .seconds(5))
+  }
+}

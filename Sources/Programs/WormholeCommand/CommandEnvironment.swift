@@ -1,0 +1,143 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+
+/// The process around a command; tests pass their own.
+struct CommandEnvironment: Sendable {
+  /// Looks up an environment variable.
+  let variable: @Sendable (String) -> String?
+  /// Everything up to the end of standard input.
+  let readStandardInput: @Sendable () throws -> [UInt8]
+  let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
+  /// For people; a failure to write there cannot be reported anywhere.
+  let writeStandardError: @Sendable ([UInt8]) -> Void
+  /// From now on the program ends when nobody reads standard output any more.
+  var endWithReader: @Sendable () -> Void = {}
+  /// The width of sentences for people.
+  var columns = 80
+  /// Whether standard output is a terminal.
+  var isTerminal = false
+  /// Whether standard input is a terminal.
+  var isInputTerminal = false
+  /// The width of standard error where that is a terminal.
+  var errorColumns: Int?
+  /// Ends the process when a file system does not answer; nil in the process of a test.
+  var answers: AnswerWatch?
+
+  /// The width of tables; nil where a program reads them, in one line each, however long.
+  var tableColumns: Int? { isTerminal ? columns : nil }
+
+  /// Runs a program of the user's, which may take any time.
+  func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try answers?.suspended(body) ?? body()
+  }
+}
+
+extension CommandEnvironment {
+  /// Writes to standard output.
+  ///
+  /// - Throws: `OutputIsClosed`, or a `CommandError` for a full disk and the like.
+  func print(_ bytes: [UInt8]) throws {
+    do {
+      try writeStandardOutput(bytes)
+    } catch let error as Errno where error == .brokenPipe {
+      throw OutputIsClosed()
+    } catch {
+      throw CommandError(
+        verb: "write to", object: "standard output", reason: "\(error)", status: .inputOutput)
+    }
+  }
+
+  func print(line: String) throws { try print(Array((line + "\n").utf8)) }
+
+  /// Tells people something, after the program's name.
+  func tell(_ sentence: String) {
+    writeStandardError(Array("wormhole: \(sentence.withoutControlCharacters)\n".utf8))
+  }
+
+  /// Tells people about an error after which the work goes on.
+  func tell(_ error: any Error) { tell(sentence(of: error)) }
+
+  func tellIfPolling(_ detection: ChangeDetection, _ identifier: String) {
+    guard case .polling(let reason) = detection else { return }
+    tell(
+      "\(identifier.quoted) is checked five times a second, because the kernel reports no changes: "
+        + reason)
+  }
+
+  /// Prints the word by which a listening command says that it misses nothing from now on.
+  ///
+  /// - Parameter endsWithReader: whether the program ends, from now on, when nobody reads its output;
+  ///   false for a command that prints nothing, or that has to give something back before it ends.
+  func tellListening(endsWithReader: Bool = true) {
+    answers?.beginListening()
+    writeStandardError(Array("listening\n".utf8))
+    if endsWithReader { endWithReader() }
+  }
+
+  /// Everything on standard input. At a terminal a line says that the program waits for it.
+  func wholeStandardInput() throws -> [UInt8] {
+    if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
+    do {
+      return try readStandardInput()
+    } catch let error as Errno where error == .fileTooLarge {
+      throw CommandError(
+        verb: "read", object: "standard input",
+        reason: "it has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
+    } catch {
+      throw CommandError(
+        verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
+    }
+  }
+
+  /// The JSON value of an argument; without one, or for '-', that on standard input.
+  ///
+  /// - Parameter object: the object of an error's sentence: "the message".
+  func value(_ text: String?, _ object: String) throws -> PropertyListValue {
+    if let text, text != "-" { return try JSONInput.read(Array(text.utf8), source: object) }
+    return try JSONInput.read(wholeStandardInput(), source: "\(object) on standard input")
+  }
+}
+
+extension CommandEnvironment {
+  /// The environment of this process.
+  static var process: CommandEnvironment {
+    CommandEnvironment(
+      variable: { Program.environment($0) },
+      readStandardInput: readToEnd,
+      writeStandardOutput: { try Program.write($0, to: 1) },
+      writeStandardError: writeToPeople,
+      endWithReader: startEndingWithReader,
+      columns: Program.terminalColumns(1) ?? 80,
+      isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
+      errorColumns: Program.terminalColumns(2),
+      answers: AnswerWatch { Program.exit($0.rawValue) })
+  }
+
+  @Sendable private static func readToEnd() throws -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let chunk = try Program.read(from: 0, maximumBytes: 64 << 10)
+      if chunk.isEmpty { return all }
+      all += chunk
+      // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
+      guard all.count <= JSONInput.maximumBytes else { throw Errno.fileTooLarge }
+    }
+  }
+
+  @Sendable private static func startEndingWithReader() {
+    do {
+      try Program.endWithReader()
+    } catch {
+      // Without a thread for it, the next line that is written finds out.
+    }
+  }
+
+  @Sendable private static func writeToPeople(_ bytes: [UInt8]) {
+    do {
+      try Program.write(bytes, to: 2)
+    } catch {
+      // With standard error closed, only the exit status remains to tell.
+    }
+  }
+}

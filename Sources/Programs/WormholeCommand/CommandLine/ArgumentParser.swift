@@ -1,0 +1,256 @@
+/// One pass over a command line, left to right, as the description of the program reads it.
+///
+/// The conventions are those of swift-argument-parser: `--option value` and `--option=value`, an
+/// option's value does not begin with a dash unless it is a number or the lone `-`, options and
+/// positionals mix freely, `--` ends the options, and the last of equal options counts.
+struct ArgumentParser {
+  private let arguments: [String]
+  private var next = 0
+  private var path: [CommandDescription]
+  private var operands: [String] = []
+  private var optionValues: [String: [String]] = [:]
+  private var flags: Set<String> = []
+  private var tail: [String]?
+
+  /// What a command line asks for.
+  enum Invocation {
+    case run(ParsedArguments)
+    case help([CommandDescription])
+    case version(String)
+    case completionScript(CompletionShell)
+  }
+
+  /// - Parameters:
+  ///   - arguments: bytes, as the kernel passed them: `CommandLine.arguments` repairs invalid UTF-8
+  ///     silently, and two different identifiers could become one.
+  ///   - variable: looks up an environment variable.
+  /// - Throws: the part that does not fit, with the command that was reached.
+  static func parse(
+    _ arguments: [[UInt8]], root: CommandDescription, variable: (String) -> String?
+  ) throws(UsageError) -> Invocation {
+    var texts: [String] = []
+    for (index, bytes) in arguments.enumerated() {
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw UsageError(reason: "argument \(index + 1) is not valid UTF-8", path: [root])
+      }
+      texts.append(text)
+    }
+    var parser = ArgumentParser(arguments: texts, path: [root])
+    if let early = try parser.readAll() { return early }
+    let parsed = try parser.finished(variable)
+    if let problem = parser.command.problem(parsed) { throw parser.error(problem) }
+    return .run(parsed)
+  }
+
+  private init(arguments: [String], path: [CommandDescription]) {
+    self.arguments = arguments
+    self.path = path
+  }
+
+  private var command: CommandDescription { path[path.count - 1] }
+
+  private func error(_ reason: String) -> UsageError { UsageError(reason: reason, path: path) }
+
+  /// Reads all arguments.
+  ///
+  /// - Returns: the answer to a line that asks for help, the version or a completion script; the
+  ///   rest of such a line does not matter.
+  private mutating func readAll() throws(UsageError) -> Invocation? {
+    while next < arguments.count {
+      let argument = arguments[next]
+      next += 1
+      if argument == "--" {
+        readTerminated()
+      } else if isOption(argument) {
+        if let early = try readOption(argument) { return early }
+      } else if argument == "help", path.count == 1 {
+        return .help(try helpPath())
+      } else if command.subcommands.isEmpty {
+        operands.append(argument)
+      } else if let subcommand = command.subcommand(named: argument) {
+        path.append(subcommand)
+      } else {
+        throw unknownSubcommand(argument, path)
+      }
+    }
+    return nil
+  }
+
+  /// The command after `help`: `notify post`. `--help`, and `help` again, which completion offers,
+  /// are skipped.
+  private func helpPath() throws(UsageError) -> [CommandDescription] {
+    var path = path
+    for name in arguments[next...] where !["--help", "-h", "help"].contains(name) {
+      guard let subcommand = path[path.count - 1].subcommand(named: name) else {
+        throw unknownSubcommand(name, path)
+      }
+      path.append(subcommand)
+    }
+    return path
+  }
+
+  private func isOption(_ argument: String) -> Bool {
+    argument.utf8.count > 1 && argument.utf8.first == UInt8(ascii: "-")
+      && !ValueKind.isNegativeNumber(argument)
+  }
+
+  /// The words after `--` belong to the other program; a command without one takes them as operands.
+  private mutating func readTerminated() {
+    let rest = arguments[next...]
+    next = arguments.count
+    if command.tail != nil { tail = Array(rest) } else { operands += rest }
+  }
+
+  private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {
+    let (spelling, attached) = Self.split(argument)
+    let options = CommandDescription.options(at: path)
+    let found = options.first { option in
+      spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
+    }
+    guard let option = found else { throw unknownOption(spelling, options) }
+    guard let value = option.value else {
+      if let attached {
+        throw error("the flag '\(spelling)' takes no value, found '\(attached)'")
+      }
+      return readFlag(option)
+    }
+    let text = if let attached { attached } else { try separateValue(of: option) }
+    try check(text, against: value.kind, of: option.spelling)
+    if option.name == OptionDescription.completionScript.name, path.count == 1 {
+      return CompletionShell(rawValue: text).map { .completionScript($0) }
+    }
+    optionValues[option.name] =
+      option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
+    return nil
+  }
+
+  private mutating func readFlag(_ option: OptionDescription) -> Invocation? {
+    if option.name == OptionDescription.help.name { return .help(path) }
+    if option.name == OptionDescription.version.name, let version = command.version {
+      return .version(version)
+    }
+    flags.insert(option.name)
+    return nil
+  }
+
+  private mutating func separateValue(of option: OptionDescription) throws(UsageError) -> String {
+    guard next < arguments.count, arguments[next] != "--", !isOption(arguments[next]) else {
+      throw error("missing value for '\(option.spelling)'")
+    }
+    next += 1
+    return arguments[next - 1]
+  }
+
+  private static func split(_ argument: String) -> (spelling: String, attached: String?) {
+    guard argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") else {
+      return (argument, nil)
+    }
+    return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
+  }
+
+  private func unknownOption(_ spelling: String, _ options: [OptionDescription]) -> UsageError {
+    let known = options.map { "--\($0.name)" }
+    let question = Suggestion.nearest(to: spelling, among: known).map { "did you mean '\($0)'?" }
+    let hint =
+      command.subcommands.isEmpty
+      ? "an argument that begins with '-' and is not an option goes after '--'"
+      : "a subcommand's options go after its name"
+    return error("unknown option '\(spelling)': \(question ?? hint)")
+  }
+
+  private func check(_ text: String, against kind: ValueKind, of name: String) throws(UsageError) {
+    if let problem = kind.problem(with: text) {
+      throw error("the value '\(text)' is invalid for '\(name)': \(problem)")
+    }
+  }
+}
+
+extension ArgumentParser {
+  /// Gives the operands to the positionals and looks up the container.
+  private func finished(_ variable: (String) -> String?) throws(UsageError) -> ParsedArguments {
+    guard command.subcommands.isEmpty else {
+      var missing = error("missing subcommand")
+      missing.wantsWholeHelp = true
+      throw missing
+    }
+    let positionalValues = try assignedOperands()
+    try checkTail()
+    return ParsedArguments(
+      commandPath: path.dropFirst().map(\.name),
+      values: optionValues.merging(positionalValues) { _, positional in positional },
+      flags: flags, tail: tail, selectedContainer: try selectedContainer(variable))
+  }
+
+  private func assignedOperands() throws(UsageError) -> [String: [String]] {
+    var rest = operands[...]
+    var assigned: [String: [String]] = [:]
+    for positional in command.positionals {
+      let taken = rest.prefix(positional.isRepeating ? rest.count : 1)
+      rest = rest.dropFirst(taken.count)
+      guard positional.isOptional || !taken.isEmpty else {
+        throw error("missing expected argument '<\(positional.name)>'")
+      }
+      for text in taken { try check(text, against: positional.kind, of: "<\(positional.name)>") }
+      if !taken.isEmpty { assigned[positional.name] = Array(taken) }
+    }
+    if rest.count == 1, let extra = rest.first { throw error("unexpected argument '\(extra)'") }
+    if !rest.isEmpty {
+      let list = rest.map { "'\($0)'" }.joined(separator: ", ")
+      throw error("\(rest.count) unexpected arguments: \(list)")
+    }
+    return assigned
+  }
+
+  private func checkTail() throws(UsageError) {
+    guard let description = command.tail else { return }
+    if let tail, tail.isEmpty { throw error("missing '<\(description.name)>' after '--'") }
+    if tail == nil, !description.isOptional {
+      throw error("missing expected argument '-- <\(description.name)> ...'")
+    }
+  }
+
+  private func selectedContainer(
+    _ variable: (String) -> String?
+  ) throws(UsageError) -> ContainerSelection? {
+    guard command.needsContainer else { return nil }
+    switch (optionValues["group"]?.last, optionValues["container"]?.last) {
+    case (_?, _?):
+      throw error("--group and --container exclude each other: each names a container")
+    case (let group?, nil): return .group(group)
+    case (nil, let directory?): return .directory(directory)
+    case (nil, nil): break
+    }
+    let groupVariable = ContainerSelection.groupVariable
+    let directoryVariable = ContainerSelection.directoryVariable
+    // An empty variable counts as unset.
+    let named = [groupVariable, directoryVariable].map { name in
+      variable(name).flatMap { $0.isEmpty ? nil : $0 }
+    }
+    switch (named[0], named[1]) {
+    case (_?, _?):
+      throw error(
+        "\(groupVariable) and \(directoryVariable) are both set: unset one, or give --group or "
+          + "--container")
+    case (let group?, nil): return .group(group)
+    case (nil, let directory?): return .directory(directory)
+    case (nil, nil):
+      throw error(
+        "no container is named: give --group ID or --container DIRECTORY, or set "
+          + "\(groupVariable) or \(directoryVariable)")
+    }
+  }
+
+  private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
+    let names = path.last?.subcommands.map(\.name) ?? []
+    let commandName = path.map(\.name).joined(separator: " ")
+    guard !names.isEmpty else {
+      return UsageError(
+        reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)
+    }
+    let helpful = path.count == 1 ? names + ["help"] : names
+    let question =
+      Suggestion.nearest(to: name, among: helpful)
+      .map { "did you mean '\($0)'?" } ?? "expected one of \(names.joined(separator: ", "))"
+    return UsageError(reason: "unknown subcommand '\(name)': \(question)", path: path)
+  }
+}

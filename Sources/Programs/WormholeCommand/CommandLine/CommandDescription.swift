@@ -1,0 +1,116 @@
+/// One command of the program, described once for the parser, the help and the completion scripts.
+struct CommandDescription: Sendable {
+  let name: String
+  /// One sentence for the list of subcommands and the first line of the help.
+  let abstract: String
+  /// The rest of the help; an empty line separates paragraphs.
+  var discussion = ""
+  var positionals: [PositionalDescription] = []
+  var options: [OptionDescription] = []
+  /// Options that this command and every command below it accept, at any place in the line.
+  var globalOptions: [OptionDescription] = []
+  /// `-- COMMAND…`: the words after `--` are the command line of another program, taken verbatim.
+  var tail: TailDescription?
+  var subcommands: [CommandDescription] = []
+  /// The answer to `--version`; only the root has one.
+  var version: String?
+  /// False for a command that brings its own container.
+  var needsContainer = true
+  /// A condition on several arguments at once: returns the problem, or nil.
+  var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
+
+  func subcommand(named name: String) -> CommandDescription? {
+    subcommands.first { $0.name == name }
+  }
+}
+
+/// An argument known by its place.
+struct PositionalDescription: Sendable {
+  let name: String
+  let help: String
+  var kind = ValueKind.text
+  var isOptional = false
+  /// Takes all remaining operands; only the last positional may.
+  var isRepeating = false
+
+  /// The form in a usage line: `<a>`, `[<a>]`, `<a> ...`, `[<a> ...]`.
+  var synopsis: String {
+    let form = isRepeating ? "<\(name)> ..." : "<\(name)>"
+    return isOptional ? "[\(form)]" : form
+  }
+}
+
+/// An argument known by its name: a flag, or an option with one value.
+struct OptionDescription: Sendable {
+  /// Without the leading dashes.
+  let name: String
+  /// The one-letter form, without the dash.
+  var letter: Character?
+  /// Nil for a flag.
+  var value: Value?
+  let help: String
+  /// Whether the option may be repeated; otherwise the last one counts.
+  var isRepeating = false
+
+  struct Value: Sendable {
+    let name: String
+    let kind: ValueKind
+    var standard: String?
+  }
+
+  static func flag(_ name: String, letter: Character? = nil, help: String) -> Self {
+    Self(name: name, letter: letter, value: nil, help: help)
+  }
+
+  static func value(
+    _ name: String, _ valueName: String, _ kind: ValueKind, standard: String? = nil, help: String,
+    isRepeating: Bool = false
+  ) -> Self {
+    let value = Value(name: valueName, kind: kind, standard: standard)
+    return Self(name: name, letter: nil, value: value, help: help, isRepeating: isRepeating)
+  }
+
+  /// The long form with its value: `--count <n>`.
+  var spelling: String { value.map { "--\(name) <\($0.name)>" } ?? "--\(name)" }
+
+  /// Offered by every command.
+  static let help = flag("help", letter: "h", help: "Show help information.")
+  /// Offered by a command with a version.
+  static let version = flag("version", help: "Show the version.")
+  /// Offered by the root.
+  static let completionScript = value(
+    "generate-completion-script", "shell", .choice(CompletionShell.allCases.map(\.rawValue)),
+    help: "Print a completion script for a shell.")
+}
+
+/// The command line of another program, after `--`.
+struct TailDescription: Sendable {
+  let name: String
+  let help: String
+  var isOptional = false
+
+  var synopsis: String { isOptional ? "[-- <\(name)> ...]" : "-- <\(name)> ..." }
+}
+
+extension CommandDescription {
+  /// The options of the last command of `path`, in the order in which the help lists them.
+  static func options(at path: [CommandDescription]) -> [OptionDescription] {
+    guard let command = path.last else { return [] }
+    var options = command.options + globalOptions(at: path)
+    if path.count == 1 { options.append(.completionScript) }
+    if command.version != nil { options.append(.version) }
+    return options + [.help]
+  }
+
+  /// None for a command that needs no container.
+  static func globalOptions(at path: [CommandDescription]) -> [OptionDescription] {
+    guard let command = path.last, command.needsContainer else { return [] }
+    return path.flatMap(\.globalOptions)
+  }
+
+  /// Every command at or below this one, with the commands that lead to it; the root comes first.
+  func paths(below parents: [CommandDescription] = []) -> [[CommandDescription]] {
+    let path = parents + [self]
+    return [path] + subcommands.flatMap { $0.paths(below: path) }
+  }
+}

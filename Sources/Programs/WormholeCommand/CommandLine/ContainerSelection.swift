@@ -1,0 +1,122 @@
+import AppGroup
+import SystemCalls
+
+/// The container that a command works on.
+enum ContainerSelection: Sendable, Equatable {
+  case group(String)
+  case directory(String)
+
+  static let groupVariable = "WORMHOLE_GROUP"
+  static let directoryVariable = "WORMHOLE_CONTAINER"
+
+  static let options: [OptionDescription] = [
+    .value(
+      "group", "id", .identifier,
+      help: "The container of this group, such as group.com.example.cinema. The first use makes "
+        + "it. \(groupVariable) in the environment has the same effect."),
+    .value(
+      "container", "directory", .directory,
+      help: "The container in this directory, which must exist. \(directoryVariable) in the "
+        + "environment has the same effect."),
+  ]
+
+  /// The options that name this container again, quoted for a shell.
+  var shellOptions: String {
+    switch self {
+    case .group(let group): "--group \(group.quotedForShell)"
+    case .directory(let directory): "--container \(directory.quotedForShell)"
+    }
+  }
+
+  /// The environment in which another program finds this container; an empty variable counts as
+  /// unset.
+  func variables(to verb: String) throws -> [String: String] {
+    switch self {
+    case .group(let group): [Self.groupVariable: group, Self.directoryVariable: ""]
+    case .directory(let directory):
+      [
+        Self.directoryVariable: try CommandLinePath.absolute(directory, to: verb),
+        Self.groupVariable: "",
+      ]
+    }
+  }
+
+  /// Where the container is, or would be.
+  func path() throws -> String {
+    switch self {
+    case .group(let group): try SharedContainer.path(ofGroup: group)
+    case .directory(let directory): directory
+    }
+  }
+
+  /// Opens the container; makes that of a group where it is missing.
+  ///
+  /// - Throws: `AppGroupError` with its remedy.
+  func open() throws -> SharedContainer {
+    switch self {
+    case .group(let group): try SharedContainer(group: group)
+    case .directory(let directory): try SharedContainer(path: directory)
+    }
+  }
+
+  /// Opens the container without making anything.
+  ///
+  /// - Returns: nil for a directory that is not a container yet.
+  /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group that has no container.
+  func openExisting() throws -> SharedContainer? {
+    switch self {
+    case .group(let group):
+      guard let container = try Self.existing(group) else {
+        throw CommandError(
+          verb: "open", object: "the container of group \(group.quoted) (\(try path()))",
+          reason: "there is none yet; \(try hint())the first message makes it", status: .no)
+      }
+      return container
+    case .directory(let directory): return try SharedContainer.existing(path: directory)
+    }
+  }
+
+  /// How often a listener checks whether a group's container exists.
+  private static let interval: Duration = .milliseconds(100)
+
+  /// Opens the container for a listener.
+  ///
+  /// Where a group has none, the listener says so and waits until another process makes it: programs
+  /// start in any order, and a listener whose identifier has a slip makes nothing.
+  ///
+  /// - Parameter endsWithReader: as for `tellListening`.
+  /// - Returns: the container, and whether another process made it during the wait: then everything
+  ///   in it is new, and "listening" has been printed. Nil when the deadline has passed.
+  func openToListen(
+    until deadline: ContinuousClock.Instant?, _ environment: CommandEnvironment,
+    endsWithReader: Bool = true
+  ) throws -> (container: SharedContainer, isNew: Bool)? {
+    guard case .group(let group) = self else { return (try open(), false) }
+    if let container = try Self.existing(group) { return (container, false) }
+    environment.tellListening(endsWithReader: endsWithReader)
+    environment.tell(
+      "group \(group.quoted) has no container yet; \(try hint())waiting for its first use")
+    while true {
+      if let container = try Self.existing(group) { return (container, true) }
+      let now = ContinuousClock.now
+      guard now < deadline ?? .now + Self.interval else { return nil }
+      pauseThread(min(Self.interval, deadline.map { $0 - now } ?? Self.interval))
+    }
+  }
+
+  /// `did you mean 'group.example'? `, one of the existing groups; empty if none is near.
+  func hint() throws -> String {
+    guard case .group(let group) = self else { return "" }
+    return Suggestion.sentence(for: group, among: try ContainerLocation.groups().map(\.identifier))
+  }
+
+  /// - Returns: nil when the group has no container.
+  private static func existing(_ group: String) throws -> SharedContainer? {
+    let path = try SharedContainer.path(ofGroup: group)
+    do {
+      return try SharedContainer.existing(path: path, group: group)
+    } catch let error as AppGroupError where error.code == .containerMissing {
+      return nil
+    }
+  }
+}

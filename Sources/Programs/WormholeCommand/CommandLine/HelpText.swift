@@ -1,0 +1,116 @@
+import Terminals
+
+/// The help of one command, in the layout of swift-argument-parser.
+///
+/// Source: apple/swift-argument-parser, Sources/ArgumentParser/Usage/HelpGenerator.swift (labels
+/// indented by 2, explanations from column 26, on a line of their own where the label is too long).
+struct HelpText {
+  private static let labelColumn = 26
+  /// The column on a terminal that is too narrow for two columns of text.
+  private static let narrowLabelColumn = 6
+  private static let narrow = 60
+  private static let maximumListedOptions = 12
+
+  let path: [CommandDescription]
+  let columns: Int
+
+  private var command: CommandDescription { path[path.count - 1] }
+  private var invocation: String { path.map(\.name).joined(separator: " ") }
+
+  /// The command line that prints this help: `wormhole help notify post`.
+  var helpInvocation: String {
+    ([path[0].name, "help"] + path.dropFirst().map(\.name)).joined(separator: " ")
+  }
+
+  var rendered: String {
+    var text = TextWrapping.wrap("OVERVIEW: \(command.abstract)", columns: columns, indent: 0)
+    if !command.discussion.isEmpty {
+      text += "\n\n" + TextWrapping.wrap(command.discussion, columns: columns, indent: 0)
+    }
+    text += "\n\nUSAGE: \(usage(indent: 7))\n"
+    text += section("ARGUMENTS", arguments)
+    text += section("OPTIONS", CommandDescription.options(at: path).map(element))
+    text += section("SUBCOMMANDS", command.subcommands.map { ($0.name, $0.abstract) })
+    if !command.subcommands.isEmpty {
+      let hint = "See '\(helpInvocation) <subcommand>' for detailed help."
+      text += "\n  " + TextWrapping.wrap(hint, columns: columns, indent: 2, firstIndent: 2) + "\n"
+    }
+    return text
+  }
+
+  /// The synopsis; lines after the first are indented by `indent`, the width of the text before it.
+  func usage(indent: Int) -> String {
+    let listed = command.options + CommandDescription.globalOptions(at: path)
+    var parts = [invocation]
+    if listed.count > Self.maximumListedOptions {
+      parts.append("[<options>]")
+    } else {
+      parts += listed.map { "[\($0.spelling)]" }
+    }
+    parts += command.positionals.map(\.synopsis)
+    if let tail = command.tail { parts.append(tail.synopsis) }
+    if !command.subcommands.isEmpty { parts.append("<subcommand>") }
+    // No line break within a part: its spaces do not count as word boundaries.
+    let unbroken = parts.map { $0.map { $0 == " " ? "\u{A0}" : String($0) }.joined() }
+    let wrapped = TextWrapping.wrap(
+      unbroken.joined(separator: " "), columns: columns, indent: indent, firstIndent: indent)
+    return wrapped.map { $0 == "\u{A0}" ? " " : String($0) }.joined()
+  }
+
+  private var arguments: [(label: String, text: String)] {
+    var elements = command.positionals.map { ("<\($0.name)>", $0.help) }
+    if let tail = command.tail { elements.append(("<\(tail.name)>", tail.help)) }
+    return elements
+  }
+
+  private func element(_ option: OptionDescription) -> (label: String, text: String) {
+    let label = option.letter.map { "-\($0), \(option.spelling)" } ?? option.spelling
+    var notes: [String] = []
+    if let choices = option.value?.kind.choices, !choices.isEmpty {
+      notes.append("values: " + choices.joined(separator: ", "))
+    }
+    if let standard = option.value?.standard { notes.append("default: \(standard)") }
+    return (label, option.help + (notes.isEmpty ? "" : " (\(notes.joined(separator: "; ")))"))
+  }
+
+  private func section(_ title: String, _ elements: [(label: String, text: String)]) -> String {
+    guard !elements.isEmpty else { return "" }
+    return "\n\(title):\n" + elements.map(line).joined()
+  }
+
+  private func line(label: String, text: String) -> String {
+    let column = columns < Self.narrow ? Self.narrowLabelColumn : Self.labelColumn
+    let explanation = TextWrapping.wrap(
+      text, columns: columns, indent: column, firstIndent: column)
+    let padded = "  " + label
+    if text.isEmpty { return padded + "\n" }
+    // A label that reaches the column would touch its explanation.
+    guard padded.count < column else {
+      return padded + "\n" + String(repeating: " ", count: column) + explanation + "\n"
+    }
+    return padded + String(repeating: " ", count: column - padded.count) + explanation + "\n"
+  }
+}
+
+/// A command line that does not fit the description: exit status 64, with the usage line.
+struct UsageError: Error {
+  let reason: String
+  /// The command that was reached, with those that lead to it; never empty.
+  let path: [CommandDescription]
+  /// Set for a bare `wormhole`, which prints the whole help and not only its usage line.
+  var wantsWholeHelp = false
+
+  /// The text for standard error, with its final line break.
+  func message(columns: Int) -> String {
+    let help = HelpText(path: path, columns: columns)
+    // Not wrapped: the reason quotes what the user typed.
+    let first = "\(path[0].name): \(reason)"
+    if wantsWholeHelp { return first + "\n\n" + help.rendered }
+    return """
+      \(first)
+      Usage: \(help.usage(indent: 7))
+        See '\(help.helpInvocation)' for more information.
+
+      """
+  }
+}

@@ -1,0 +1,34 @@
+extension String {
+  /// An identifier within a sentence.
+  var quoted: String { "\"\(self)\"" }
+
+  /// Foreign text must not control the terminal: control characters except line breaks are escaped.
+  var withoutControlCharacters: String { escapingControlCharacters { $0 != "\n" } }
+
+  /// The text as one field of a line: a file's name may contain the characters that end a line or a
+  /// field.
+  var onOneLine: String { escapingControlCharacters { _ in true } }
+
+  private func escapingControlCharacters(where isEscaped: (Unicode.Scalar) -> Bool) -> String {
+    unicodeScalars.map { scalar in
+      scalar.properties.generalCategory == .control && isEscaped(scalar)
+        ? scalar.escaped(asASCII: true) : String(scalar)
+    }.joined()
+  }
+
+  /// The text as one word of a shell's command line.
+  var quotedForShell: String {
+    let isPlain = utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "-_./:@%+=,".utf8.contains(byte)
+      }
+    }
+    return isPlain && !isEmpty ? self : inSingleQuotes
+  }
+
+  /// The text in the quotes that every shell takes literally.
+  var inSingleQuotes: String { "'" + replacing("'", with: "'\\''") + "'" }
+}

@@ -1,0 +1,88 @@
+/// The form of an argument, checked while the command line is parsed.
+enum ValueKind: Sendable, Equatable {
+  /// Any text, even an empty one.
+  case text
+  /// Any text but the empty one.
+  case identifier
+  /// A whole number of one or more.
+  case count
+  /// A number of seconds, zero or more, fractions allowed.
+  case seconds
+  /// A whole number that fits into 64 bits.
+  case unsigned
+  case choice([String])
+  /// Some of these, separated by commas.
+  case choices([String])
+  /// `NAME=value`.
+  case assignment
+  case directory
+  case file
+
+  /// About thirty years; a larger number is a slip, and would overflow a `Duration`.
+  static let maximumSeconds = 1e9
+
+  /// Why `text` does not fit; nil if it does.
+  func problem(with text: String) -> String? {
+    switch self {
+    case .text: nil
+    case .identifier, .directory, .file: text.isEmpty ? "it must not be empty" : nil
+    case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
+    case .seconds:
+      Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil
+    case .unsigned:
+      Self.unsigned(text) == nil ? "expected a whole number from 0 to \(UInt64.max)" : nil
+    case .choice(let values): Self.problem(with: text, among: values)
+    case .choices(let values):
+      Self.list(text).compactMap { Self.problem(with: $0, among: values) }.first
+    case .assignment:
+      text.hasPrefix("=") || !text.contains("=") ? "expected NAME=value" : nil
+    }
+  }
+
+  private static func problem(with text: String, among values: [String]) -> String? {
+    guard !values.contains(text) else { return nil }
+    return "\(Suggestion.sentence(for: text, among: values))please provide one of "
+      + values.map { "'\($0)'" }.joined(separator: ", ")
+  }
+
+  /// The parts between commas.
+  static func list(_ text: String) -> [String] {
+    text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+  }
+
+  /// The allowed values, as the help shows them.
+  var choices: [String] {
+    switch self {
+    case .choice(let values), .choices(let values): values
+    default: []
+    }
+  }
+
+  static func count(_ text: String) -> Int? {
+    guard text.utf8.allSatisfy(isDigit), let count = Int(text), count >= 1 else { return nil }
+    return count
+  }
+
+  static func unsigned(_ text: String) -> UInt64? {
+    text.utf8.allSatisfy(isDigit) ? UInt64(text) : nil
+  }
+
+  /// `Double` alone would also take "inf", "nan" and hexadecimal.
+  static func seconds(_ text: String) -> Duration? {
+    guard text.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") }),
+      let seconds = Double(text), seconds <= maximumSeconds
+    else { return nil }
+    return .seconds(seconds)
+  }
+
+  /// Whether an argument that begins with a dash is a number, so not an option.
+  static func isNegativeNumber(_ text: String) -> Bool {
+    let rest = text.utf8.dropFirst()
+    guard text.utf8.first == UInt8(ascii: "-"), let first = rest.first else { return false }
+    return (isDigit(first) || first == UInt8(ascii: ".")) && Double(text) != nil
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+}

@@ -1,0 +1,70 @@
+/// The completion script for fish: a function that finds the command of the line, and one
+/// `complete` for each thing that may stand there.
+struct FishCompletion {
+  let root: CommandDescription
+
+  var script: String {
+    let valued = Set(
+      root.paths().flatMap { path in
+        CommandDescription.options(at: path).filter { $0.value != nil }.map { "--\($0.name)" }
+      })
+    let paths = root.paths().dropFirst().map { $0.slashed.inSingleQuotes }
+    return """
+      function __\(root.name)_at
+          set -l path ''
+          set -l skip no
+          for word in (commandline -opc)[2..-1]
+              if test $skip = yes
+                  set skip no
+                  continue
+              end
+              switch $word
+                  case \(valued.sorted().joined(separator: " "))
+                      set skip yes
+                      continue
+                  case --
+                      return 1
+              end
+              switch "$path/$word"
+                  case \(paths.joined(separator: " "))
+                      set path "$path/$word"
+              end
+          end
+          test "$path" = "$argv[1]"
+      end
+
+      complete -c \(root.name) -f
+      \(root.paths().flatMap(lines).joined(separator: "\n"))
+
+      """
+  }
+
+  private func lines(_ path: [CommandDescription]) -> [String] {
+    let start = "complete -c \(root.name) -n \"__\(root.name)_at '\(path.slashed)'\""
+    let subcommands = (path.last?.subcommands ?? []).map { subcommand in
+      "\(start) -a \(subcommand.name) -d \(quoted(subcommand.abstract))"
+    }
+    let takesFiles = path.last?.positionals.contains { $0.kind == .file } ?? false
+    return subcommands + (takesFiles ? [start + " -F"] : [])
+      + CommandDescription.options(at: path).map { start + option($0) }
+  }
+
+  private func option(_ option: OptionDescription) -> String {
+    var line = " -l \(option.name)"
+    if let letter = option.letter { line += " -s \(letter)" }
+    switch option.value?.kind {
+    case nil: break
+    case .choice(let values), .choices(let values):
+      line += " -x -a \(quoted(values.joined(separator: " ")))"
+    case .directory: line += " -x -a '(__fish_complete_directories)'"
+    case .file: line += " -r -F"
+    case .text, .identifier, .count, .seconds, .unsigned, .assignment: line += " -x"
+    }
+    return line + " -d \(quoted(option.help))"
+  }
+
+  /// Inside single quotes fish escapes the quote and the backslash.
+  private func quoted(_ text: String) -> String {
+    "'" + text.map { "'\\".contains($0) ? "\\\($0)" : String($0) }.joined() + "'"
+  }
+}

@@ -1,0 +1,174 @@
+import AppGroup
+import SystemCalls
+
+/// The findings of a report: the faults first, and each level in the order in which one would repair it.
+enum Findings {
+  /// The entries of one kind that get a finding each.
+  private static let maximumEach = 20
+
+  /// - Parameter options: the options that name the container, for the commands of the advice.
+  static func of(_ report: ContainerReport, options: String) -> [Finding] {
+    let program = "wormhole " + (options.isEmpty ? "" : options + " ")
+    let all =
+      report.names.values.compactMap {
+        unreadable(
+          $0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
+      }
+      + report.own.values.compactMap {
+        let title = OwnTitles.use(ofValue: $0.identifier).title
+        return unreadable($0, title, nil, "quarantine-own", program)
+      } + report.names.notifications.compactMap { unreadableState($0, program) }
+      + report.leases.compactMap(overdue)
+      + leftovers(report, program)
+      + report.foreignEntries.filter(\.isInTheWay).prefix(maximumEach).map(foreign)
+      + report.foreignEntries.filter { !$0.isInTheWay }.prefix(maximumEach).map(foreign)
+      + report.looseEntries.prefix(maximumEach).map(loose)
+      + watchLimits(report)
+      + network(report)
+      + report.failures.prefix(maximumEach).map { refused($0, .unreadablePart) }
+    return [.fault, .warning, .note].flatMap { level in all.filter { $0.level == level } }
+  }
+
+  /// A container that cannot be opened.
+  static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
+    let command = error.remedy.flatMap { isCommand($0) ? $0 : nil }
+    let advice = error.remedy.map { $0.capitalizedFirst + "." }
+    return Finding(
+      kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
+      advice: command != nil ? "To repair it:" : advice ?? "No command repairs it.",
+      command: command)
+  }
+
+  /// A group without a container: nobody has used it yet, or its identifier has a slip.
+  ///
+  /// - Parameter hint: a question with the group that may be meant, or an empty text.
+  static func notMade(path: String, options: String, hint: String) -> Finding {
+    Finding(
+      kind: .containerRefused,
+      what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
+      path: path,
+      advice: "If the group is the right one, the first message makes it:",
+      command: "wormhole \(options) send IDENTIFIER VALUE")
+  }
+
+  /// Whether a remedy is a command; others are sentences.
+  private static func isCommand(_ remedy: String) -> Bool {
+    ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) }
+  }
+
+  private static func unreadable(
+    _ content: ContainerReport.NamedContent, _ title: String, _ otherWay: String?,
+    _ option: String, _ program: String
+  ) -> Finding? {
+    guard case .unreadable(let error) = content.condition else { return nil }
+    let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
+    switch error.code {
+    case .damaged, .notAValue, .tooLarge:
+      return Finding(
+        kind: .damagedValue, what: what, path: content.path,
+        advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
+        command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
+    default:
+      return Finding(
+        kind: .damagedValue, what: what, path: content.path,
+        advice: error.remedy ?? "Look at the file.", command: nil)
+    }
+  }
+
+  private static func unreadableState(
+    _ content: ContainerReport.NamedContent, _ program: String
+  ) -> Finding? {
+    guard case .unreadable(let error) = content.condition else { return nil }
+    return Finding(
+      kind: .damagedValue,
+      what: "The state of the notification \(content.identifier.quoted) cannot be read: "
+        + "\(error.briefReason).",
+      path: content.path, advice: "Set it again:",
+      command: program + "notify set \(content.identifier.quotedForShell) 0")
+  }
+
+  private static func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
+    guard let overdue = lease.overdue else { return nil }
+    let reason =
+      overdue == .stopped ? "its holder is stopped" : "its holder exceeds its term"
+    let free =
+      "No action needed. The next writer takes the lease over, and the holder then begins again."
+    let process = lease.holder.processID
+    return Finding(
+      kind: .overdueLease,
+      what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): \(lease.holder).",
+      path: lease.path,
+      advice: overdue == .stopped && process != nil ? free + " To continue the holder:" : free,
+      command: overdue == .stopped ? process.map { "kill -CONT \($0)" } : nil)
+  }
+
+  private static func leftovers(_ report: ContainerReport, _ program: String) -> [Finding] {
+    let kinds: [(ContainerReport.Leftover.Kind, String)] = [
+      (.brokenLease, "leases that were taken over and not removed completely"),
+      (.abandonedChange, "changes of processes that died before they published them"),
+      (.abandonedContent, "messages of processes that died before they published them"),
+      (.abandonedCreation, "files and directories of processes that died before they named them"),
+      (.abandonedPresence, "registrations of processes that died"),
+      (.abandonedEntry, "unfinished work of senders and consumers of queues that died"),
+      (.abandonedMailbox, "mailboxes of processes that died"),
+    ]
+    return kinds.compactMap { kind, noun in
+      let found = report.leftovers.filter { $0.kind == kind }
+      guard let first = found.first else { return nil }
+      let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
+      return Finding(
+        kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
+        advice: [
+          .abandonedCreation, .abandonedPresence, .abandonedEntry, .abandonedMailbox,
+        ].contains(kind)
+          ? "They block nobody. To remove them:"
+          : "They block nobody, and the next change removes those of its message. "
+            + "To remove all of them:",
+        command: program + "doctor --sweep")
+    }
+  }
+
+  private static func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
+    Finding(
+      kind: .foreignEntry, level: entry.isInTheWay ? .fault : nil,
+      what: entry.isInTheWay
+        ? "A foreign entry has the place of one of the container's own, and keeps a message from "
+          + "being sent."
+        : "This entry does not belong to the container.",
+      path: entry.path, advice: "If nobody needs it:",
+      command: "rm -r \(entry.path.quotedForShell)")
+  }
+
+  private static func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
+    if entry.isForeign {
+      return Finding(
+        kind: .foreignOwner,
+        what: "An entry belongs to user \(entry.owner), not to the container's owner, so it is "
+          + "not trusted.",
+        path: entry.path, advice: "If its content is right:",
+        command: "chown \(Program.effectiveUser) \(entry.path.quotedForShell)")
+    }
+    return Finding(
+      kind: .looseMode,
+      what: "The mode of an entry, \(String(entry.permissions, radix: 8)), lets others change it.",
+      path: entry.path, advice: "To remove that permission:",
+      command: "chmod go-w \(entry.path.quotedForShell)")
+  }
+
+  private static func network(_ report: ContainerReport) -> [Finding] {
+    guard let network = report.networkFileSystem else { return [] }
+    return [
+      Finding(
+        kind: .networkFileSystem,
+        what: "The container is on \(network), a network file system: the kernel does not report "
+          + "changes by other machines, so listeners check five times a second.",
+        path: report.path,
+        advice: "If all processes run on one machine, use a directory on a local disk.",
+        command: nil)
+    ]
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

@@ -1,0 +1,51 @@
+import AppGroup
+import FileCoordination
+import GroupDefaults
+import PeerConnectivity
+import PropertyLists
+import WatchPairing
+
+/// Titles for the values and queues that the package keeps for itself; the modules that own the names
+/// define the titles.
+enum OwnTitles {
+  static func use(ofValue name: String) -> OwnUse {
+    GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
+      ?? WatchNames.use(ofOwnValue: name) ?? FileCoordinator.use(ofOwnValue: name)
+      ?? OwnUse("the package's own value \(name.quoted)")
+  }
+
+  /// The title of one of the package's own names.
+  static func title(_ name: String, _ kind: NameKind) -> String {
+    switch kind.primitive {
+    case .value, .notification: use(ofValue: name).title
+    case .queue: queue(name)
+    case .consumer: "the consumer of " + queue(name)
+    case .presence:
+      PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" } ?? presence(name)
+    }
+  }
+
+  static func queue(_ name: String) -> String {
+    PeerNames.title(ofOwnQueue: name) ?? "the package's own queue \(name.quoted)"
+  }
+
+  /// The title of a presence that is not a peer's: `file-presenters` is "file presenters".
+  static func presence(_ name: String) -> String {
+    String(name.map { $0 == "-" ? " " : $0 })
+  }
+}
+
+extension ContainerReport {
+  /// A report that has checked the structure of the package's own values, too.
+  static func complete(on container: SharedContainer) throws -> ContainerReport {
+    try container.report { name, content in OwnTitles.use(ofValue: name).problem(content) }
+  }
+}
+
+extension ContainerReport.HeldLease {
+  /// The value under the lease, for a column.
+  var title: String { kind.isOwn ? OwnTitles.title(identifier, kind) : identifier }
+
+  /// The value under the lease, in a sentence.
+  var titleInSentence: String { kind.isOwn ? title : identifier.quoted }
+}

@@ -1,0 +1,167 @@
+import AppGroup
+import FoundationEssentials
+import GroupDefaults
+import PeerConnectivity
+import Terminals
+
+/// The text that `status` prints for people.
+struct StatusText {
+  let report: ContainerReport
+  let peers: [PeerWork]
+  /// The width of sentences.
+  let columns: Int
+  /// The width of tables; nil for one line each.
+  let tableColumns: Int?
+
+  var rendered: String {
+    var text = heading
+    text += table(
+      ["MESSAGE", "SIZE", "CHANGED"],
+      report.names.values.filter { !isAbsent($0) }.map {
+        [$0.identifier, size($0), condition($0)]
+      })
+    text += table(["DEFAULTS", "SIZE", "CHANGED"], defaults)
+    text += table(
+      ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] })
+    text += table(
+      ["PEER", "WAITING", "STATE"],
+      peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
+    text += table(
+      ["PRESENT AS", "PROCESS"],
+      presences.flatMap { title, name in name.members.map { [title, member($0)] } })
+    text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
+    text += table(
+      ["FAILED", "GIVEN UP", "WHY"],
+      report.own.queues.flatMap(\.peerFailures).map { [$0.id, self.text($0.date), $0.reason] })
+    text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
+    text += notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
+    return text
+  }
+
+  private var heading: String {
+    var facts: [String] = []
+    if let version = report.formatVersion { facts.append("format \(version)") }
+    if let group = report.groupIdentifier { facts.append("group \(group)") }
+    if let created = report.created { facts.append("created \(text(created))") }
+    if let network = report.networkFileSystem {
+      facts.append("on \(network), a network file system: listeners poll")
+    }
+    var text =
+      "\(report.path)\n  "
+      + TextWrapping.wrap(
+        facts.joined(separator: ", "), columns: columns, indent: 2, firstIndent: 2) + "\n"
+    let isEmpty =
+      report.names.values.isEmpty && report.names.notifications.isEmpty
+      && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty
+    if isEmpty { text += "  empty\n" }
+    return text
+  }
+
+  private var defaults: [[String]] {
+    report.own.values.filter { !isAbsent($0) }.compactMap { value in
+      let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: value.identifier)
+      return isDefaults ? [suite ?? "(the container's)", size(value), condition(value)] : nil
+    }
+  }
+
+  /// Those of a peer are in the peer's row.
+  private var presences: [(title: String, ContainerReport.NamedPresence)] {
+    report.names.presences.map { ($0.name, $0) }
+      + report.own.presences.filter { PeerNames.peer(ofPresence: $0.name) == nil }.map {
+        (OwnTitles.presence($0.name), $0)
+      }
+  }
+
+  /// Those with content or a consumer; those of a peer are in the peer's row.
+  private var queues: [(title: String, ContainerReport.NamedQueue)] {
+    let all =
+      report.names.queues.map { ($0.name, $0) }
+      + report.own.queues.filter { queue in !peers.contains { $0.has(queue) } }.map {
+        (OwnTitles.queue($0.name), $0)
+      }
+    return all.filter { _, queue in
+      queue.waiting + queue.taken + queue.outcomes + queue.receipts + queue.failed > 0
+        || queue.consumer != nil
+    }
+  }
+
+  private func row(_ title: String, _ queue: ContainerReport.NamedQueue) -> [String] {
+    var waiting = "\(queue.waiting)"
+    if let oldest = queue.oldest {
+      waiting += " (\(size(queue.waitingBytes)), oldest \(text(oldest)))"
+    }
+    if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
+    if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
+    return [title, waiting, queue.consumer.map(member) ?? "nobody"]
+  }
+
+  private var notes: [String] {
+    var notes: [String] = []
+    if !report.quarantine.isEmpty {
+      notes.append("In quarantine: \(report.quarantine.count) (\(report.path)/quarantine)")
+    }
+    let absent = report.names.values.count(where: isAbsent)
+    if absent > 0 {
+      notes.append("Names without a message, because it was cleared or never sent: \(absent)")
+    }
+    let queues = report.names.queues + report.own.queues
+    let outcomes = queues.reduce(0) { $0 + $1.outcomes }
+    let receipts = queues.reduce(0) { $0 + $1.receipts }
+    if outcomes + receipts > 0 {
+      notes.append(
+        "Kept until the senders of queues forget them: outcomes \(outcomes), receipts \(receipts)")
+    }
+    if report.isPartial { notes.append("The container has more entries than a status reads.") }
+    let findings = Findings.of(report, options: "")
+    if let summary = findings.summary(of: [.fault, .warning]) {
+      notes.append("Problems: \(summary); see 'wormhole doctor'.")
+    }
+    return notes
+  }
+
+  private func isAbsent(_ content: ContainerReport.NamedContent) -> Bool {
+    if case .absent = content.condition { true } else { false }
+  }
+
+  private func size(_ content: ContainerReport.NamedContent) -> String {
+    content.bytes.map(size) ?? "-"
+  }
+
+  private func size(_ bytes: Int64) -> String {
+    bytes < 10_000
+      ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
+  }
+
+  private func condition(_ content: ContainerReport.NamedContent) -> String {
+    switch content.condition {
+    case .absent: "-"
+    case .unreadable(let error): "cannot be read: \(error.briefReason)"
+    case .readable, .notRead: content.modified.map(text) ?? "-"
+    }
+  }
+
+  private func state(_ content: ContainerReport.NamedContent) -> String {
+    if case .unreadable(let error) = content.condition { return "unreadable: \(error.briefReason)" }
+    return content.state.map { "\($0)" } ?? "-"
+  }
+
+  private func holder(_ lease: ContainerReport.HeldLease) -> String {
+    let overdue =
+      switch lease.overdue {
+      case .stopped: "; can be taken over: its holder is stopped"
+      case .termPassed: "; can be taken over: its term has passed"
+      case nil: ""
+      }
+    return lease.holder.description + overdue
+  }
+
+  private func member(_ member: PresenceMember) -> String {
+    "\(member.description), since \(text(member.since))"
+  }
+
+  private func text(_ date: Date) -> String { ISO8601.text(date.wholeSeconds) ?? "-" }
+
+  private func table(_ head: [String], _ rows: [[String]]) -> String {
+    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: tableColumns).rendered
+  }
+}

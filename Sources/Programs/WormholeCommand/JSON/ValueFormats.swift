@@ -1,0 +1,49 @@
+import PropertyLists
+
+/// JSON from an argument, standard input or a program: as a value, or as an error that names the place.
+enum JSONInput {
+  /// JSON is at most a few times larger than the largest property list that is read.
+  static let maximumBytes = 256 << 20
+
+  /// - Parameter source: the object of an error's sentence: "the message".
+  static func read(_ bytes: [UInt8], source: String) throws -> PropertyListValue {
+    do {
+      return try JSONReader.read(bytes)
+    } catch {
+      throw CommandError(verb: "read", object: source, reason: "\(error)", status: .badData)
+    }
+  }
+
+  /// The same, but a lone `null` means that there is no value.
+  static func readOptional(_ bytes: [UInt8], source: String) throws -> PropertyListValue? {
+    do {
+      return try JSONReader.readOptional(bytes)
+    } catch {
+      throw CommandError(verb: "read", object: source, reason: "\(error)", status: .badData)
+    }
+  }
+}
+
+/// How a command prints values.
+enum OutputFormat: String, CaseIterable, Sendable {
+  case json
+  case plist
+  case binary
+
+  static let option = OptionDescription.value(
+    "format", "format", .choice(allCases.map(\.rawValue)), standard: json.rawValue,
+    help: "How values are printed.")
+
+  /// The printed form: JSON and XML end with a line break, a binary property list does not.
+  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
+    do {
+      switch self {
+      case .json: return try JSONWriter.bytes(value) + [UInt8(ascii: "\n")]
+      case .plist: return try Array(value.xmlData())
+      case .binary: return try value.binaryBytes()
+      }
+    } catch {
+      throw CommandError(verb: "print", object: object, reason: "\(error)", status: .badData)
+    }
+  }
+}

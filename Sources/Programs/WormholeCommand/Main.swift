@@ -1,0 +1,15 @@
+import AppGroup
+import SystemCalls
+
+@main
+struct Main {
+  static func main() {
+    // A closed pipe or a file that may not grow is an error to report, not a death.
+    ignoreFatalWriteSignals()
+    let program = WormholeProgram(
+      root: RootCommand.description, subcommands: RootCommand.subcommands, environment: .process)
+    let status = program.run(Array(Program.rawArguments.dropFirst()))
+    SharedContainer.followUpBeforeExit()
+    Program.exit(status.rawValue)
+  }
+}

@@ -1,0 +1,98 @@
+import Dispatch
+import Synchronization
+import SystemCalls
+
+/// Ends the program when the file system that it uses does not answer.
+///
+/// A call to such a file system (of a network whose server is gone, or of a program that hangs) cannot be
+/// cancelled: its thread waits until there is an answer. So another thread measures the time. When the
+/// command's time has passed, that thread asks the file system; without an answer it reports that and
+/// ends the program. With an answer the command has another reason to take longer, and the thread asks
+/// again later.
+final class AnswerWatch: Sendable {
+  private struct State {
+    /// The number of running programs of the user's, which may take any time.
+    var suspensions = 0
+    var hasTimeout = false
+    var isOver = false
+  }
+
+  /// The time of a command without a timeout, and the time between two questions.
+  static let patience: Duration = .seconds(10)
+  /// The time in which a command ends by itself after its deadline.
+  private static let grace: Duration = .milliseconds(500)
+  /// How long the file system may take to answer.
+  private static let answerTime = DispatchTimeInterval.seconds(1)
+
+  private let state = Mutex(State())
+  private let end: @Sendable (ExitStatus) -> Void
+
+  /// - Parameter end: ends the program; called on another thread.
+  init(end: @escaping @Sendable (ExitStatus) -> Void) { self.end = end }
+
+  /// Begins to measure the time.
+  ///
+  /// - Parameters:
+  ///   - path: a path on the file system that has to answer.
+  ///   - timeout: the command's time; nil without one.
+  ///   - tell: gets the sentence with the reason of the end.
+  func begin(path: String, timeout: Duration?, tell: @escaping @Sendable (String) -> Void) {
+    let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
+    state.withLock { $0.hasTimeout = timeout != nil }
+    do throws(Errno) {
+      try startThread(name: "wormhole.clock") { [self] in
+        var next = first
+        repeat {
+          pauseThread(ContinuousClock.now.duration(to: next))
+          next = .now + Self.patience
+        } while !state.withLock(\.isOver) && (isSuspended || answers(path) || isSuspended)
+        guard !state.withLock(\.isOver) else { return }
+        tell(
+          "cannot go on: the file system of \(path) does not answer; "
+            + "repair or end the program that serves it, and try again")
+        end(timeout == nil ? .inputOutput : .deadline)
+      }
+    } catch {
+      // Without a thread the command waits as long as the file system lets it.
+      return
+    }
+  }
+
+  /// From now on the command only listens: without a timeout, for any time.
+  func beginListening() { state.withLock { $0.isOver = !$0.hasTimeout } }
+
+  /// Runs a program of the user's, which may take any time: it may rely on what this process holds, so
+  /// this process does not end meanwhile.
+  func suspended<Result>(_ body: () throws -> Result) rethrows -> Result {
+    state.withLock { $0.suspensions += 1 }
+    defer { state.withLock { $0.suspensions -= 1 } }
+    return try body()
+  }
+
+  private var isSuspended: Bool { state.withLock { $0.suspensions > 0 } }
+
+  // Asks for the file, and for its directory, because the file may not exist.
+  private func answers(_ path: String) -> Bool {
+    let answer = DispatchSemaphore(value: 0)
+    do throws(Errno) {
+      try startThread(name: "wormhole.ask") {
+        Self.ask(path)
+        Self.ask(path.lastIndex(of: "/").map { String(path[...$0]) } ?? ".")
+        answer.signal()
+      }
+    } catch {
+      // Without a thread nothing is known about the file system, so the program goes on.
+      return true
+    }
+    return answer.wait(timeout: .now() + Self.answerTime) == .success
+  }
+
+  private static func ask(_ path: String) {
+    do throws(Errno) {
+      _ = try FileDescriptor.open(path, .pathOnly).fileSystem()
+    } catch {
+      // An error is an answer.
+      return
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import AppGroup
+import Synchronization
+
+/// Items that other threads have reported and the main thread has not handled yet.
+///
+/// Each use bounds the memory that a slow reader of our output can cost, by the rule with which a new
+/// item joins those that wait.
+final class Backlog<Item: Sendable>: Sendable {
+  private let items = Mutex<[Item]>([])
+  private let latch = WakeLatch()
+  private let join: @Sendable (inout [Item], Item) -> Void
+
+  /// - Parameter join: adds a new item to those that wait; by default at their end.
+  init(joining join: @escaping @Sendable (inout [Item], Item) -> Void = { $0.append($1) }) {
+    self.join = join
+  }
+
+  func add(_ item: Item) {
+    items.withLock { join(&$0, item) }
+    latch.raise()
+  }
+
+  /// Waits for the next item, in the order in which they came.
+  ///
+  /// - Returns: nil when the deadline has passed and no item waits.
+  func next(until deadline: ContinuousClock.Instant?) -> Item? {
+    while true {
+      let first = items.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      if let first { return first }
+      let now = ContinuousClock.now
+      if let deadline, now >= deadline { return nil }
+      latch.block(until: deadline ?? now + .seconds(3_600))
+    }
+  }
+}
+
+extension Backlog {
+  /// Keeps only the latest item of each key, at the end: a slow reader catches up with the last
+  /// message of each identifier.
+  static func latest(of key: @escaping @Sendable (Item) -> some Equatable) -> Backlog {
+    Backlog { items, item in
+      items.removeAll { key($0) == key(item) }
+      items.append(item)
+    }
+  }
+}

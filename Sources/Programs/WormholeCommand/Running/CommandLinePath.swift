@@ -1,0 +1,47 @@
+import SystemCalls
+
+/// Paths as a command line gives them.
+enum CommandLinePath {
+  /// A path that stays valid for a process in another directory.
+  ///
+  /// - Parameter verb: the verb of the error's sentence.
+  static func absolute(_ file: String, to verb: String) throws -> String {
+    guard !file.hasPrefix("/") else { return file }
+    do throws(Errno) {
+      let directory = try linkTarget("/proc/self/cwd")
+      return directory == "/" ? "/" + file : directory + "/" + file
+    } catch {
+      throw CommandError(
+        verb: verb, object: file, reason: "the current directory cannot be found: \(error)",
+        status: .inputOutput)
+    }
+  }
+
+  /// Finds a program as a shell does.
+  ///
+  /// - Parameter searchPath: the directories of PATH, separated by colons.
+  /// - Throws: `CommandError` for a program that does not exist or may not be run.
+  static func program(_ name: String, searchPath: String) throws -> String {
+    let isPath = name.contains("/")
+    for directory in isPath ? [""] : searchPath.split(separator: ":").map({ "\($0)/" }) {
+      let file = try absolute(directory + name, to: "register")
+      if isProgram(file) { return file }
+    }
+    throw CommandError(
+      verb: "register", object: name,
+      reason: isPath
+        ? "there is no such program, or it may not be run" : "there is no such program in PATH",
+      status: .no)
+  }
+
+  private static func isProgram(_ file: String) -> Bool {
+    do throws(Errno) {
+      // Many programs are links, so the link is followed.
+      let status = try FileDescriptor.open(file, .pathOnly).status()
+      return status.kind == .regular && status.permissions & 0o111 != 0
+    } catch {
+      // A file that cannot be examined cannot be run either.
+      return false
+    }
+  }
+}

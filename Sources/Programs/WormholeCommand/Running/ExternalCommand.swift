@@ -1,0 +1,132 @@
+import SystemCalls
+
+/// The command line of another program, given after `--`.
+struct ExternalCommand: Sendable {
+  let words: [String]
+
+  struct Outcome {
+    let termination: Termination
+    /// The program's standard output, where it was collected.
+    let output: [UInt8]
+  }
+
+  /// Starts the program.
+  ///
+  /// - Parameters:
+  ///   - variables: added to the environment, as "NAME=value".
+  ///   - inherited: the descriptor that the program gets as its descriptor 10.
+  ///   - endsWithParent: whether the kernel kills the program together with this process; the calling
+  ///     thread must be the main one then.
+  func start(
+    variables: [String], input: Int32 = 0, output: Int32 = 1, inheriting inherited: Int32? = nil,
+    endsWithParent: Bool = true
+  ) throws(Errno) -> ChildProcess {
+    try ChildProcess(
+      words[0], Array(words.dropFirst()), environment: Program.environment(with: variables),
+      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
+  }
+
+  /// Runs the program to its end; it ends together with this process.
+  ///
+  /// - Parameters:
+  ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
+  ///     the program need not read it.
+  ///   - variables: added to the environment, as "NAME=value".
+  ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
+  ///   - interruption: passes signals on to the program; without it, a signal ends this process.
+  ///   - unwanted: readable once nobody waits for the result any more; the program is then told to
+  ///     end (SIGTERM). Needs `interruption`.
+  /// - Throws: `CommandError` when it cannot be started.
+  func run(
+    input: [UInt8], variables: [String] = [], collectsOutput: Bool = false,
+    interruption: Interruption? = nil, unwanted: SharedDescriptor? = nil
+  ) throws -> Outcome {
+    do throws(Errno) {
+      let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
+      let pipe = try makePipe()
+      let child = try start(
+        variables: variables, input: standardInput.rawValue,
+        output: collectsOutput ? pipe.write.rawValue : 1)
+      let source = pipe.takeRead()
+      guard let interruption else {
+        let output =
+          collectsOutput
+          ? try source.descriptor.readToEnd(
+            expectedBytes: 0, maximumBytes: JSONInput.maximumBytes) : []
+        return Outcome(termination: try child.waitForEnd(), output: output)
+      }
+      var output = CollectedOutput(collectsOutput ? source : nil)
+      let termination = try interruption.wait(forEndOf: child, &output, unwanted)
+      return Outcome(termination: termination, output: output.bytes)
+    } catch {
+      throw self.error(error)
+    }
+  }
+
+  /// The error of a program that could not be started, with the exit status that a shell gives.
+  func error(_ error: Errno) -> CommandError {
+    let status: ExitStatus =
+      switch error {
+      case .noSuchFile, .notDirectory: .commandNotFound
+      case .accessDenied, .notPermitted, .notAProgram: .commandNotExecutable
+      default: .inputOutput
+      }
+    return CommandError(verb: "run", object: words[0], reason: "\(error)", status: status)
+  }
+
+  /// The failure as a sentence; nil when the program ended with status 0.
+  func failure(_ termination: Termination) -> String? {
+    switch termination {
+    case .exited(0): nil
+    case .exited(let status): "\(words[0]) ended with status \(status)"
+    case .killed(let signal): "\(words[0]) was killed by signal \(signal)"
+    }
+  }
+}
+
+/// The output of another program, read from a pipe as it arrives.
+struct CollectedOutput {
+  private(set) var bytes: [UInt8] = []
+  private var pipe: SharedDescriptor?
+
+  /// - Parameter pipe: nil where nothing is collected.
+  init(_ pipe: SharedDescriptor?) { self.pipe = pipe }
+
+  /// Readable when there is output; nil when the program has closed its end.
+  var descriptor: Int32? { pipe?.descriptor.rawValue }
+
+  mutating func read() throws(Errno) {
+    guard let descriptor else { return }
+    let chunk = try Program.read(from: descriptor, maximumBytes: 64 << 10)
+    bytes += chunk
+    // A program that prints without end gets SIGPIPE.
+    if chunk.isEmpty || bytes.count > JSONInput.maximumBytes { pipe = nil }
+  }
+
+  /// Reads the rest after the program's end, without waiting for its own children.
+  mutating func readRest() throws(Errno) {
+    while let descriptor, try waitReadable([descriptor], until: .now)[0] { try read() }
+  }
+}
+
+extension ChildProcess {
+  /// Waits without a limit: how long the program runs is its user's decision.
+  fileprivate func waitForEnd() throws(Errno) -> Termination {
+    while true {
+      if let termination = try wait(until: .now + .seconds(3_600)) { return termination }
+    }
+  }
+
+  /// Passes on a signal that this process received.
+  func pass(_ received: SignalReception.Received) throws(Errno) {
+    // The terminal sends its signals to the program, too, and so does the shell that continues it.
+    guard received.isFromProcess, received.signal != .continue else { return }
+    try send(received.signal)
+  }
+
+  func askToEnd() throws(Errno) {
+    try send(.terminate)
+    // A program that was stopped with us ends only when it is continued.
+    try send(.continue)
+  }
+}

@@ -1,0 +1,147 @@
+import AppGroup
+import Dispatch
+import Synchronization
+import SystemCalls
+
+/// Receives the signals that would end the program: a command that has taken an item to handle
+/// finishes it, or gives it back, before the program ends.
+///
+/// At most one exists at a time, and the main thread uses it.
+final class Interruption {
+  /// Whether this process was told to end.
+  private(set) var isRequested = false
+  private let signals: SignalReception
+  /// Called when the process is continued after it was stopped, and once a minute.
+  private let check: () throws -> Void
+
+  /// Whether a wait ends when nobody reads standard output any more.
+  private let endsWithReader: Bool
+
+  /// The time between two checks when nothing happens: not every loss is announced by a signal.
+  private static let interval: Duration = .seconds(60)
+
+  /// - Parameters:
+  ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
+  ///   - endsWithReader: whether a wait throws `OutputIsClosed` when nobody reads standard output any
+  ///     more.
+  ///   - check: throws when this process lost something while it was stopped; the wait that is under
+  ///     way throws the same.
+  init(
+    quits: Bool = false, endsWithReader: Bool = false,
+    whenContinued check: @escaping () throws -> Void = {}
+  ) throws {
+    self.endsWithReader = endsWithReader && Program.outputIsPipe
+    do throws(Errno) {
+      signals = try SignalReception(
+        of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : []))
+    } catch {
+      throw CommandError(
+        verb: "receive", object: "signals", reason: "\(error)", status: .inputOutput)
+    }
+    self.check = check
+  }
+
+  /// Waits for a call that may take long, on another thread.
+  ///
+  /// - Returns: nil when this process is told to end first; the call's result is then dropped.
+  func wait<Result: Sendable>(
+    for call: @escaping @Sendable () throws -> Result
+  ) throws -> Result? {
+    try wait { outcome in
+      DispatchQueue(label: "wormhole.call").async { outcome.put(Swift.Result { try call() }) }
+      return nil
+    }
+  }
+
+  /// Waits for a call that may take long; it is cancelled when this process is told to end.
+  func wait<Result: Sendable>(
+    for call: @escaping @Sendable () async throws -> Result
+  ) throws -> Result? {
+    try wait { outcome in
+      let task = Task {
+        do { outcome.put(.success(try await call())) } catch { outcome.put(.failure(error)) }
+      }
+      return { task.cancel() }
+    }
+  }
+
+  private func wait<Result: Sendable>(
+    _ begin: (Outcome<Result>) -> (() -> Void)?
+  ) throws -> Result? {
+    guard !isRequested else { return nil }
+    let outcome = try Outcome<Result>()
+    let cancel = begin(outcome)
+    while true {
+      let descriptors = [outcome.counter.descriptor.rawValue, signals.descriptor]
+      let ready = try waitReadable(
+        endsWithReader ? descriptors + [1] : descriptors, until: .now + Self.interval)
+      if ready[0], let result = outcome.take() { return try result.get() }
+      if endsWithReader, ready[2] {
+        cancel?()
+        throw OutputIsClosed()
+      }
+      for received in try signals.take() where received.signal != .continue { isRequested = true }
+      if isRequested {
+        cancel?()
+        return nil
+      }
+      try check()
+    }
+  }
+
+  /// The result of a call on another thread.
+  private final class Outcome<Result: Sendable>: Sendable {
+    let counter: SharedDescriptor
+    private let result = Mutex<Swift.Result<Result, any Error>?>(nil)
+
+    init() throws {
+      counter = SharedDescriptor(try FileDescriptor.wakeUpCounter())
+    }
+
+    func put(_ value: Swift.Result<Result, any Error>) {
+      result.withLock { $0 = value }
+      do {
+        try counter.descriptor.raiseCounter()
+      } catch {
+        // Only a counter at its maximum cannot be raised, and that one is readable already.
+      }
+    }
+
+    func take() -> Swift.Result<Result, any Error>? { result.withLock { $0 } }
+  }
+}
+
+extension Interruption {
+  /// Waits for the end of another program, and passes on to it the signals that would end this
+  /// process.
+  ///
+  /// - Parameters:
+  ///   - output: collects what the program prints.
+  ///   - unwanted: once it is readable, the program is told to end (SIGTERM).
+  ///   - mustEnd: asked after each event, and once a minute: whether the program is to be told to end.
+  func wait(
+    forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
+    _ unwanted: SharedDescriptor? = nil, mustEnd: () -> Bool = { false }
+  ) throws(Errno) -> Termination {
+    var isTold = false
+    while true {
+      var descriptors = [child.descriptor, signals.descriptor]
+      if let pipe = output.descriptor { descriptors.append(pipe) }
+      if let unwanted, !isTold { descriptors.append(unwanted.descriptor.rawValue) }
+      let ready = try waitReadable(descriptors, until: .now + Self.interval)
+      if ready[0], let termination = try child.wait(until: .now) {
+        try output.readRest()
+        return termination
+      }
+      for received in try signals.take() {
+        if received.signal != .continue { isRequested = true }
+        try child.pass(received)
+      }
+      if output.descriptor != nil, ready[2] { try output.read() }
+      if !isTold, unwanted != nil && ready.last == true || mustEnd() {
+        try child.askToEnd()
+        isTold = true
+      }
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+
+struct DoctorCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "doctor",
+    abstract: "Show the problems of the container and how to repair them.",
+    discussion: """
+      Each problem is printed with its place and the command that repairs it. A fault: something is \
+      lost or refused until it is repaired. A warning: something works, but slower or less safely than \
+      it should. A note: a program that has ended left something that blocks nobody. The exit status \
+      is 1 if there is a fault, with --strict if there is any problem, and 0 otherwise. Without \
+      --sweep and --quarantine nothing changes.
+      """,
+    options: [
+      .flag(
+        "sweep",
+        help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),
+      .value(
+        "quarantine", "identifier", .identifier,
+        help: "First move this message's file into the container's quarantine."),
+      .value(
+        "quarantine-own", "name", .identifier,
+        help: "The same for one of the package's own values, by the name that doctor prints."),
+      .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
+      .json,
+    ])
+
+  /// The changes that the options asked for, made before the report.
+  private struct Repairs {
+    var removed: [String] = []
+    /// Names that were removed, because nobody uses them any more.
+    var names: [String] = []
+    var quarantined: [String] = []
+    var failures: [AppGroupError] = []
+  }
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    var repairs = Repairs()
+    var findings: [Finding] = []
+    do {
+      if let container = try arguments.container.openExisting() {
+        repairs = try act(arguments, on: container)
+        let report = try ContainerReport.complete(on: container)
+        findings = Findings.of(report, options: arguments.container.shellOptions)
+        if report.isPartial { environment.tell("the container has more entries than doctor reads") }
+      }
+    } catch let error as AppGroupError {
+      findings = [Findings.refused(error)]
+    } catch is CommandError {
+      let container = arguments.container
+      findings = [
+        Findings.notMade(
+          path: try container.path(), options: container.shellOptions, hint: try container.hint())
+      ]
+    }
+    findings += repairs.failures.map { Findings.refused($0, .unreadablePart) }
+    if arguments.has("json") {
+      try environment.print(line: JSONWriter.string(json(repairs, findings)))
+    } else {
+      try environment.print(
+        Array(text(repairs, findings, columns: environment.columns).utf8))
+    }
+    let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
+    return isWell ? .done : .no
+  }
+
+  private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
+    var repairs = Repairs()
+    if arguments.has("sweep") {
+      let swept = try container.sweepWithFiles()
+      repairs.removed = swept.removed
+      repairs.names = swept.names
+      repairs.failures = swept.failures
+    }
+    let values = [
+      arguments.text("quarantine").map { container.value($0) },
+      arguments.text("quarantine-own").map { container.own.value($0) },
+    ]
+    for value in values.compactMap({ $0 }) {
+      do {
+        if let place = try value.quarantine() { repairs.quarantined.append(place) }
+      } catch let error as AppGroupError {
+        repairs.failures.append(error)
+      }
+    }
+    return repairs
+  }
+
+  private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
+    var paragraphs = repairs.removed.map { "removed \($0)\n" }
+    if !repairs.names.isEmpty {
+      let count = repairs.names.count
+      paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
+    }
+    paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
+    guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
+    let texts = findings.enumerated().map { index, finding in
+      finding.text(number: index + 1, columns: columns)
+    }
+    return paragraphs.joined() + texts.joined(separator: "\n") + "\n\(summary)\n"
+  }
+
+  private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
+    .object([
+      "removed": .array(repairs.removed.map { .string($0) }),
+      "names": repairs.names.isEmpty ? nil : .array(repairs.names.map { .string($0) }),
+      "quarantined": repairs.quarantined.first.map { .string($0) },
+      "findings": .array(findings.map(\.propertyList)),
+    ])
+  }
+}

@@ -1,0 +1,155 @@
+import AppGroup
+import PropertyLists
+import WatchPairing
+
+/// The group of commands for the pairing of phones and watches, as WatchConnectivity shows it.
+enum PairingCommand {
+  static let description = CommandDescription(
+    name: "pairing",
+    abstract: "Pair watches with a phone, as WCSession shows them.",
+    discussion: """
+      As long as nothing was paired, a phone has one watch, 'watch', with the app and its complication; \
+      the first that is paired takes its place. WCSession shows the pairing as isPaired, \
+      isWatchAppInstalled and isComplicationEnabled.
+      """,
+    subcommands: [
+      PairingShowCommand.description, PairingAddCommand.description,
+      PairingRemoveCommand.description, PairingSwitchCommand.description,
+    ])
+
+  /// Those that run.
+  static let subcommands: [any Subcommand] = [
+    PairingShowCommand(), PairingAddCommand(), PairingRemoveCommand(), PairingSwitchCommand(),
+  ]
+}
+
+extension OptionDescription {
+  fileprivate static let pairOf = value(
+    "of", "peer", .identifier, standard: Pairing.phone,
+    help: "The side whose companion it is: a phone, or a watch.")
+}
+
+extension PositionalDescription {
+  fileprivate static let companion = PositionalDescription(
+    name: "watch", help: "The name of the companion's peer.", kind: .identifier)
+}
+
+extension ParsedArguments {
+  private var side: String { text("of") ?? Pairing.phone }
+
+  /// - Parameter makes: whether the container of a group is made where it is missing.
+  fileprivate func openPairing(makes: Bool = false) throws -> Pairing {
+    let existing = makes ? nil : try container.openExisting()
+    return Pairing(of: side, in: try existing ?? container.open())
+  }
+
+  fileprivate func notPaired(_ verb: String) -> CommandError {
+    CommandError(
+      verb: verb, object: requiredText("watch").quoted,
+      reason: "it is not paired with \(side.quoted)", status: .no)
+  }
+}
+
+struct PairingShowCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "show",
+    abstract: "Print what is paired, and which companion is active.",
+    discussion: """
+      {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
+      """,
+    options: [.pairOf])
+
+  static let commandPath = ["pairing", "show"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let state = try arguments.openPairing().state()
+    try environment.print(line: JSONWriter.string(state.propertyList))
+    return .done
+  }
+}
+
+struct PairingAddCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "add",
+    abstract: "Pair a watch with a phone, or change what is known of one that is paired.",
+    discussion: """
+      A watch without the app has no complication either. It becomes the active one if there is none.
+      """,
+    positionals: [.companion],
+    options: [
+      .pairOf, .flag("without-app", help: "Its app is not installed."),
+      .flag("without-complication", help: "Its complication is not on display."),
+    ])
+
+  static let commandPath = ["pairing", "add"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let (pairing, watch) = (
+      try arguments.openPairing(makes: true), arguments.requiredText("watch")
+    )
+    try pairing.pair(
+      Pairing.Companion(
+        name: watch, isAppInstalled: !arguments.has("without-app"),
+        isComplicationEnabled: !arguments.has("without-complication")))
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    return .done
+  }
+}
+
+struct PairingRemoveCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "remove",
+    abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
+    positionals: [.companion],
+    options: [.pairOf])
+
+  static let commandPath = ["pairing", "remove"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
+    try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
+    return .done
+  }
+}
+
+struct PairingSwitchCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "switch",
+    abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
+    positionals: [.companion],
+    options: [.pairOf])
+
+  static let commandPath = ["pairing", "switch"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    return .done
+  }
+}
+
+extension CommandEnvironment {
+  /// Says what was done, and which companion is active now.
+  fileprivate func tellPaired(_ deed: String, _ pairing: Pairing) throws {
+    let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
+    tell("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")
+  }
+}
+
+extension Pairing.State {
+  /// Keys are only ever added.
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "active": activeName.map { .string($0) },
+      "companions": .array(
+        companions.map {
+          [
+            "name": .string($0.name), "app": .boolean($0.isAppInstalled),
+            "complication": .boolean($0.isComplicationEnabled),
+          ]
+        }),
+    ])
+  }
+}

@@ -1,0 +1,110 @@
+import AppGroup
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+
+struct PeerListCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "list",
+    abstract: "Show the peers, and whether they are reachable.",
+    discussion: """
+      Listed are the peers that are or were present, and those for which something waits or is \
+      registered. With --watch a line is printed for each peer now, and whenever it comes, goes or \
+      dies; the command prints 'listening' on standard error, and from then on it misses nothing.
+
+      The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
+      """,
+    options: [
+      .flag("watch", help: "Go on, and print the changes."), .count, .timeout,
+      .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
+    ],
+    problem: { arguments in
+      !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
+        ? "--count and --timeout need --watch" : nil
+    })
+
+  static let commandPath = ["peer", "list"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard arguments.has("watch") else {
+      let peers = try arguments.existingSession(environment)?.peers() ?? []
+      if arguments.has("json") {
+        for peer in peers { try environment.print(line: JSONWriter.string(peer.propertyList)) }
+      } else {
+        let rows = peers.map { [$0.name, $0.reachability.word, $0.reachability.reason] }
+        let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.tableColumns)
+        try environment.print(Array(table.rendered.utf8))
+      }
+      return .done
+    }
+    return try watch(arguments, environment)
+  }
+
+  private func watch(
+    _ arguments: ParsedArguments, _ environment: CommandEnvironment
+  ) throws -> ExitStatus {
+    let deadline = arguments.deadline()
+    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+      return .deadline
+    }
+    let session = try PeerSession(arguments.sessionName(environment), in: opened.container)
+    let interruption = try Interruption(endsWithReader: true)
+    let backlog = Backlog<Peer>()
+    let changes = try session.peerChanges()
+    let reading = Task {
+      var known: [String: PeerReachability] = [:]
+      for await peers in changes {
+        for peer in peers where known[peer.name] != peer.reachability { backlog.add(peer) }
+        known = Dictionary(peers.map { ($0.name, $0.reachability) }) { $1 }
+      }
+    }
+    defer { reading.cancel() }
+    if !opened.isNew { environment.tellListening(endsWithReader: false) }
+    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
+      backlog.next(until: deadline)
+    } handle: { peer in
+      let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
+      try environment.print(
+        line: arguments.has("json")
+          ? JSONWriter.string(peer.propertyList)
+          : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
+            .withoutControlCharacters)
+      return .done
+    }
+  }
+}
+
+extension PeerReachability {
+  /// For machines; the values are never changed.
+  var word: String {
+    switch self {
+    case .reachable: "reachable"
+    case .suspended: "suspended"
+    case .launchable: "launchable"
+    case .gone: "gone"
+    case .neverSeen: "neverSeen"
+    }
+  }
+}
+
+extension Peer {
+  /// Keys are only ever added; one whose value is unknown is left out.
+  var propertyList: PropertyListValue {
+    var member: PresenceMember?
+    var end: Date?
+    switch reachability {
+    case .reachable(let present), .suspended(let present): member = present
+    case .gone(let last, let ended): (member, end) = (last, ended)
+    case .launchable, .neverSeen: break
+    }
+    return .object([
+      "name": .string(name),
+      "state": .string(reachability.word),
+      "reason": .string(reachability.reason),
+      "process": member.map { .integer(Int64($0.processID)) },
+      "program": member.map { .string($0.program) },
+      "since": member.map { .date($0.since.wholeSeconds) },
+      "ended": end.map { .date($0.wholeSeconds) },
+    ])
+  }
+}

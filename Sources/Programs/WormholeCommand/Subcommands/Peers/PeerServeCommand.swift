@@ -1,0 +1,122 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+struct PeerServeCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "serve",
+    abstract: "Answer requests to a peer with a command.",
+    discussion: """
+      The command runs for each request, one after the other: it reads the request on standard input \
+      and prints the reply, both as JSON; without output the reply is {}. When it fails, the sender \
+      gets an error, whose reason is the command's output or, without any, its exit status. \
+      WORMHOLE_SENDER in its environment names the sender. When the sender stops waiting, the command \
+      is told to end (SIGTERM); when this program is killed, so is the command.
+
+      Only one process serves a name: this one waits up to 10 seconds for another one to end, and \
+      replaces one that is stopped. It prints 'listening' on standard error once it can be asked.
+      """,
+    positionals: [.ownName],
+    options: [.count, .timeout],
+    tail: TailDescription(
+      name: "command", help: "Reads the request and prints the reply, both as JSON."))
+
+  static let commandPath = ["peer", "serve"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let name = arguments.requiredText("name")
+    let deadline = arguments.deadline()
+    let session = try PeerSession(name, in: arguments.container.open())
+    let backlog = Backlog<PeerRequest>()
+    session.handleRequests(on: DispatchQueue(label: "wormhole.requests")) { backlog.add($0) }
+    let isServing = Atomic(false)
+    let interruption = try Interruption {
+      // While this process was stopped, another one may have replaced it.
+      if isServing.load(ordering: .relaxed) { try session.confirmActive() }
+    }
+    defer { session.close() }
+    let activated: Void? = try interruption.wait { try session.activate() }
+    guard activated != nil else { return .no }
+    isServing.store(true, ordering: .relaxed)
+    environment.tellListening(endsWithReader: false)
+    let server = PeerServer(
+      name: name, command: ExternalCommand(words: arguments.tail ?? []),
+      interruption: interruption, environment: environment)
+    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
+      backlog.next(until: deadline)
+    } handle: { request in
+      try server.answer(request)
+      return .done
+    }
+  }
+}
+
+/// Answers requests by running a command.
+private struct PeerServer {
+  let name: String
+  let command: ExternalCommand
+  let interruption: Interruption
+  let environment: CommandEnvironment
+
+  /// A reason is a sentence; a longer output belongs into a log.
+  private static let maximumReasonCharacters = 1_000
+
+  func answer(_ request: PeerRequest) throws {
+    guard !request.isCancelled else { return }
+    do {
+      try reply(to: request)
+    } catch let error as CommandError {
+      environment.tell(error)
+      try fail(request, "\(error)")
+    } catch let error as PeerError {
+      // The sender has ended, for example; the next request is not affected.
+      environment.tell(error)
+    }
+  }
+
+  private func reply(to request: PeerRequest) throws {
+    let unwanted = SharedDescriptor(try FileDescriptor.wakeUpCounter())
+    request.onCancel {
+      do {
+        try unwanted.descriptor.raiseCounter()
+      } catch {
+        // Only a counter at its maximum cannot be raised, and that is readable already.
+      }
+    }
+    let outcome = try command.run(
+      input: try OutputFormat.json.bytes(request.value, of: "the request"),
+      variables: [
+        PeerVariable.assignment(PeerVariable.name, name),
+        PeerVariable.assignment(PeerVariable.sender, request.sender),
+      ],
+      collectsOutput: true, interruption: interruption, unwanted: unwanted)
+    let printed = String(decoding: outcome.output, as: UTF8.self).trimmingLineBreaks
+    if let failure = command.failure(outcome.termination) {
+      try request.fail(
+        printed.isEmpty ? failure : String(printed.prefix(Self.maximumReasonCharacters)))
+    } else if request.expectsReply, !printed.isEmpty {
+      let source = "the output of \(command.words[0])"
+      try request.reply(JSONInput.read(outcome.output, source: source))
+    } else {
+      try request.reply([:])
+    }
+  }
+
+  private func fail(_ request: PeerRequest, _ reason: String) throws {
+    do {
+      try request.fail(reason)
+    } catch let error as PeerError {
+      environment.tell(error)
+    }
+  }
+}
+
+extension String {
+  fileprivate var trimmingLineBreaks: String {
+    let isBlank: (Character) -> Bool = { $0.isWhitespace }
+    return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+  }
+}

@@ -1,0 +1,105 @@
+import AppGroup
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+
+struct PeerTransferCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "transfer",
+    abstract: "Queue a file, which is delivered when the peer receives.",
+    discussion: """
+      The command returns when the content is in the container, and prints the transfer's id, for \
+      'peer cancel'. A bar shows the progress where standard error is a terminal. An interruption \
+      before that cancels the transfer. Metadata is any JSON value, for the receiver.
+      """,
+    positionals: [
+      .peer,
+      PositionalDescription(name: "file", help: "A regular file.", kind: .file),
+    ],
+    options: [
+      .value("metadata", "json", .text, help: "A value that the receiver gets with the file."),
+      .flag(
+        "move",
+        help: "Move the file instead of copying it: at once on the same file system."),
+      .from, .durable("it"), .expires, .wait, .timeout,
+    ],
+    problem: ParsedArguments.waitProblem)
+
+  static let commandPath = ["peer", "transfer"]
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    let deadline = arguments.deadline()
+    let file = arguments.requiredText("file")
+    let metadata = try arguments.text("metadata").map {
+      try JSONInput.read(Array($0.utf8), source: "the metadata")
+    }
+    let session = try arguments.openSession(environment)
+    let interruption = try Interruption()
+    let transfer = try session.transfer(
+      fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
+      to: arguments.requiredText("peer"), metadata: metadata,
+      options: PeerFileOptions(
+        isMoved: arguments.has("move"),
+        durability: arguments.durability,
+        expiry: arguments.seconds("expires"),
+        receiptTerm: .dayAfterProcessing))
+    defer { session.finishCopying(until: .now + .seconds(5)) }
+    try store(transfer, file, interruption, environment)
+    try environment.print(line: transfer.id)
+    guard arguments.text("wait") != nil else { return .done }
+    guard
+      let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
+    else { return .no }
+    // The exit status tells the outcome, so its record is not needed any more.
+    if status.isEnd { try transfer.removeReceipt() }
+    return status.exitStatus(of: file, environment)
+  }
+
+  private func store(
+    _ transfer: PeerFileTransfer, _ file: String, _ interruption: Interruption,
+    _ environment: CommandEnvironment
+  ) throws {
+    let bar = environment.errorColumns.map {
+      ProgressBar(file: file, columns: $0, write: environment.writeStandardError)
+    }
+    let observation = bar.map { bar in transfer.observeProgress { bar.show($0) } }
+    defer {
+      observation?.cancel()
+      bar?.end()
+    }
+    let stored: Void?
+    do {
+      stored = try interruption.wait { try await transfer.waitUntilStored() }
+    } catch {
+      // A file that is stored after all is not a failure; one that is not must not be sent later.
+      if try takeBack(transfer, file, after: error) { throw error }
+      return
+    }
+    guard stored == nil else { return }
+    let isCancelled = try transfer.cancel()
+    throw CommandError(
+      verb: "transfer", object: file,
+      reason: isCancelled
+        ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it",
+      status: .no)
+  }
+
+  /// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
+  private func takeBack(
+    _ transfer: PeerFileTransfer, _ file: String, after error: any Error
+  ) throws -> Bool {
+    do {
+      if try transfer.cancel() { return true }
+      switch try transfer.status() {
+      case .stored, .taken, .processed: return false
+      case .cancelled, .superseded, .expired, .failed: return true
+      }
+    } catch let second {
+      throw CommandError(
+        verb: "transfer", object: file,
+        reason: "\(error); and it cannot be cancelled now: \(second). 'wormhole peer outstanding "
+          + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
+          + "cancels it", status: .inputOutput)
+    }
+  }
+}

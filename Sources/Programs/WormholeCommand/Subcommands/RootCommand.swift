@@ -1,0 +1,46 @@
+/// The root of the tree of commands.
+enum RootCommand {
+  static let description = CommandDescription(
+    name: "wormhole",
+    abstract: "Pass messages between processes that share a directory.",
+    discussion: """
+      Values are JSON, one compact line each. Data, dates and special numbers, which JSON lacks, are \
+      written as {"$data": "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back in \
+      this form. A dictionary whose only key really is one of these gets one more $: {"$$data": ...}.
+
+      Exit status:
+      0 done
+      1 no such message, busy, or unreachable
+      64 usage
+      65 bad data
+      74 input/output
+      77 permission
+      124 the deadline passed
+      141 nobody reads the output
+
+      A command that runs another program ends with that program's status: 126 and 127 when it cannot \
+      be run, 128 plus the signal's number when it was killed. A command whose file system does not \
+      answer ends with 124 when its --timeout has passed; without a timeout it ends with 74 after 10 \
+      seconds, unless it is already listening.
+      """,
+    globalOptions: ContainerSelection.options,
+    subcommands: [
+      SendCommand.description, ReadCommand.description, ListenCommand.description,
+      ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
+      DefaultsCommand.description, PeerCommand.description, PairingCommand.description,
+      LockCommand.description, WatchCommand.description, StatusCommand.description,
+      DoctorCommand.description, GroupsCommand.description, DemoCommand.description,
+    ],
+    version: "0.1.0")
+
+  /// The commands that run: one for each command of the description without subcommands.
+  static let subcommands: [any Subcommand] =
+    [
+      SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
+      NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
+      DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
+      DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
+      LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), GroupsCommand(),
+      DemoCommand(),
+    ] + PeerCommand.subcommands + PairingCommand.subcommands
+}

@@ -1,0 +1,65 @@
+import AppGroup
+import PeerConnectivity
+import PropertyLists
+
+struct StatusCommand: Subcommand {
+  static let description = CommandDescription(
+    name: "status",
+    abstract: "Show the content of the container, the processes present and the leases held.",
+    discussion: "It only reads: nothing changes, and no process is disturbed.",
+    options: [.json])
+
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    guard let container = try arguments.container.openExisting() else {
+      let path = try arguments.container.path()
+      try environment.print(
+        line: arguments.has("json")
+          ? JSONWriter.string(["container": .string(path)])
+          : "\(path)\n  no container yet; the first message makes one")
+      return .done
+    }
+    let report = try ContainerReport.complete(on: container)
+    let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
+    if arguments.has("json") {
+      var line = report.propertyList
+      line["peers"] = .array(peers.map(\.propertyList))
+      line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
+      try environment.print(line: JSONWriter.string(line))
+    } else {
+      let text = StatusText(
+        report: report, peers: peers, columns: environment.columns,
+        tableColumns: environment.tableColumns)
+      try environment.print(Array(text.rendered.utf8))
+    }
+    return .done
+  }
+
+  /// Empty if they cannot be read: that hides nothing else.
+  private func peers(
+    in container: SharedContainer, _ environment: CommandEnvironment
+  ) -> [Peer] {
+    do {
+      return try PeerSession(PeerSession.standardName, in: container).peers()
+    } catch {
+      environment.tell(error)
+      return []
+    }
+  }
+}
+
+extension PeerFailure {
+  /// Keys are only ever added.
+  fileprivate var propertyList: PropertyListValue {
+    var line: PropertyListValue = [
+      "id": .string(id), "peer": .string(peer), "sender": .string(sender),
+      "reason": .string(reason), "date": .date(date),
+    ]
+    switch content {
+    case .message(let value): line["message"] = value
+    case .file(let name, let size):
+      line["name"] = .string(name)
+      line["size"] = .integer(size)
+    }
+    return line
+  }
+}

@@ -1,0 +1,61 @@
+import AppGroup
+
+/// One command: a description for the parser and the help, and its work.
+protocol Subcommand: Sendable {
+  /// The names that lead to it, without the name of the program.
+  static var commandPath: [String] { get }
+  static var description: CommandDescription { get }
+
+  /// - Throws: an error whose exit status `ExitStatus(of:)` gives.
+  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus
+}
+
+extension Subcommand {
+  static var commandPath: [String] { [description.name] }
+}
+
+// Arguments that several commands share.
+
+extension OptionDescription {
+  static let count = value(
+    "count", "n", .count, help: "Stop after this many; without it, never.")
+
+  static let timeout = value(
+    "timeout", "seconds", .seconds,
+    help: "Give up after this time, with exit status 124; without it, never.")
+
+  static let json = flag("json", help: "Print one line of JSON instead of text for people.")
+
+  /// - Parameter content: the content that is to survive.
+  static func durable(_ content: String) -> OptionDescription {
+    flag("durable", help: "Return only when \(content) would survive a loss of power.")
+  }
+}
+
+extension PositionalDescription {
+  static let file = PositionalDescription(
+    name: "file",
+    help: "A file or directory; it need not exist, but its directory must.",
+    kind: .file)
+
+  static let identifier = PositionalDescription(
+    name: "identifier", help: "The name of the message; any text.", kind: .identifier)
+
+  static let notificationName = PositionalDescription(
+    name: "name", help: "The name of the notification; any text.", kind: .identifier)
+
+  static let notificationNames = PositionalDescription(
+    name: "name", help: "The names of the notifications; any text.", kind: .identifier,
+    isRepeating: true)
+}
+
+extension ParsedArguments {
+  var durability: Durability { has("durable") ? .durable : .standard }
+
+  var outputFormat: OutputFormat { choice("format", as: OutputFormat.self) ?? .json }
+
+  /// The end of the time that `--timeout` gives; without it, as good as never.
+  func deadline() -> ContinuousClock.Instant {
+    .now + (seconds("timeout") ?? .seconds(ValueKind.maximumSeconds))
+  }
+}

@@ -1,0 +1,90 @@
+/// One line of the table: our time, the floor's time, and their ratio.
+struct Row {
+  enum Unit: String {
+    case microseconds = "µs"
+    case milliseconds = "ms"
+    case bytes = "B"
+    case perSecond = "/s"
+
+    /// The number of measured units (nanoseconds, for times) in one unit of the row.
+    var scale: Double {
+      switch self {
+      case .microseconds: 1_000
+      case .milliseconds: 1_000_000
+      case .bytes, .perSecond: 1
+      }
+    }
+  }
+
+  /// The expected result; less is better in every row.
+  enum Expectation {
+    case ratioAtMost(Double)
+    case oursAtMost(Double)
+  }
+
+  /// The ratios of rounds, ours to the floor of the same round. A tenth of them is below `low` and
+  /// a tenth above `high`, so the distance between them shows the noise.
+  struct Ratio {
+    let median: Double
+    let low: Double
+    let high: Double
+  }
+
+  let name: String
+  let unit: Unit
+  let ours: Double?
+  let floor: Double?
+  let ratio: Ratio?
+  let expectation: Expectation?
+  let notes: [String]
+
+  /// A row with a floor, measured in the same rounds.
+  init(
+    _ name: String, _ unit: Unit = .microseconds, ours: [Double], floor: [Double],
+    expected expectation: Expectation? = nil, notes: [String] = []
+  ) {
+    let ratios = zip(ours, floor).map { $0 / $1 }
+    self.name = name
+    self.unit = unit
+    self.ours = ours.median / unit.scale
+    self.floor = floor.median / unit.scale
+    ratio = Ratio(
+      median: ratios.median, low: ratios.quantile(0.1), high: ratios.quantile(0.9))
+    self.expectation = expectation
+    self.notes = notes
+  }
+
+  /// A row without a floor.
+  init(
+    _ name: String, _ unit: Unit, alone: Double, expected expectation: Expectation? = nil,
+    notes: [String] = []
+  ) {
+    self.init(name, unit, alone / unit.scale, expectation, notes)
+  }
+
+  static func failed(_ name: String, _ reason: String) -> Row {
+    Row(name, .microseconds, nil, nil, ["not measured: \(reason)"])
+  }
+
+  private init(
+    _ name: String, _ unit: Unit, _ ours: Double?, _ expectation: Expectation?, _ notes: [String]
+  ) {
+    self.name = name
+    self.unit = unit
+    self.ours = ours
+    floor = nil
+    ratio = nil
+    self.expectation = expectation
+    self.notes = notes
+  }
+
+  /// Whether the expectation is met; nil if there is none or nothing was measured.
+  var isMet: Bool? {
+    guard let ours else { return expectation == nil ? nil : false }
+    switch expectation {
+    case .ratioAtMost(let limit): return ratio.map { $0.median <= limit }
+    case .oursAtMost(let limit): return ours <= limit
+    case nil: return nil
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import SystemCalls
+
+/// The latency from a write in one process to the listener in another. Two processes play ping-pong
+/// through two values, and half a round trip counts. The floor does the same with bare calls:
+/// exchange, a read that waits for inotify, and open and read of the file.
+enum LatencyRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let container = try bench.container("latency")
+    _ = try Paddle(bench.path + "/latency", hears: "raw-ping", sends: "raw-pong")
+    let other = try Worker(.echo, [bench.path + "/latency"])
+    let taskOther = try Worker(.taskEcho, [bench.path + "/latency"])
+    let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
+    let game = try Game(container)
+    let taskGame = try Game(container, asTask: true)
+    let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
+    let count = bench.scaled(100)
+    var tails: [[Double]] = [[], []]
+    let results = try alternate(
+      rounds: bench.rounds,
+      [
+        {
+          let times = try game.play(count)
+          tails[0].append(times.quantile(0.99))
+          return times.median
+        },
+        {
+          let times = try paddle.play(count)
+          tails[1].append(times.quantile(0.99))
+          return times.median
+        },
+        { try taskGame.play(count).median },
+      ])
+    // The workers play until they are released.
+    withExtendedLifetime((other, taskOther, rawOther)) {}
+    return [
+      Row(
+        "send to listener, median / inotify", ours: results[0], floor: results[1],
+        expected: .ratioAtMost(1.5)),
+      Row("send to task, median / inotify", ours: results[2], floor: results[1]),
+      Row("send to listener, 99 % / inotify", ours: tails[0], floor: tails[1]),
+    ]
+  }
+
+  static func echo(_ directory: String) throws {
+    let container = try SharedContainer(path: directory)
+    let pong = container.value("pong")
+    let observation = try container.value("ping").observe(on: DispatchQueue(label: "echo")) {
+      Game.orDie { [snapshot = $0] in try pong.replace(with: snapshot.propertyList() ?? 0) }
+    }
+    try WorkerMode.serve { _ in "" }
+    observation.cancel()
+  }
+
+  static func echoTask(_ directory: String) throws {
+    let container = try SharedContainer(path: directory)
+    let pong = container.value("task-pong")
+    let pings = try container.value("task-ping").snapshots()
+    let task = Task {
+      for await ping in pings {
+        Game.orDie { try pong.replace(with: ping.propertyList() ?? 0) }
+      }
+    }
+    try WorkerMode.serve { _ in "" }
+    task.cancel()
+  }
+
+  static func echoRaw(_ directory: String) throws {
+    let paddle = try Paddle(directory, hears: "raw-ping", sends: "raw-pong")
+    Output.line("ready")
+    var last: UInt64 = 0
+    // The main thread waits only for pings, so another thread waits for the end of the game.
+    try startThread(name: "end of input") {
+      while readLine() != nil {}
+      Program.exit(0)
+    }
+    while true {
+      last = try paddle.next(after: last)
+      try paddle.send(last)
+    }
+  }
+}

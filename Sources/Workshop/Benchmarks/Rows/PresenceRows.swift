@@ -1,0 +1,112 @@
+import AppGroup
+import Dispatch
+import Synchronization
+import SystemCalls
+
+/// The time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of
+/// the dead process's file as an inotify event, and its lock being free.
+enum PresenceRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let presence = try bench.container("presence").presence("here")
+    let arrivals = Arrivals()
+    let observation = try presence.observe(
+      startsWithCurrent: true, on: DispatchQueue(label: "presence")
+    ) { arrivals.add($0.count) }
+    let directory = try bench.directory("presence-raw")
+    let count = bench.scaled(20)
+    let results = try alternate(
+      rounds: bench.rounds,
+      [
+        { try median(count) { try death(bench.path + "/presence", arrivals) } },
+        { try median(count) { try rawDeath(directory) } },
+      ])
+    observation.cancel()
+    return [Row("death to notice / inotify + flock", ours: results[0], floor: results[1])]
+      + [try look(bench)]
+  }
+
+  private static func median(_ count: Int, _ measure: () throws -> Double) throws -> Double {
+    try (0..<count).map { _ in try measure() }.median
+  }
+
+  private static func death(_ directory: String, _ arrivals: Arrivals) throws -> Double {
+    let victim = try Worker(.present, [directory])
+    _ = try arrivals.wait(for: 1)
+    let begin = ContinuousClock.now
+    try victim.kill()
+    let end = try arrivals.wait(for: 0)
+    try victim.reap()
+    return (end - begin).nanoseconds
+  }
+
+  private static func rawDeath(_ directory: String) throws -> Double {
+    let events = try FileDescriptor.eventQueue()
+    _ = try events.addWatch(directory, [.closedAfterWriting])
+    let victim = try Worker(.rawPresent, [directory])
+    let file = try FileDescriptor.open(directory + "/locked", .readOnly)
+    let begin = ContinuousClock.now
+    try victim.kill()
+    _ = try waitReadable([events.rawValue], until: begin + .seconds(10))
+    while try !file.tryLock(.shared) {}
+    let end = ContinuousClock.now
+    try victim.reap()
+    return (end - begin).nanoseconds
+  }
+
+  /// Measures a look at an empty presence directory, which every coordinated access to a file
+  /// makes.
+  private static func look(_ bench: Bench) throws -> Row {
+    let presence = try bench.container("nobody").presence("here")
+    try presence.enter().leave()
+    let path = presence.path
+    let count = 50
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { try nanosecondsPerRun(count) { _ = try presence.members() } },
+        {
+          try nanosecondsPerRun(count) {
+            let open = try FileDescriptor.open(path, [.readOnly, .directory])
+            while try open.nextEntries({ _ in }) {}
+          }
+        },
+      ])
+    return Row("look, no process present / open + getdents", ours: results[0], floor: results[1])
+  }
+
+  static func present(_ directory: String) throws {
+    let registration = try SharedContainer(path: directory).presence("here").enter()
+    try WorkerMode.serve { _ in "" }
+    registration.leave()
+  }
+
+  static func presentRaw(_ directory: String) throws {
+    let file = try FileDescriptor.open(directory + "/locked", [.writeOnly, .create])
+    guard try file.tryLock(.exclusive) else {
+      throw Worker.Failure(description: "the last process still has the lock")
+    }
+    try WorkerMode.serve { _ in "" }
+    try file.close()
+  }
+
+  /// The number of present processes at the last call, and the time of the call.
+  private final class Arrivals: Sendable {
+    private let last = Mutex<(count: Int, at: ContinuousClock.Instant)>((-1, .now))
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    func add(_ count: Int) {
+      last.withLock { $0 = (count, .now) }
+      semaphore.signal()
+    }
+
+    func wait(for count: Int) throws -> ContinuousClock.Instant {
+      while true {
+        let (now, at) = last.withLock { $0 }
+        if now == count { return at }
+        guard semaphore.wait(timeout: .now() + .seconds(10)) == .success else {
+          throw Worker.Failure(description: "\(count) present processes were not reported")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import AppGroup
+import PropertyLists
+import Synchronization
+
+/// The cost of sending and taking while a million entries wait, against an empty queue.
+enum QueueDepthRows {
+  /// The largest number of entries that are sent together.
+  private static let together = 512
+
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let waiting = bench.isQuick ? 100_000 : 1_000_000
+    let full = try bench.container("queue-full").queue("q")
+    let empty = try bench.container("queue-empty").queue("q")
+    let limits = Queue.Limits(entries: 2_000_000, bytes: 4 << 30)
+    let fullSender = try full.sender("a", limits: limits)
+    let emptySender = try empty.sender("a", limits: limits)
+    try fill(fullSender, waiting)
+    let sends = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { try nanosecondsPerRun(4) { try fullSender.send(QueueRivalRows.payload) } },
+        { try nanosecondsPerRun(4) { try emptySender.send(QueueRivalRows.payload) } },
+      ])
+    let fullConsumer = try full.consume()
+    let emptyConsumer = try empty.consume()
+    while try emptyConsumer.next(until: .now)?.acknowledge() != nil {}
+    let count = together * 4
+    let takes = try alternate(
+      rounds: bench.rounds,
+      [
+        { try take(count, fullConsumer) },
+        {
+          try fill(emptySender, count)
+          return try take(count, emptyConsumer)
+        },
+      ])
+    return [
+      Row(
+        "queue: send, \(waiting) wait / 0 wait", ours: sends[0], floor: sends[1],
+        expected: .ratioAtMost(1.1)),
+      Row(
+        "queue: take, \(waiting) wait / 0 wait", ours: takes[0], floor: takes[1],
+        expected: .ratioAtMost(1.1)),
+    ]
+  }
+
+  private static func take(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {
+    try nanosecondsPerRun(count) { try consumer.next(until: .now + .seconds(1))?.acknowledge() }
+  }
+
+  private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
+    let each = Int((Double(count) / 50).rounded(.up))
+    _ = try QueueRivalRows.inTasks(each) { try await sender.send(QueueRivalRows.payload) }
+  }
+}

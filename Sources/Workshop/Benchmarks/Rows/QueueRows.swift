@@ -1,0 +1,129 @@
+import AppGroup
+import Dispatch
+import PropertyLists
+import SystemCalls
+
+/// Sending to a queue and consuming it, against bare files that are created, renamed and removed.
+enum QueueRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    try [sending(bench), sendingDurably(bench), gathering(bench)] + consuming(bench)
+  }
+
+  private static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
+
+  private static func sending(_ bench: Bench) throws -> Row {
+    let sender = try bench.container("queue").queue("q").sender("a")
+    let raw = try RawQueue(bench.directory("queue-raw"))
+    let results = try alternate(
+      rounds: bench.shortRounds,
+      [
+        { try nanosecondsPerRun(4) { try sender.send(payload) } },
+        { try nanosecondsPerRun(4) { try raw.send() } },
+      ])
+    return Row("queue: send / create + rename", ours: results[0], floor: results[1])
+  }
+
+  private static func sendingDurably(_ bench: Bench) throws -> Row {
+    let sender = try bench.container("queue-durable").queue("q").sender("a")
+    let raw = try RawQueue(bench.directory("queue-durable-raw"))
+    let count = bench.scaled(30)
+    let results = try alternate(
+      rounds: bench.rounds,
+      [
+        { try nanosecondsPerRun(count) { try sender.send(payload, durability: .durable) } },
+        { try nanosecondsPerRun(count) { try raw.send(durably: true) } },
+      ])
+    return Row("queue: send, durable / fsync ×2", ours: results[0], floor: results[1])
+  }
+
+  /// Measures fifty threads of one process that send at once: each send's part of the whole.
+  private static func gathering(_ bench: Bench) throws -> Row {
+    let sender = try bench.container("queue-many").queue("q").sender("a")
+    let raw = try RawQueue(bench.directory("queue-many-raw"))
+    let each = bench.scaled(100)
+    let alone = bench.scaled(30)
+    let results = try alternate(
+      rounds: bench.rounds,
+      [
+        { try inThreads(50, each) { try sender.send(payload, durability: .durable) } },
+        { try nanosecondsPerRun(alone) { try raw.send(durably: true) } },
+      ])
+    return Row(
+      "queue: send, durable, 50 threads / fsync ×2", ours: results[0], floor: results[1])
+  }
+
+  private static func inThreads(
+    _ count: Int, _ each: Int, _ send: @escaping @Sendable () throws -> Void
+  ) throws -> Double {
+    let group = DispatchGroup()
+    let failure = FirstFailure()
+    let begin = ContinuousClock.now
+    for _ in 0..<count {
+      Blocking.queue().async(group: group) {
+        do { for _ in 0..<each { try send() } } catch { failure.note(error) }
+      }
+    }
+    group.wait()
+    try failure.check()
+    return (ContinuousClock.now - begin).nanoseconds / Double(count * each)
+  }
+
+  /// Measures taking and acknowledging one entry while few entries wait, and while many do.
+  private static func consuming(_ bench: Bench) throws -> [Row] {
+    try [0, bench.scaled(100_000)].map { waiting in
+      let queue = try bench.container("queue-\(waiting)").queue("q")
+      let sender = try queue.sender("a")
+      for _ in 0..<waiting { try sender.send(payload) }
+      let raw = try RawQueue(bench.directory("queue-\(waiting)-raw"))
+      let consumer = try queue.consume()
+      let results = try alternate(
+        rounds: bench.shortRounds,
+        [
+          {
+            for _ in 0..<4 { try sender.send(payload) }
+            return try nanosecondsPerRun(4) {
+              try consumer.next(until: .now + .seconds(1))?.acknowledge()
+            }
+          },
+          {
+            for _ in 0..<4 { try raw.send() }
+            return try nanosecondsPerRun(4) { try raw.take() }
+          },
+        ])
+      consumer.end()
+      return Row(
+        "queue: take, \(waiting) wait / read + unlink", ours: results[0], floor: results[1])
+    }
+  }
+}
+
+/// The bare files of a queue with one sender and one consumer.
+private final class RawQueue {
+  private let directory: FileDescriptor
+  private var sent = 0
+  private var taken = 0
+  private let content = [UInt8](repeating: 120, count: 200)
+
+  init(_ path: String) throws {
+    directory = try FileDescriptor.open(path, [.readOnly, .directory])
+  }
+
+  func send(durably: Bool = false) throws {
+    let file = try FileDescriptor.open(
+      "new", at: directory.rawValue, [.writeOnly, .create, .exclusive])
+    try file.writeAll(content)
+    if durably { try file.synchronize() }
+    try rename("new", at: directory.rawValue, to: "\(sent)", at: directory.rawValue)
+    if durably { try directory.synchronize() }
+    sent += 1
+  }
+
+  func take() throws {
+    try rename(
+      "\(taken)", at: directory.rawValue, to: "taken", at: directory.rawValue)
+    let file = try FileDescriptor.open("taken", at: directory.rawValue, .readOnly)
+    _ = try file.readToEnd(expectedBytes: content.count, maximumBytes: 4_096)
+    try removeFile("taken", at: directory.rawValue)
+    taken += 1
+  }
+}

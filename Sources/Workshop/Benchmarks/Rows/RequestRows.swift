@@ -1,0 +1,185 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import RivalCalls
+import SystemCalls
+
+/// A request and its answer between two processes. The floor does the same with bare calls: one
+/// side creates, writes and renames a file with a fresh name, and the other side waits for inotify,
+/// opens, reads and unlinks it.
+enum RequestRows {
+  static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
+
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let container = try bench.container("request")
+    let directory = try bench.directory("request-raw")
+    let other = try Worker(.answer, [bench.path + "/request"])
+    let rawOther = try Worker(.rawAnswer, [directory])
+    let session = try PeerSession("asker", in: container)
+    let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
+    let count = bench.scaled(100)
+    let bus = try Bus(bench.directory("request-bus"))
+    var things = [
+      { try median(count) { _ = try session.request(payload, to: "answerer") } },
+      { try median(count) { try post.ask() } },
+      { try median(count) { _ = try session.request(payload, to: "task") } },
+    ]
+    if let bus { things.append { try median(count) { try bus.ask() } } }
+    let results = try alternate(rounds: bench.rounds, things)
+    var rows = [
+      Row(
+        "request, median / inotify", ours: results[0], floor: results[1],
+        expected: .ratioAtMost(1.5)),
+      Row("request to task, median / inotify", ours: results[2], floor: results[1]),
+    ]
+    if bus != nil {
+      rows.append(Row("request, median / D-Bus", ours: results[0], floor: results[3]))
+    }
+    withExtendedLifetime((other, rawOther, bus)) {}
+    return try rows + [together(bench, session)]
+  }
+
+  /// Measures many requests at once: each request's part of the whole.
+  private static func together(_ bench: Bench, _ session: PeerSession) throws -> Row {
+    let count = bench.scaled(1_000)
+    let times = try (0..<bench.rounds).map { _ in
+      let group = DispatchGroup()
+      let failure = FirstFailure()
+      let begin = ContinuousClock.now
+      for _ in 0..<count {
+        group.enter()
+        session.request(payload, to: "answerer", until: .now + .seconds(60)) { result in
+          if case .failure(let error) = result { failure.note(error) }
+          group.leave()
+        }
+      }
+      group.wait()
+      try failure.check()
+      return (ContinuousClock.now - begin).nanoseconds / Double(count)
+    }
+    return Row("request, \(count) at once, each", .microseconds, alone: times.median)
+  }
+
+  static func median(_ count: Int, _ body: () throws -> Void) throws -> Double {
+    try (0..<count).map { _ in try nanosecondsPerRun(1, body) }.median
+  }
+
+  static func answer(_ directory: String) throws {
+    let container = try SharedContainer(path: directory)
+    let answerer = try PeerSession("answerer", in: container)
+    answerer.handleRequests(on: DispatchQueue(label: "answer")) { request in
+      Game.orDie { try request.reply(request.value) }
+    }
+    let task = try PeerSession("task", in: container)
+    task.handleRequests { $0.value }
+    try answerer.activate()
+    try task.activate()
+    try WorkerMode.serve { _ in "" }
+    withExtendedLifetime((answerer, task)) {}
+  }
+
+  static func answerRaw(_ directory: String) throws {
+    let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
+    Output.line("ready")
+    // The main thread waits only for requests, so another thread waits for the end.
+    try startThread(name: "end of input") {
+      while readLine() != nil {}
+      Program.exit(0)
+    }
+    while true { try mail.send(mail.next()) }
+  }
+}
+
+extension RequestRows {
+  private static let busName = "wormhole.answerer"
+
+  /// A daemon, an answering process, and this side of the conversation.
+  private final class Bus {
+    private let worker: Worker
+    private let connection: BusConnection
+    private let daemon: BusDaemon
+    private let text = payload.stringValue ?? ""
+
+    /// - Returns: nil if D-Bus is not installed.
+    init?(_ directory: String) throws {
+      guard let daemon = try BusDaemon(directory) else { return nil }
+      self.daemon = daemon
+      worker = try Worker(.busAnswer, [daemon.socket])
+      connection = try BusConnection(daemon.socket)
+    }
+
+    func ask() throws { _ = try connection.ask(busName, "Ask", text) }
+  }
+
+  static func answerOnBus(_ socket: String) throws {
+    let connection = try BusConnection(socket)
+    try connection.own(busName)
+    Output.line("ready")
+    // The main thread waits only for requests, so another thread waits for the end.
+    try startThread(name: "end of input") {
+      while readLine() != nil {}
+      Program.exit(0)
+    }
+    while true {
+      do {
+        try connection.answerNext()
+      } catch is BusConnection.Failure {
+        // The run is over, and the daemon with it.
+        Program.exit(0)
+      }
+    }
+  }
+}
+
+/// The floor's mailboxes: one for each side.
+final class RawMail {
+  private let sends: FileDescriptor
+  private let hears: FileDescriptor
+  private let events: FileDescriptor
+  private var sent = 0
+  private let content: [UInt8]
+
+  init(_ directory: String, hears: String, sends: String) throws {
+    for name in [hears, sends] {
+      do throws(Errno) {
+        try makeDirectory(directory + "/" + name)
+      } catch {
+        // The other side has created it.
+        guard error == .alreadyExists else { throw error }
+      }
+    }
+    self.sends = try FileDescriptor.open(directory + "/" + sends, [.readOnly, .directory])
+    self.hears = try FileDescriptor.open(directory + "/" + hears, [.readOnly, .directory])
+    events = try .blockingEventQueue()
+    _ = try events.addWatch(directory + "/" + hears, [.movedTo, .onlyDirectory])
+    content = try RequestRows.payload.binaryBytes()
+  }
+
+  func ask() throws {
+    try send(content)
+    _ = try next()
+  }
+
+  func send(_ bytes: [UInt8]) throws(Errno) {
+    let staged = "new-\(sent)"
+    let file = try FileDescriptor.open(
+      staged, at: sends.rawValue, [.writeOnly, .create, .exclusive])
+    try file.writeAll(bytes)
+    try rename(staged, at: sends.rawValue, to: "\(sent)", at: sends.rawValue)
+    sent += 1
+  }
+
+  func next() throws(Errno) -> [UInt8] {
+    var name = ""
+    while name.isEmpty {
+      _ = try events.takeNamedEvents { _, _, bytes in
+        name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+    }
+    let file = try FileDescriptor.open(name, at: hears.rawValue, .readOnly)
+    let bytes = try file.readToEnd(expectedBytes: content.count, maximumBytes: 65_536)
+    try removeFile(name, at: hears.rawValue)
+    return bytes
+  }
+}

@@ -1,0 +1,195 @@
+import AppGroup
+import SystemCalls
+
+/// The director of a run: keeps workers working, and stops, continues and kills them at random.
+final class Chaos {
+  struct Counts {
+    var started = 0
+    var killed = 0
+    var stopped = 0
+    var namesRemoved = 0
+  }
+
+  private let container: SharedContainer
+  private let directory: RunDirectory
+  private let options: TortureOptions
+  private let end: UInt64
+  private var random: SeededGenerator
+  private var nextAction = ContinuousClock.now
+  private(set) var workers: [WorkerProcess] = []
+  private(set) var counts = Counts()
+  /// Workers that ended without being killed.
+  private(set) var failures: [String] = []
+
+  init(_ container: SharedContainer, _ options: TortureOptions, _ directory: RunDirectory) {
+    self.container = container
+    self.options = options
+    self.directory = directory
+    random = SeededGenerator(seed: options.seed)
+    let nanoseconds = UInt64(options.seconds * 1e9)
+    end = bootTimeNanoseconds() + nanoseconds
+  }
+
+  deinit {
+    for worker in workers {
+      do throws(Errno) {
+        try worker.send(.kill)
+        _ = try worker.end(until: .now + .seconds(10))
+      } catch {
+        // It has ended already, which is the aim.
+        continue
+      }
+    }
+  }
+
+  private func start(slot: Int) throws {
+    counts.started += 1
+    let arguments = WorkerArguments(
+      directory: directory, slot: slot, life: counts.started, seed: options.seed, end: end,
+      processes: options.processes, brokenRule: options.brokenRule, kinds: options.kinds)
+    workers.append(try WorkerProcess(arguments))
+  }
+
+  func run() throws {
+    for slot in 0..<options.processes { try start(slot: slot) }
+    while bootTimeNanoseconds() < end {
+      let now = ContinuousClock.now
+      for worker in workers { try attend(worker, now: now) }
+      if now >= nextAction {
+        try act(now: now)
+        // About an eighth of the workers is stopped at any time.
+        nextAction = now + random.milliseconds(40...250) * 6 / options.processes
+      }
+      showProgress()
+      pauseThread(.milliseconds(5))
+    }
+    Terminal.progress("")
+    for worker in workers { try worker.send(.continue) }
+  }
+
+  // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
+  private func attend(_ worker: WorkerProcess, now: ContinuousClock.Instant) throws {
+    let status = ProcessStatus.of(worker.processID)
+    if status?.isDead ?? true { return try replace(worker) }
+    guard let continuation = worker.continuation else {
+      if status?.isStopped == true {
+        // In the middle of an operation: long enough for a takeover (a stopped process keeps its
+        // lease for 50 ms), or just too short for one.
+        let pause = random.milliseconds(random.chance(25) ? 0...60 : 100...300)
+        noteStop(worker, "stopped itself", until: now + pause)
+      }
+      return
+    }
+    guard now >= continuation else { return }
+    worker.continuation = nil
+    try worker.send(.continue)
+  }
+
+  private func noteStop(
+    _ worker: WorkerProcess, _ what: String, until moment: ContinuousClock.Instant
+  ) {
+    counts.stopped += 1
+    worker.continuation = moment
+    tell(worker, what)
+  }
+
+  private func act(now: ContinuousClock.Instant) throws {
+    // Names that are empty at this moment are removed, even if a worker watches or is about to use
+    // them.
+    if options.kinds.contains(.values), random.chance(25) {
+      for key in Workload.values(processes: options.processes) {
+        if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
+      }
+    }
+    guard let worker = workers.randomElement(using: &random) else { return }
+    let kills = random.chance(10)
+    guard !kills else {
+      tell(worker, "killed")
+      return try worker.send(.kill)
+    }
+    guard worker.continuation == nil else { return }
+    try worker.send(.stop)
+    noteStop(worker, "stopped", until: now + random.milliseconds(0...150))
+  }
+
+  private func replace(_ worker: WorkerProcess) throws {
+    let end = try worker.end(until: .now + .seconds(10))
+    workers.removeAll { $0 === worker }
+    switch end {
+    case .killed(signal: Signal.kill.rawValue): counts.killed += 1
+    case .exited(0) where bootTimeNanoseconds() >= self.end: return
+    case let end: failures.append("worker \(worker.life) ended by itself: \(describe(end))")
+    }
+    if bootTimeNanoseconds() < self.end { try start(slot: worker.slot) }
+  }
+
+  private func describe(_ end: Termination?) -> String {
+    switch end {
+    case .exited(let status): "status \(status)"
+    case .killed(let signal): "signal \(signal)"
+    case nil: "it cannot be waited for"
+    }
+  }
+
+  private func tell(_ worker: WorkerProcess, _ what: String) {
+    guard options.isVerbose else { return }
+    Terminal.say("worker \(worker.life) (process \(worker.processID)) \(what)")
+  }
+
+  private func showProgress() {
+    let now = bootTimeNanoseconds()
+    let left = end > now ? (end - now) / 1_000_000_000 : 0
+    Terminal.progress(
+      "\(left) s left, \(counts.started) started, \(counts.stopped) stopped, "
+        + "\(counts.killed) killed")
+  }
+
+  // MARK: The end
+
+  /// Waits until all workers are at rest.
+  ///
+  /// - Returns: The faults of workers that are not at rest.
+  func settle() throws -> [String] {
+    let deadline = ContinuousClock.now + .seconds(30)
+    var wrong: [String] = []
+    for worker in workers {
+      // It may have stopped itself in its last operation.
+      var line: String?
+      while line == nil, ContinuousClock.now < deadline {
+        try worker.send(.continue)
+        line = try worker.line(until: .now + .milliseconds(50))
+        if line == nil, ProcessStatus.of(worker.processID)?.isDead ?? true { break }
+      }
+      guard line != "idle" else { continue }
+      switch try worker.end() {
+      case .killed(signal: Signal.kill.rawValue): counts.killed += 1
+      case nil: wrong.append("worker \(worker.life) does not come to rest")
+      case let end: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
+      }
+      workers.removeAll { $0 === worker }
+    }
+    return wrong
+  }
+
+  /// Sends the workers the last written values, and waits for their ends.
+  ///
+  /// - Returns: The values that their observers have missed.
+  func finish(_ last: String) throws -> [String] {
+    for worker in workers { try worker.tell(last) }
+    let deadline = ContinuousClock.now + .seconds(30)
+    var missed: [String] = []
+    for worker in workers {
+      var line: String?
+      repeat {
+        line = try worker.line(until: deadline)
+        if let line, line != "done" { missed.append("worker \(worker.life): \(line)") }
+      } while line != nil && line != "done"
+      if line == nil { missed.append("worker \(worker.life) does not answer") }
+      if try worker.end(until: deadline) != .exited(0) {
+        missed.append("worker \(worker.life) ended with an error")
+      }
+    }
+    workers.removeAll()
+    return missed
+  }
+}

@@ -1,0 +1,112 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import SystemCalls
+
+/// A strand that sends requests to the other workers, and answers theirs: at once, late, with an
+/// error, or not at all.
+final class RequestStrand: Sendable {
+  private let session: PeerSession
+  private let recorder: Recorder
+  private let arguments: WorkerArguments
+  private let next: Mutex<UInt64>
+  private let queue = DispatchQueue(label: "torture.requests")
+  private let open = Mutex(0)
+
+  static func name(slot: Int) -> String { "worker-\(slot)" }
+
+  init(
+    _ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments
+  ) throws {
+    self.session = session
+    self.recorder = recorder
+    self.arguments = arguments
+    next = Mutex(Workload.firstNumber(life: arguments.life))
+    session.handleRequests(on: queue) { request in
+      do {
+        try Self.answer(request)
+      } catch {
+        // The sender has ended meanwhile; a living sender learns of a missing answer.
+        return
+      }
+    }
+  }
+
+  private static func answer(_ request: PeerRequest) throws {
+    let number = request.value.uint64Value ?? 0
+    switch mix(number) % 20 {
+    case 0: return
+    case 1: try request.fail("on purpose")
+    case 2:
+      pauseThread(.milliseconds(30))
+      try request.reply(request.value)
+    default: try request.reply(request.value)
+    }
+  }
+
+  func turn(_ random: inout SeededGenerator) throws {
+    if !session.isActive { try session.activate(until: .now + .seconds(5)) }
+    let peer = Self.name(slot: Int.random(in: 0..<arguments.processes, using: &random))
+    for _ in 0..<Int.random(in: 1...4, using: &random) {
+      try ask(peer, random.milliseconds(random.chance(10) ? 0...5 : 50...1_000), &random)
+    }
+  }
+
+  private func ask(
+    _ peer: String, _ timeout: Duration, _ random: inout SeededGenerator
+  ) throws {
+    let number = next.withLock { next in
+      next += 1
+      return next
+    }
+    try recorder.note(.request(.asking(number: number)))
+    guard random.chance(50) else {
+      let beginning = ContinuousClock.now
+      let result: Result<PropertyListValue, PeerError>
+      do {
+        result = .success(
+          try session.request(PropertyListValue(number), to: peer, until: .now + timeout))
+      } catch let error as PeerError {
+        result = .failure(error)
+      }
+      let took = ContinuousClock.now - beginning
+      if took > timeout + Recorder.allowance {
+        try recorder.note(.late("request to \(peer) took \(took), its timeout was \(timeout)"))
+      }
+      return end(number, result)
+    }
+    open.withLock { $0 += 1 }
+    let call = session.request(PropertyListValue(number), to: peer, until: .now + timeout) {
+      [weak self] result in
+      self?.end(number, result)
+      self?.open.withLock { $0 -= 1 }
+    }
+    if random.chance(10) { call.cancel() }
+  }
+
+  private func end(_ number: UInt64, _ result: Result<PropertyListValue, PeerError>) {
+    let event: RequestEvent
+    switch result {
+    case .success(let value):
+      event = .ended(number: number, answer: value.uint64Value ?? 0, how: "answered")
+    case .failure(let error): event = .ended(number: number, answer: nil, how: error.code.rawValue)
+    }
+    do throws(Errno) {
+      try recorder.note(.request(event))
+      try recorder.note(.did("request"))
+    } catch {
+      Terminal.say("torture: cannot write the journal: \(error)")
+      Program.exit(74)
+    }
+  }
+
+  /// Waits until all calls have ended, as their timeouts promise.
+  func settle() {
+    let deadline = ContinuousClock.now + Recorder.allowance
+    while open.withLock({ $0 }) > 0, ContinuousClock.now < deadline {
+      pauseThread(.milliseconds(5))
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/// The report of a run on standard output: always the same lines in the same order.
+struct Report {
+  let records: Records
+  let counts: Chaos.Counts
+  let checks: [Check]
+
+  var failed: Int { checks.count { !$0.holds } }
+
+  var text: String {
+    (operations + processes + promises).joined(separator: "\n") + "\n"
+  }
+
+  private var operations: [String] {
+    let kinds = records.kinds
+    let total = kinds.reduce(0) { $0 + $1.count }
+    return ["operations"] + kinds.map { row($0.kind, $0.count) } + [row("all", total)]
+  }
+
+  private var processes: [String] {
+    let (retried, lost) = (records.count(.retried), records.count(.lost))
+    return [
+      "processes", row("started", counts.started), row("stopped", counts.stopped),
+      row("killed", counts.killed), row("empty names removed", counts.namesRemoved),
+      row("leases taken over", retried + lost),
+      row("  begun again", retried), row("  told leaseLost", lost),
+      row("deadlines passed", records.count(.timedOut)),
+    ]
+  }
+
+  private var promises: [String] {
+    ["checks"]
+      + checks.flatMap { check in
+        let line = "  \(check.holds ? "ok    " : "FAILED")  \(check.promise) (\(check.extent))"
+        return [line] + check.evidence.map { "          \($0)" }
+      }
+  }
+
+  private func row(_ name: String, _ count: Int) -> String {
+    let number = String(count)
+    let gap = String(repeating: " ", count: max(1, 36 - name.count - number.count))
+    return "  " + name + gap + number
+  }
+}

@@ -1,0 +1,113 @@
+import AppGroup
+import Histories
+import PropertyLists
+import SystemCalls
+
+/// One run from its beginning to its verdict.
+struct TortureRun {
+  private let options: TortureOptions
+  private let directory: RunDirectory
+
+  init(_ options: TortureOptions) {
+    self.options = options
+    let parent = options.directory ?? Program.environment("TMPDIR") ?? "/tmp"
+    directory = RunDirectory(path: "\(parent)/torture-\(Program.processID)-\(options.seed)")
+  }
+
+  /// - Returns: Whether every check holds.
+  func run() throws -> Bool {
+    Terminal.write(
+      "torture: seed \(options.seed), \(options.processes) processes, \(options.seconds) s, leases "
+        + "\(options.brokenRule.map { "without \($0)" } ?? "intact")\n", to: 1)
+    try directory.create()
+    let report: Report
+    do {
+      report = try work()
+    } catch {
+      Terminal.write("kept: \(directory.path)\n", to: 1)
+      throw error
+    }
+    Terminal.write(report.text, to: 1)
+    guard report.failed == 0 else {
+      Terminal.write(
+        "torture: \(report.failed) of \(report.checks.count) checks failed; kept: "
+          + "\(directory.path); again: --seed \(options.seed) --processes \(options.processes) "
+          + "--seconds \(options.seconds)\(options.brokenRule.map { " --break \($0)" } ?? "")\n",
+        to: 1)
+      return false
+    }
+    try directory.remove()
+    Terminal.write("torture: all \(report.checks.count) checks hold\n", to: 1)
+    return true
+  }
+
+  private func work() throws -> Report {
+    let container = try SharedContainer(path: directory.container)
+    let chaos = Chaos(container, options, directory)
+    try chaos.run()
+    let restless = try chaos.settle()
+    let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
+    var last = final.last
+    last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
+    let missed = try chaos.finish(FinalValues.line(last))
+    var records = try Records(directory, lives: chaos.counts.started)
+    let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
+    var checks = HistoryChecks(
+      records: records, final: final.operations, last: final.last
+    ).all
+    checks += JournalChecks(records: records).all
+    checks.append(
+      Check(
+        promise: "observers receive the last value, the last post and the present processes",
+        extent: "\(options.processes) workers", evidence: missed))
+    checks.append(
+      Check(
+        promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
+        evidence: chaos.failures + restless))
+    checks += peers.all
+    checks.append(
+      try Leftovers(path: directory.container).check(after: container.sweep(), container))
+    return Report(records: records, counts: chaos.counts, checks: checks)
+  }
+}
+
+/// One more change of every value after all workers have ended, which observers must see in the
+/// end.
+struct FinalChanges {
+  private(set) var operations: [Operation] = []
+  private(set) var last: [String: Histories.Value] = [:]
+
+  init(_ container: SharedContainer, _ options: TortureOptions, life: Int) throws {
+    var next = Workload.firstNumber(life: life)
+    let process = Workload.process(life: life, .thread)
+    for key in Workload.values(processes: options.processes) {
+      next += 1
+      let (number, isCounter) = (next, Workload.isCounter(key))
+      let beginning = bootTimeNanoseconds()
+      let (from, to) = try container.value(key).update { content in
+        let from = try Content.number(content, in: key)
+        let to = isCounter ? (from ?? 0) + 1 : number
+        content = Content.make(to, for: key)
+        return (from, to)
+      }
+      operations.append(
+        Operation(
+          process: process, key: key, call: .update(from: from, to: to), invocation: beginning,
+          outcome: .completed(.done, at: bootTimeNanoseconds())))
+      last[key] = to
+    }
+    try end(container, next + 1, process)
+  }
+
+  private mutating func end(
+    _ container: SharedContainer, _ number: UInt64, _ process: Int
+  ) throws {
+    let beginning = bootTimeNanoseconds()
+    try container.notification(Workload.bells[0]).setState(number)
+    operations.append(
+      Operation(
+        process: process, key: Workload.state, call: .write(number), invocation: beginning,
+        outcome: .completed(.done, at: bootTimeNanoseconds())))
+    for bell in Workload.bells { try container.notification(bell).post() }
+  }
+}

@@ -1,0 +1,119 @@
+import AppGroup
+import Dispatch
+import Histories
+import Synchronization
+import SystemCalls
+
+/// The values and notifications that a worker receives, recorded as reads of separate processes.
+///
+/// A delivered value was read after the previous one had been handled and before it is handled
+/// itself. Some order of all operations must explain it between these two moments.
+final class Observers: Sendable {
+  private struct State {
+    var latest: [String: Histories.Value?] = [:]
+    var heard: [String: Int] = [:]
+    var count = 0
+  }
+
+  private let container: SharedContainer
+  private let recorder: Recorder
+  private let record: RecordFile
+  private let life: Int
+  private let state = Mutex(State())
+  private let kept = Mutex<[any Sendable]>([])
+  private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
+
+  init(
+    _ container: SharedContainer, _ recorder: Recorder, _ directory: RunDirectory, life: Int
+  ) throws(Errno) {
+    self.container = container
+    self.recorder = recorder
+    self.life = life
+    record = try RecordFile(directory.observations(life: life))
+  }
+
+  private func newObserver() -> Int {
+    state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+  }
+
+  /// Observes a key with a handler.
+  func observe(_ key: String) throws {
+    let observer = newObserver()
+    let last = Mutex(bootTimeNanoseconds())
+    let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
+      [weak self] snapshot in
+      let before = last.withLock { $0 }
+      self?.told(key, observer, snapshot, since: before, name: "observer")
+      last.withLock { $0 = bootTimeNanoseconds() }
+    }
+    kept.withLock { $0.append(observation) }
+  }
+
+  /// Observes a key with `for await`.
+  func follow(_ key: String) throws {
+    let observer = newObserver()
+    let beginning = bootTimeNanoseconds()
+    let snapshots = try container.value(key).snapshots(startsWithCurrent: true)
+    let task = Task { [weak self] in
+      var last = beginning
+      for await snapshot in snapshots {
+        self?.told(key, observer, snapshot, since: last, name: "sequence")
+        last = bootTimeNanoseconds()
+      }
+    }
+    kept.withLock { $0.append(task) }
+  }
+
+  private func told(
+    _ key: String, _ observer: Int, _ snapshot: ValueSnapshot, since: UInt64, name: String
+  ) {
+    do {
+      let now = bootTimeNanoseconds()
+      let number = try Content.number(snapshot.propertyList(), in: key)
+      let read = Operation(
+        process: Workload.process(life: life, observer: observer), key: key, call: .read,
+        invocation: since, outcome: .completed(.value(number), at: now))
+      try record.append(HistoryLine.line(for: read))
+      state.withLock { $0.latest["\(name) of \(key)"] = .some(number) }
+    } catch let error as Content.Torn {
+      complain(.torn("observer: \(error)"))
+    } catch {
+      complain(.failed("observer of \(key): \(error)"))
+    }
+  }
+
+  private func complain(_ entry: JournalEntry) {
+    do throws(Errno) {
+      try recorder.note(entry)
+    } catch {
+      // The disk is full, and without its records this worker is useless.
+      Terminal.say("torture: cannot write the journal: \(error)")
+      Program.exit(74)
+    }
+  }
+
+  func listen(_ bell: String) throws {
+    let registration = try container.notification(bell).observe(on: queue) { [weak self] _ in
+      self?.state.withLock { $0.heard[bell, default: 0] += 1 }
+    }
+    state.withLock { $0.heard[bell] = 0 }
+    kept.withLock { $0.append(registration) }
+  }
+
+  func heard() -> [String: Int] { state.withLock { $0.heard } }
+
+  /// Returns the observers that have not received the last value yet.
+  func behind(_ last: [String: Histories.Value]) -> [String] {
+    state.withLock { state in
+      state.latest.compactMap { name, told in
+        guard let key = name.split(separator: " ", maxSplits: 2).last.map(String.init),
+          let expected = last[key], told != expected
+        else { return nil }
+        return "\(name) last received \(told.map(String.init) ?? "nothing"), not \(expected)"
+      }.sorted()
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import AppGroup
+import Histories
+import PropertyLists
+import SystemCalls
+
+/// The recorded operations of a worker.
+struct Operations {
+  let container: SharedContainer
+  let recorder: Recorder
+
+  /// The terms of an operation.
+  struct Terms {
+    var durability = Durability.standard
+    var patience = AppGroup.Value.standardWait
+    var term = Value.standardTerm
+    var repeatsAfterLoss = true
+    var disturbance = Disturbance()
+
+    var deadline: ContinuousClock.Instant { .now + patience }
+  }
+
+  func read(_ key: String) throws -> Histories.Value? {
+    let answer = try recorder.perform("read", key, .read, patience: .zero) {
+      .value(try Content.number(container.value(key).read(), in: key))
+    }
+    if case .value(let number) = answer { return number }
+    return nil
+  }
+
+  func replace(_ key: String, with number: UInt64, _ terms: Terms) throws {
+    let kind = terms.durability == .durable ? "durable replace" : "replace"
+    _ = try recorder.perform(
+      Workload.isLarge(key) ? "large " + kind : kind, key, .write(number),
+      patience: terms.patience
+    ) {
+      _ = try terms.disturbance.during {
+        try container.value(key).replace(
+          with: Content.make(number, for: key), durability: terms.durability,
+          until: terms.deadline)
+      }
+      return .done
+    }
+  }
+
+  func remove(_ key: String, _ terms: Terms) throws {
+    _ = try recorder.perform("remove", key, .remove, patience: terms.patience) {
+      _ = try terms.disturbance.during {
+        try container.value(key).remove(until: terms.deadline)
+      }
+      return .done
+    }
+  }
+
+  /// Changes the current value with a closure.
+  ///
+  /// - Parameter fails: Whether the closure throws after it has set the new value.
+  func update(
+    _ kind: String, _ key: String, _ terms: Terms, fails: Bool = false,
+    _ change: @escaping @Sendable (Histories.Value?) -> Histories.Value
+  ) throws {
+    let attempts = Attempts()
+    // The values here do not matter, because the attempts record them.
+    let call = Operation.Call.update(from: nil, to: nil)
+    _ = try recorder.perform(kind, key, call, patience: terms.patience) {
+      try edit(key, terms) { [recorder] content in
+        if attempts.begin() { try recorder.note(.retried) }
+        let old = try Content.number(content, in: key)
+        let new = change(old)
+        content = Content.make(new, for: key)
+        try recorder.attempt(from: old, to: new)
+        try terms.disturbance.act()
+        if fails { throw Deliberate() }
+      }
+      return .done
+    }
+  }
+
+  func compareAndSet(
+    _ key: String, from expected: Histories.Value?, to new: UInt64, _ terms: Terms
+  ) throws {
+    let attempts = Attempts()
+    let call = Operation.Call.compareAndSwap(expected: expected, new: new)
+    _ = try recorder.perform("compare-and-set", key, call, patience: terms.patience) {
+      .swapped(
+        try edit(key, terms) { [recorder] content in
+          if attempts.begin() { try recorder.note(.retried) }
+          let old = try Content.number(content, in: key)
+          try terms.disturbance.act()
+          guard old == expected else { return false }
+          content = Content.make(new, for: key)
+          return true
+        })
+    }
+  }
+
+  private func edit<Result: Sendable>(
+    _ key: String, _ terms: Terms,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) throws -> Result {
+    try terms.disturbance.during {
+      try container.value(key).update(
+        durability: terms.durability, until: terms.deadline, term: terms.term,
+        repeatsAfterLoss: terms.repeatsAfterLoss, body)
+    }
+  }
+
+  // MARK: Notifications
+
+  func setState(_ number: UInt64, _ terms: Terms) throws {
+    _ = try recorder.perform(
+      "set state", Workload.state, .write(number), patience: terms.patience
+    ) {
+      try terms.disturbance.during {
+        try container.notification(Workload.bells[0]).setState(number, until: terms.deadline)
+      }
+      return .done
+    }
+  }
+
+  func state() throws {
+    _ = try recorder.perform("get state", Workload.state, .read, patience: .zero) {
+      .value(try container.notification(Workload.bells[0]).state())
+    }
+  }
+
+  func post(_ bell: String, _ disturbance: Disturbance) throws {
+    try recorder.note(.posting(bell: bell, at: bootTimeNanoseconds()))
+    try disturbance.during { try container.notification(bell).post() }
+    try recorder.note(.posted(at: bootTimeNanoseconds()))
+    try recorder.note(.did("post"))
+  }
+
+  func check(_ bell: String, _ registration: NotificationRegistration) throws {
+    let beginning = bootTimeNanoseconds()
+    let heard = try registration.check()
+    try recorder.note(
+      .checked(bell: bell, from: beginning, to: bootTimeNanoseconds(), heard: heard))
+    try recorder.note(.did("check"))
+  }
+}

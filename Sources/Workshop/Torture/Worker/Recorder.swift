@@ -1,0 +1,116 @@
+import AppGroup
+import Histories
+import Synchronization
+import SystemCalls
+
+/// The deliberate failure of an update's closure. No process may ever read the value that it had
+/// set.
+struct Deliberate: Error {}
+
+/// The recorder of a worker: its operations go to a history, the rest to a journal.
+final class Recorder: Sendable {
+  private let history: RecordFile
+  private let journal: RecordFile
+  private let process: Int
+
+  /// The time by which an operation may exceed its deadline, because the machine may be busy and
+  /// the process is stopped again and again.
+  static let allowance: Duration = .seconds(5)
+
+  init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
+    process = Workload.process(life: life, strand)
+    history = try RecordFile(directory.history(life: life, strand))
+    journal = try RecordFile(directory.journal(life: life, strand))
+  }
+
+  func note(_ entry: JournalEntry) throws(Errno) { try journal.append(entry.line) }
+
+  /// Records one try of an update's closure.
+  func attempt(from: Histories.Value?, to: Histories.Value?) throws(Errno) {
+    try history.append(HistoryLine.attempt(from: from, to: to))
+  }
+
+  /// Performs one operation, and records its call before and its answer after it.
+  ///
+  /// - Parameter patience: The time to wait for the lease.
+  /// - Returns: nil if it failed without any effect.
+  func perform(
+    _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
+    _ body: () throws -> Operation.Answer
+  ) throws -> Operation.Answer? {
+    let beginning = try begin(key, call)
+    return try end(kind, key, beginning, patience, Result(catching: body))
+  }
+
+  /// Performs one operation in a task.
+  func perform(
+    _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
+    _ body: () async throws -> Operation.Answer
+  ) async throws {
+    let beginning = try begin(key, call)
+    let result: Result<Operation.Answer, any Error>
+    do {
+      result = .success(try await body())
+    } catch {
+      result = .failure(error)
+    }
+    _ = try end(kind, key, beginning, patience, result)
+  }
+
+  private func begin(_ key: String, _ call: Operation.Call) throws(Errno) -> UInt64 {
+    let beginning = bootTimeNanoseconds()
+    try history.append(
+      HistoryLine.invocation(process: process, key: key, call: call, at: beginning))
+    return beginning
+  }
+
+  private func end(
+    _ kind: String, _ key: String, _ beginning: UInt64, _ patience: Duration,
+    _ result: Result<Operation.Answer, any Error>
+  ) throws(Errno) -> Operation.Answer? {
+    let end = bootTimeNanoseconds()
+    let took = Duration.nanoseconds(Int64(end - beginning))
+    if took > max(patience, .zero) + Self.allowance {
+      try note(.late("\(kind) of \(key) took \(took), its deadline was \(patience) away"))
+    }
+    switch result {
+    case .success(let answer):
+      try history.append(HistoryLine.completed(answer, at: end))
+      try note(.did(kind))
+      return answer
+    case .failure(let error):
+      try fail(kind, key, error)
+      return nil
+    }
+  }
+
+  private func fail(_ kind: String, _ key: String, _ error: any Error) throws(Errno) {
+    switch error {
+    case is Deliberate, is CancellationError:
+      try history.append(HistoryLine.withoutEffect)
+      try note(.did(error is Deliberate ? kind : "cancelled " + kind))
+    case let error as AppGroupError where error.code == .timedOut || error.code == .leaseLost:
+      try history.append(HistoryLine.withoutEffect)
+      try note(error.code == .timedOut ? .timedOut : .lost)
+    case is Content.Torn:
+      try history.append(HistoryLine.unknown)
+      try note(.torn("\(error)"))
+    default:
+      try history.append(HistoryLine.unknown)
+      try note(.failed("\(kind) of \(key): \(error)"))
+    }
+  }
+}
+
+/// The number of runs of an update's closure; more than one means that the lease was taken over.
+final class Attempts: Sendable {
+  private let count = Mutex(0)
+
+  /// - Returns: Whether this is not the first run.
+  func begin() -> Bool {
+    count.withLock { count in
+      count += 1
+      return count > 1
+    }
+  }
+}

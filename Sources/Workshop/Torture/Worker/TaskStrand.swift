@@ -1,0 +1,74 @@
+import AppGroup
+import Dispatch
+import Histories
+import SystemCalls
+
+/// A worker's operations with `await`, beside its thread: increments, some of which are cancelled
+/// while they wait.
+final class TaskStrand: Sendable {
+  private let container: SharedContainer
+  private let recorder: Recorder
+  private let arguments: WorkerArguments
+  private let hasEnded = DispatchSemaphore(value: 0)
+
+  init(_ container: SharedContainer, _ recorder: Recorder, _ arguments: WorkerArguments) {
+    self.container = container
+    self.recorder = recorder
+    self.arguments = arguments
+  }
+
+  func begin() {
+    Task {
+      do {
+        try await work()
+      } catch {
+        Terminal.say("torture: \(error)")
+        Program.exit(74)
+      }
+      hasEnded.signal()
+    }
+  }
+
+  /// Waits for the end; blocks the calling thread.
+  func waitForEnd() { hasEnded.wait() }
+
+  private func work() async throws {
+    var random = SeededGenerator(seed: ~mix(arguments.seed) ^ UInt64(arguments.life))
+    while bootTimeNanoseconds() < arguments.end {
+      var terms = Operations.Terms()
+      if random.chance(30) { terms.disturbance.pause = random.milliseconds(0...15) }
+      if random.chance(10) { terms.patience = random.milliseconds(-5...60) }
+      terms.disturbance.stopsInClosure = random.chance(3)
+      let cancellation = random.chance(20) ? random.milliseconds(0...40) : nil
+      try await increment(Workload.counters[2], terms, cancelledAfter: cancellation)
+      try await Task.sleep(for: random.milliseconds(0...20))
+    }
+  }
+
+  private func increment(
+    _ key: String, _ terms: Operations.Terms, cancelledAfter cancellation: Duration?
+  ) async throws {
+    let change = Task { [self] in try await increment(key, terms) }
+    if let cancellation {
+      try await Task.sleep(for: cancellation)
+      change.cancel()
+    }
+    try await change.value
+  }
+
+  private func increment(_ key: String, _ terms: Operations.Terms) async throws {
+    let attempts = Attempts()
+    let call = Operation.Call.update(from: nil, to: nil)
+    try await recorder.perform("awaited increment", key, call, patience: terms.patience) {
+      try await container.value(key).update(until: terms.deadline) { [recorder] content in
+        if attempts.begin() { try recorder.note(.retried) }
+        let old = try Content.number(content, in: key)
+        let new = (old ?? 0) + 1
+        content = Content.make(new, for: key)
+        try recorder.attempt(from: old, to: new)
+        try terms.disturbance.act()
+      }
+      return .done
+    }
+  }
+}

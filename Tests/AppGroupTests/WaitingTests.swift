@@ -1,0 +1,73 @@
+import AppGroup
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Containers
+@testable import Monitoring
+
+@Suite("A wait", .blocking)
+struct WaitingTests {
+  /// Takes the given steps, and says when it is released.
+  private final class Scripted: Waiting {
+    private var steps: [WaitingStep<Int>]
+    private let released: @Sendable () -> Void
+
+    init(_ steps: [WaitingStep<Int>], released: @escaping @Sendable () -> Void) {
+      self.steps = steps.reversed()
+      self.released = released
+    }
+
+    deinit { released() }
+
+    func step() -> WaitingStep<Int> { steps.popLast() ?? .done(0) }
+  }
+
+  @Test("takes the same steps for a thread and for a task, and is released at its end")
+  func drivers() async throws {
+    let released = Mutex(0)
+    let raised = WakeLatch()
+    let make: @Sendable () -> sending Scripted = {
+      raised.raise()
+      return Scripted([
+        .spin(.microseconds(1)), .wait(for: raised, until: nil), .spin(.zero),
+        .wait(for: WakeLatch(), until: .now), .done(7),
+      ]) { released.withLock { $0 += 1 } }
+    }
+    #expect(try await Blocking.run { try make().run() } == 7)
+    #expect(released.withLock { $0 } == 1)
+    #expect(try await runSuspending(make) == 7)
+    #expect(released.withLock { $0 } == 2)
+  }
+
+  @Test("of a cancelled task ends with an error, and releases what it has")
+  func cancellation() async throws {
+    let released = Mutex(false)
+    let latch = WakeLatch()
+    let task = Task {
+      try await runSuspending {
+        Scripted([.wait(for: latch, until: nil)]) { released.withLock { $0 = true } }
+      }
+    }
+    try await Blocking.run { try eventually("it waits") { latch.isAwaited } }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(released.withLock { $0 })
+  }
+
+  @Test("for a lease does not sleep in its steps: the first one says how long to pause")
+  func steps() throws {
+    let scene = try LeaseScene()
+    let holder = try scene.acquire(.exclusive, term: .seconds(600))
+    let request = try scene.request(.exclusive)
+    guard case .spin(let pause) = try request.step() else {
+      Issue.record("the lease is held")
+      return
+    }
+    #expect(pause <= .milliseconds(1))
+    holder.end()
+    try LeaseScene.finish(request).end()
+  }
+}

@@ -1,0 +1,56 @@
+/// The core's knowledge about a container: that it is a directory, locked with flock.
+///
+/// Another store may stand behind `SharedContainer` later, so the façades and the programs use only
+/// values, queues, presences and notifications. Each exception is listed here with a reason.
+enum EngineRules {
+  /// Types of the core that represent directories, locks and file names.
+  private static let directoryTypes: Set<String> = [
+    "ContainerRoot", "HeldDirectory", "Lease", "LeaseRequest", "LeaseSite",
+    "NameKind", "NamedDirectory", "QueueDirectory", "PresenceDirectory", "MailboxDirectory",
+  ]
+
+  /// Folders and files that may use all of these, and call the kernel.
+  static let exceptions: [(prefix: String, reason: String)] = [
+    ("Sources/Facades/AppGroup/", "re-exports the core"),
+    ("Sources/Facades/File", "coordinates files, in a container or not"),
+    ("Sources/Facades/PeerConnectivity/Files/", "the content of a transfer is a file"),
+    ("Sources/Facades/PeerLaunching/", "a peer is launched as a process of this machine"),
+    ("Sources/Programs/WormholeCommand/Diagnosis/", "`status` and `doctor` show the directory"),
+  ]
+
+  /// Files of façades and programs that may ask for the container's path.
+  static let pathUsers: [(prefix: String, reason: String)] = [
+    ("Sources/Facades/WatchConnectivity/Link/WatchDirectory.swift", "Apple's `watchDirectoryURL`"),
+    (
+      "Sources/Facades/WatchConnectivity/Link/Inbox.swift",
+      "received files lie beside the container"
+    ),
+    ("Sources/Programs/CinemaTime/Model/QRCode.swift", "the demo keeps its pictures there"),
+  ]
+
+  static func findings(in text: SourceText, path: String) -> [Finding] {
+    guard ["Sources/Facades/", "Sources/Programs/"].contains(where: { path.hasPrefix($0) }),
+      !exceptions.contains(where: { path.hasPrefix($0.prefix) })
+    else { return [] }
+    let tokens = tokens(of: text)
+    var findings: [Finding] = []
+    for (index, token) in tokens.enumerated() {
+      if directoryTypes.contains(token.text) {
+        findings.append(Finding(path, token.line, "\(token.text) is known to the core only"))
+      }
+      let before = tokens[..<index].suffix(2).map(\.text)
+      if before == ["container", "."], ["url", "root", "access"].contains(token.text),
+        !pathUsers.contains(where: { path.hasPrefix($0.prefix) })
+      {
+        findings.append(
+          Finding(path, token.line, "the container's \(token.text) is known to the core only"))
+      }
+    }
+    if path.hasPrefix("Sources/Facades/") {
+      for one in imports(of: text) where one.module == "SystemCalls" {
+        findings.append(Finding(path, one.line, "a façade calls the kernel through the core"))
+      }
+    }
+    return findings
+  }
+}

@@ -1,0 +1,44 @@
+import FileCoordination
+import FoundationEssentials
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import WormholeCommand
+
+@Suite("A command that works under a lock", .blocking)
+struct LockedRunTests {
+  // `wormhole` used to be stopped here, lose the lock, and start its command when it was continued: beside
+  // the one that had the lock then.
+  @Test("is not started when the lock was taken away before that")
+  func takenAway() throws {
+    let directory = try TemporaryDirectory()
+    let environment = CommandEnvironment(
+      variable: { _ in nil }, readStandardInput: { [] }, writeStandardOutput: { _ in },
+      writeStandardError: { _ in })
+    let error = try #require(throws: FileCoordinationError.self) {
+      try FileCoordinator().hold(
+        itemAt: URL(filePath: directory.path + "/c"), isShared: false, until: .now + .seconds(20),
+        term: .seconds(60)
+      ) { _, access in
+        try takeClaimAway(directory.path + "/.coordination-c")
+        let command = ExternalCommand(words: ["touch", directory.path + "/started"])
+        _ = try LockedRun(
+          file: "c", words: command.words, isShared: false, timeout: .seconds(20),
+          environment: environment
+        ).end(of: command, directory.path + "/c", access)
+      }
+    }
+    #expect(error.code == .overtaken, "\(error)")
+    #expect(!directory.listing.contains("started"), "\(directory.listing)")
+  }
+
+  /// As another process does it that finds this one stopped.
+  private func takeClaimAway(_ site: String) throws {
+    let place = try FileDescriptor.open(site, [.readOnly, .directory])
+    for entry in try place.entries() where entry.name.text.hasPrefix("claim-") {
+      try removeDirectory(entry.name.text, at: place.rawValue)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import AppGroup
+import Dispatch
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import WatchPairing
+
+@Suite("A pairing", .blocking)
+struct PairingTests {
+  let directory: TemporaryDirectory
+  let pairing: Pairing
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    pairing = Pairing(of: "phone", in: try directory.container())
+  }
+
+  @Test("is one companion of the default name, paired, installed and active, before any pairing")
+  func fresh() throws {
+    let state = try pairing.state()
+    #expect(state.companions == [.init(name: "watch")] && state.active?.name == "watch")
+    #expect(try pairing.activate("watch") && !pairing.activate("other"))
+    #expect(try pairing.container.own.value(WatchNames.pairing("phone")).read() == nil)
+  }
+
+  // The default used to stay, paired and active, so that the only paired watch was refused.
+  @Test("is exactly the paired ones after the first pairing, which replaces the default")
+  func first() throws {
+    try pairing.pair(.init(name: "left"))
+    #expect(try pairing.state() == .init(companions: [.init(name: "left")], activeName: "left"))
+    let other = Pairing(of: "other", in: pairing.container)
+    try other.pair(.init(name: "watch"))
+    try other.pair(.init(name: "left"))
+    #expect(try other.state().companions.map(\.name) == ["watch", "left"])
+    #expect(try other.state().activeName == "watch")
+  }
+
+  @Test("has no complication on display without an app")
+  func withoutApp() throws {
+    try pairing.pair(.init(name: "watch"))
+    var watch = Pairing.Companion(name: "watch")
+    watch.isAppInstalled = false
+    try pairing.pair(watch)
+    #expect(try pairing.state().active?.isComplicationEnabled == false)
+    #expect(try pairing.state().active?.isAppInstalled == false)
+  }
+
+  @Test("keeps the order of pairing, and always has an active companion as long as there is any")
+  func changing() throws {
+    try pairing.pair(.init(name: "watch"))
+    try pairing.pair(.init(name: "second", isAppInstalled: false))
+    try pairing.pair(.init(name: "third"))
+    #expect(try pairing.state().active?.name == "watch")
+    try pairing.pair(.init(name: "second", isComplicationEnabled: false))
+    #expect(try pairing.state().companions.map(\.name) == ["watch", "second", "third"])
+    let second = Pairing.Companion(name: "second", isComplicationEnabled: false)
+    #expect(try pairing.state().companions[1] == second)
+    #expect(try pairing.activate("second"))
+    #expect(try pairing.unpair("second"))
+    #expect(try pairing.state().activeName == "third")
+    #expect(try !pairing.unpair("second"))
+    #expect(try pairing.unpair("watch") && pairing.unpair("third"))
+    #expect(try pairing.state() == .init(companions: [], activeName: nil))
+    try pairing.pair(.init(name: "fourth"))
+    #expect(try pairing.state().activeName == "fourth")
+    #expect(throws: PeerError.self) { try pairing.pair(.init(name: "")) }
+  }
+
+  @Test("loses no simultaneous change")
+  func concurrent() throws {
+    DispatchQueue.concurrentPerform(iterations: 12) { number in
+      do {
+        try pairing.pair(.init(name: "watch-\(number)"))
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try pairing.state().companions.count == 12)
+  }
+
+  @Test("reports to its observers only changes, and always the last one")
+  func observing() throws {
+    try pairing.pair(.init(name: "watch"))
+    let heard = Mutex<[String]>([])
+    let queue = DispatchQueue(label: "pairing")
+    let observation = try pairing.observe(on: queue) { result in
+      let line =
+        switch result {
+        case .success(let state): "\(state.companions.map(\.name)) \(state.activeName ?? "none")"
+        case .failure(let error): "\(error.code)"
+        }
+      heard.withLock { $0.append(line) }
+    }
+    // Writing it again without a change is not a change.
+    let value = pairing.container.own.value(WatchNames.pairing("phone"))
+    try value.replace(with: pairing.state().propertyList)
+    let isTold = DispatchSemaphore(value: 0)
+    ChangeMonitor.shared.afterEvents { isTold.signal() }
+    isTold.wait()
+    queue.sync {}
+    try pairing.pair(.init(name: "second"))
+    try eventually("the second") { heard.withLock { $0.last } == #"["watch", "second"] watch"# }
+    try value.replace(with: pairing.state().propertyList)
+    try pairing.activate("second")
+    try eventually("the switch") { heard.withLock { $0.last } == #"["watch", "second"] second"# }
+    try value.replace(with: "nonsense")
+    try eventually("the nonsense") { heard.withLock { $0.last } == "damaged" }
+    #expect(throws: PeerError.self) { try pairing.state() }
+    #expect(throws: PeerError.self) { try pairing.pair(.init(name: "third")) }
+    try value.remove()
+    try eventually("the default") { heard.withLock { $0.last } == #"["watch"] watch"# }
+    #expect(heard.withLock { $0.count } == 4, "\(heard.withLock { $0 })")
+    observation.cancel()
+  }
+}
