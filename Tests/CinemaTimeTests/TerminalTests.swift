@@ -28,6 +28,7 @@ struct TerminalTests {
   private final class Window {
     let process: LineProcess
     private(set) var seen = ""
+    private var forgotten = ""
 
     init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
     {
@@ -52,8 +53,13 @@ struct TerminalTests {
     /// Reads until the screen shows a text, perhaps broken between words.
     func wait(for text: String) throws {
       let deadline = ContinuousClock.now + .seconds(20)
-      while !seen.contains(text), !unbroken.contains(text) {
-        seen += try process.text(until: deadline)
+      do {
+        while !seen.contains(text), !unbroken.contains(text) {
+          seen += try process.text(until: deadline)
+        }
+      } catch {
+        let screens = "last forgotten: \(forgotten)\nsince: \(unbroken)"
+        throw LineProcess.Failure(description: "no \"\(text)\": \(error)\n\(screens)")
       }
     }
 
@@ -63,8 +69,11 @@ struct TerminalTests {
         .split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
-    /// Drops the output so far.
-    func forget() { seen = "" }
+    /// Drops the output so far, but for the message of a later failure.
+    func forget() {
+      forgotten = unbroken
+      seen = ""
+    }
   }
 
   @Test("a screen changes when the other side buys a ticket")

@@ -3,6 +3,34 @@ import Synchronization
 import TestSupport
 import WatchConnectivity
 
+/// What a delegate asks in the activation that it is told: "stopped:PID", whether the counterpart
+/// with that process is reachable, while it is stopped; before and after that, the process runs.
+/// "continued:PID" is for a process that is stopped already.
+struct SessionDoubt {
+  private let processID: pid_t
+  private let mustStop: Bool
+
+  init?(_ manner: String) {
+    let parts = manner.split(separator: ":")
+    guard parts.count == 2, let processID = pid_t(parts[1]) else { return nil }
+    self.processID = processID
+    mustStop = parts[0] == "stopped"
+  }
+
+  /// Returns the answer that the session gave while the process was stopped.
+  func isReachable(_ session: WCSession) -> Bool {
+    if mustStop { kill(processID, SIGSTOP) }
+    defer { kill(processID, SIGCONT) }
+    let deadline = Date().addingTimeInterval(10)
+    // The signal takes a moment, and another one until the process counts as stopped.
+    while session.isReachable {
+      guard Date() < deadline else { return true }
+      Thread.sleep(forTimeInterval: 0.001)
+    }
+    return false
+  }
+}
+
 /// The way in which a delegate answers messages.
 enum SessionManner: String {
   /// With the received content, and its name.
@@ -31,17 +59,22 @@ final class BareSessionDelegate: NSObject, WCSessionDelegate, Sendable {
 final class FullSessionDelegate: NSObject, WCSessionDelegate, Sendable {
   private let events: SessionEvents
   private let manner: SessionManner
+  private let doubt: SessionDoubt?
   private let kept = Mutex<[@Sendable ([String: Any]) -> Void]>([])
 
-  init(_ events: SessionEvents, _ manner: SessionManner?) {
+  init(_ events: SessionEvents, _ manner: String) {
     self.events = events
-    self.manner = manner ?? .full
+    self.manner = SessionManner(rawValue: manner) ?? .full
+    doubt = SessionDoubt(manner)
   }
 
   func session(
     _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
     error: (any Error)?
-  ) { events.add("activated" + (error.map { " \(SessionWords.code($0))" } ?? "")) }
+  ) {
+    if let doubt { events.add("answered \(doubt.isReachable(session))") }
+    events.add("activated" + (error.map { " \(SessionWords.code($0))" } ?? ""))
+  }
 
   func sessionDidBecomeInactive(_ session: WCSession) {
     events.add("inactive")

@@ -8,7 +8,8 @@ import WatchConnectivity
 /// The verbs of a participant as a phone or a watch.
 ///
 /// ```
-/// session-start ROLE WATCH MANNER [SECONDS]  activates; MANNER as in `SessionManner`, SECONDS for
+/// session-start ROLE WATCH MANNER [SECONDS]  activates; MANNER as in `SessionManner` or
+///                                            `SessionDoubt`, SECONDS for
 ///                                            replies; answers "activated" or the error's code
 /// session-environment                        the same, as the environment says
 /// session-activate                           activates again; answers at once
@@ -164,7 +165,7 @@ struct SessionActor: Sendable {
     events = SessionEvents()
     delegate =
       manner == "bare"
-      ? BareSessionDelegate(events) : FullSessionDelegate(events, SessionManner(rawValue: manner))
+      ? BareSessionDelegate(events) : FullSessionDelegate(events, manner)
   }
 
   private var session: WCSession { .default }

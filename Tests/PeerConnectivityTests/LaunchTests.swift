@@ -143,7 +143,12 @@ struct LaunchTests {
   @Test("ends at its deadline with the program that does not become active, and starts no other")
   func neverActive() throws {
     try scene.register("idle")
-    let error = try refusal(.timedOut, within: 0.3)
+    // On a busy machine the first deadlines may pass before there is a process.
+    var error = try refusal(.timedOut, within: 0.3)
+    try eventually("there is a process") {
+      if error.holder == nil { error = try refusal(.timedOut, within: 0.3) }
+      return error.holder != nil
+    }
     let process = try #require(error.holder?.processID)
     #expect(ProcessStatus.of(process) != nil)
     try eventually("it counts itself") { try scene.started() == 1 }

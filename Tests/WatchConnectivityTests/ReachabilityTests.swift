@@ -38,6 +38,22 @@ struct ReachabilityTests {
     #expect(try watch.await("reachability") == "reachability false")
   }
 
+  // The answers before the first look used to be forgotten: the delegate had been answered that the
+  // counterpart is not reachable, and was never told that it is.
+  @Test("is reported if it differs from an answer during the activation", arguments: [true, false])
+  func answeredEarly(isStoppedBefore: Bool) throws {
+    let scene = try SessionScene()
+    let watch = try scene.watch()
+    if isStoppedBefore {
+      try watch.send(.stop)
+      try watch.waitUntilStopped()
+    }
+    let phone = try scene.phone(
+      (isStoppedBefore ? "continued" : "stopped") + ":\(watch.processID)")
+    #expect(try phone.await("answered") == "answered false")
+    #expect(try phone.await("reachability") == "reachability true")
+  }
+
   @Test("from an answer is reported")
   func answered() throws {
     let scene = try SessionScene()

@@ -39,13 +39,15 @@ extension Waiting {
 }
 
 /// Takes all steps from a task: each step runs on a thread that may block, and the task is
-/// suspended between them. Cancelling the task ends a wait with `CancellationError`.
+/// suspended between them. Cancelling the task ends a wait with `CancellationError`. The work is
+/// released before this function returns.
 package func runSuspending<Work: Waiting>(
   _ make: @escaping @Sendable () -> sending Work
 ) async throws -> Work.Outcome {
   // One step at a time uses the work, so handing it from thread to thread is safe. The box shows
   // that to the compiler with a lock that is never contended.
   let box = WaitingBox(make)
+  defer { box.release() }
   while true {
     try Task.checkCancellation()
     switch try await Blocking.run({ try box.step() }) {
@@ -58,7 +60,8 @@ package func runSuspending<Work: Waiting>(
 
 /// A holder of work that is handed from thread to thread, one step at a time.
 private final class WaitingBox<Work: Waiting>: Sendable {
-  private let work: Mutex<Work>
+  /// Nil after its release.
+  private let work: Mutex<Work?>
 
   init(_ make: @Sendable () -> sending Work) {
     work = Mutex(make())
@@ -69,10 +72,15 @@ private final class WaitingBox<Work: Waiting>: Sendable {
   func step() throws -> WaitingStep<Work.Outcome> {
     try work.withLock { work in
       while true {
-        let step = try work.step()
+        // No step follows the release.
+        guard let step = try work?.step() else { throw CancellationError() }
         guard case .spin(let pause) = step else { return step }
         pauseThread(pause)
       }
     }
   }
+
+  /// Releases the work, because the thread of the last step holds this box until a moment after the
+  /// task has gone on.
+  func release() { work.withLock { $0 = nil } }
 }

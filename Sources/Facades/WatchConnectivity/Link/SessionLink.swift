@@ -23,8 +23,10 @@ final class SessionLink: Sendable {
     let files: Reception<PeerFile>
   }
 
-  /// The state that the delegate was told last, and the observations of its changes.
+  /// The observations of the counterpart's state.
   private struct Watching {
+    /// The state at the beginning, with the changes that the delegate was told since, and the answers to
+    /// the program.
     var known = CounterpartState()
     /// The counterpart's reachability, as it was observed last.
     var reachability: PeerReachability?
@@ -60,7 +62,10 @@ final class SessionLink: Sendable {
     }
     link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
     do {
-      try await Blocking.run { try link.loadOutstanding() }
+      try await Blocking.run {
+        link.notePresent()
+        try link.loadOutstanding()
+      }
     } catch {
       link.end()
       throw error
@@ -74,7 +79,6 @@ final class SessionLink: Sendable {
   func start() {
     place.peer.handleRequests(on: session.queue) { [session] in session.receive($0) }
     session.receiveEarlyRequests()
-    notePresent()
     do {
       try observe()
     } catch {
@@ -143,7 +147,8 @@ final class SessionLink: Sendable {
 
   // MARK: Changes of the counterpart
 
-  /// Notes the state at the beginning, which is not told unless it changes.
+  /// Notes the state at the beginning, which is not told unless it changes: before the activation is told,
+  /// because the program may ask for it from then on.
   private func notePresent() {
     var reachability: PeerReachability?
     do {
@@ -201,7 +206,21 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Tells the delegate everything that differs from what it was told last.
+  /// The program was answered whether the counterpart is reachable. An answer that differs from what it
+  /// knows is told, because the program may have asked for another reason than to learn it.
+  func answered(isReachable: Bool) {
+    let isNews = watching.withLock { watching in
+      defer { watching.known.isReachable = isReachable }
+      return watching.known.isReachable != isReachable
+    }
+    guard isNews else { return }
+    session.queue.async { [self] in
+      guard isCurrent else { return }
+      session.tell { [session] in $0.sessionReachabilityDidChange(session) }
+    }
+  }
+
+  /// Tells the delegate everything that differs from what the program knows.
   func compare() {
     guard isCurrent else { return }
     let now = CounterpartState(self, watching.withLock { $0.reachability })

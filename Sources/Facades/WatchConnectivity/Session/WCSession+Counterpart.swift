@@ -55,10 +55,12 @@ extension WCSession {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
       return false
     }
-    return ask(false) { place, pairing in
+    let isReachable = ask(false) { place, pairing in
       guard try pairing.allows(counterpart) else { return false }
       return place.accepts(try place.peer.reachability(of: counterpart))
     }
+    link.answered(isReachable: isReachable)
+    return isReachable
   }
 
   private func ask<Answer>(
