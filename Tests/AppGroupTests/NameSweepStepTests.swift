@@ -133,15 +133,7 @@
       #expect(counting.calls > 5)
       for place in stride(from: TriedSteps.first, to: counting.calls, by: TriedSteps.stride) {
         try use.empty(container, name)
-        let plan = Faults.Plan { _, index in
-          guard index == place else { return .proceed }
-          return Faults.$plan.withValue(nil) {
-            do { _ = try sweep(container, name, use) } catch {
-              Issue.record("before call \(place): \(error)")
-            }
-            return .proceed
-          }
-        }
+        let plan = Faults.Plan.acting(before: place) { _ = try sweep(container, name, use) }
         do {
           try Faults.$plan.withValue(plan) { try use.use(container, name) }
         } catch {

@@ -266,17 +266,9 @@ struct NotificationTests {
           }
           let reached = Heard<Int>()
           let current = place
-          let other = Faults.Plan { _, index in
-            guard index == current else { return .proceed }
-            Faults.$plan.withValue(nil) {
-              reached.add(index)
-              do {
-                try notification.post()
-              } catch {
-                Issue.record(error)
-              }
-            }
-            return .proceed
+          let other = Faults.Plan.acting(before: current) {
+            reached.add(current)
+            try notification.post()
           }
           let registration = try notification.register()
           _ = try registration.check()

@@ -111,16 +111,9 @@ struct PeerSweepTests {
       for place in stride(from: TriedSteps.first, to: counting.calls, by: TriedSteps.stride) {
         try age(scene, "presence/*")
         let before = try names(scene).count
-        let plan = Faults.Plan { call, index in
-          // Calls on inotify are made under the change monitor's lock, which the sweep needs, too.
-          guard index == place, !call.rawValue.hasPrefix("inotify") else { return .proceed }
-          return Faults.$plan.withValue(nil) {
-            do {
-              try sweep()
-              if try names(scene).count < before { gone.add(1, ordering: .relaxed) }
-            } catch { Issue.record("before call \(place): \(error)") }
-            return .proceed
-          }
+        let plan = Faults.Plan.acting(before: place) {
+          try sweep()
+          if try names(scene).count < before { gone.add(1, ordering: .relaxed) }
         }
         do { try Faults.$plan.withValue(plan) { try use() } } catch {
           Issue.record("swept before call \(place): \(error)")

@@ -103,14 +103,14 @@ extension FileDescriptor {
   /// Raises a wake-up counter.
   package func raiseCounter() throws(Errno) {
     var one: UInt64 = 1
-    _ = try perform(.write) { Glibc.write(rawValue, &one, 8) }
+    _ = try perform(.eventfd) { Glibc.write(rawValue, &one, 8) }
   }
 
   /// Resets a wake-up counter to zero; a counter at zero stays as it is.
   package func lowerCounter() throws(Errno) {
     var value: UInt64 = 0
     do throws(Errno) {
-      _ = try perform(.read) { Glibc.read(rawValue, &value, 8) }
+      _ = try perform(.eventfd) { Glibc.read(rawValue, &value, 8) }
     } catch {
       guard error == .wouldBlock else { throw error }
     }

@@ -93,7 +93,8 @@ struct MovingTests {
     #expect(try mover.ask("leave") == "done")
     let place = try waiter.answer()
     #expect(place.hasPrefix("inside "), "\(place)")
-    #expect(try waiter.ask("read") == "old")
+    let text = try waiter.ask("read")
+    #expect(text == "old", "\(place)")
     if kind == "writing" { #expect(try waiter.ask("put new") == "done") }
     #expect(try waiter.ask("leave") == "done")
     #expect(try scene.text("e/file") == (kind == "writing" ? "new" : "old"))

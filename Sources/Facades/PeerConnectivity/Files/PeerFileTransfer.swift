@@ -152,17 +152,19 @@ public final class PeerFileTransfer: Sendable {
 
   private func giveUp(_ intentions: Queue.Sender) throws -> QueueEntryStatus {
     process.giveUp()
-    try files.note(id, isGivenUp: true)
-    // The process that was copying it may have ended.
+    var obstacle: (any Error)?
+    do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
+    // The process that was copying it may have ended. If it is this one, it needs no note.
     files.begin()
     let status = try intentions.end(of: entry, until: .now + .seconds(10))
     guard status.isEnd else {
-      throw PeerError(
-        .timedOut, action("take back"), peer: peer,
-        reason: "the process that copies it does not stop",
-        remedy: "it is given up as soon as that process continues")
+      throw obstacle
+        ?? PeerError(
+          .timedOut, action("take back"), peer: peer,
+          reason: "the process that copies it does not stop",
+          remedy: "it is given up as soon as that process continues")
     }
-    try files.note(id, isGivenUp: false)
+    if obstacle == nil { try files.note(id, isGivenUp: false) }
     return status
   }
 

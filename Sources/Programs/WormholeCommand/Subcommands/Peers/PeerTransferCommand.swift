@@ -97,7 +97,7 @@ struct PeerTransferCommand: Subcommand {
     } catch let second {
       throw CommandError(
         verb: "transfer", object: file,
-        reason: "\(error); and it cannot be cancelled now: \(second). 'wormhole peer outstanding "
+        reason: "\(error); and it may not be cancelled: \(second). 'wormhole peer outstanding "
           + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
           + "cancels it", status: .inputOutput)
     }
