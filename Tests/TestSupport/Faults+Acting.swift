@@ -1,21 +1,27 @@
 #if DEBUG
+  import Synchronization
   package import SystemCalls
   import Testing
 
   extension Faults.Plan {
-    /// Creates a plan that acts before one call, as another process would in that moment.
+    /// Creates a plan that acts once, before the call of a number, as another process would in that
+    /// moment.
     ///
-    /// It does not act before a call on inotify or on a wake-up counter: the change monitor makes
-    /// these under its lock, which the action may need, too.
+    /// The change monitor makes its calls on inotify and on its wake-up counter under its lock, which
+    /// the action may need, too. So the action comes before the next other call instead.
     package static func acting(
-      before place: Int, _ action: @escaping @Sendable () throws -> Void
+      before number: Int, _ action: @escaping @Sendable () throws -> Void
     ) -> Faults.Plan {
-      Faults.Plan { call, index in
-        guard index == place, call != .eventfd, !call.rawValue.hasPrefix("inotify") else {
-          return .proceed
-        }
+      let isDue = Mutex(true)
+      return Faults.Plan { call, index in
+        guard index >= number, call != .eventfd, !call.rawValue.hasPrefix("inotify"),
+          isDue.withLock({ isDue in
+            defer { isDue = false }
+            return isDue
+          })
+        else { return .proceed }
         Faults.$plan.withValue(nil) {
-          do { try action() } catch { Issue.record("before call \(place): \(error)") }
+          do { try action() } catch { Issue.record("before call \(number): \(error)") }
         }
         return .proceed
       }

@@ -159,6 +159,8 @@ package final class ItemAcquisition: Waiting {
     }
     // The item was replaced between opening and locking.
     if let lock, try !lock.isAt(location) { return .again }
+    // Or it was moved between the look for it and opening.
+    if lock == nil, try moved?.newPlace(of: location) != nil { return .again }
     // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
     return .access(ItemAccess(location, kind, claim: nil, lock: lock))
   }

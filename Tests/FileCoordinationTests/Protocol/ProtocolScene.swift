@@ -56,31 +56,12 @@ struct ProtocolScene {
   func run(
     interruptedAt number: Int, by other: @escaping @Sendable () -> Void, _ body: () throws -> Void
   ) rethrows -> Bool {
-    let box = Box(other)
-    let plan = Faults.Plan { _, index in
-      if index == number { box.run() }
-      return .proceed
+    let hasRun = Mutex(false)
+    let plan = Faults.Plan.acting(before: number) {
+      hasRun.withLock { $0 = true }
+      other()
     }
     try Faults.$plan.withValue(plan, operation: body)
-    return box.hasRun
-  }
-
-  private final class Box: Sendable {
-    private let isDue = Mutex(true)
-    private let other: @Sendable () -> Void
-
-    init(_ other: @escaping @Sendable () -> Void) {
-      self.other = other
-    }
-
-    var hasRun: Bool { !isDue.withLock { $0 } }
-
-    func run() {
-      let isDue = isDue.withLock { isDue in
-        defer { isDue = false }
-        return isDue
-      }
-      if isDue { other() }
-    }
+    return hasRun.withLock { $0 }
   }
 }

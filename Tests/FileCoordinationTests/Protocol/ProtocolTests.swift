@@ -90,6 +90,41 @@ struct ProtocolTests {
     Issue.record("each of them waits for the other")
   }
 
+  /// It used to get the place where no item was any more, when the directory was moved between the look
+  /// for the item and the looks for other accesses.
+  @Test("A reader gets the item's new place, whenever its directory is moved and the mover leaves")
+  func movedAtEachCall() throws {
+    let scene = scene
+    for number in 0..<Self.most {
+      try scene.makeDirectory("d")
+      try scene.write("old", "d/x")
+      let mover = try scene.acquisition("d", .moving).run()
+      let reader = try scene.acquisition("d/x", .reading, until: .now + .seconds(60))
+      while try !scene.isWaiting(reader) {}
+      var access: ItemAccess?
+      let hasMore = try scene.run(interruptedAt: number) {
+        do {
+          try FileManager.default.moveItem(at: scene.url("d"), to: scene.url("e"))
+        } catch {
+          Issue.record(error)
+        }
+        mover.end()
+      } _: {
+        if case .done(let granted) = try reader.step() { access = granted }
+      }
+      mover.end()
+      let granted = try access ?? reader.run()
+      let isMoved = hasMore
+      #expect(
+        try granted.location == scene.location(isMoved ? "e/x" : "d/x"), "left at call \(number)")
+      granted.end()
+      try FileManager.default.removeItem(at: scene.url(isMoved ? "e" : "d"))
+      #expect(try scene.names() == [], "left at call \(number): \(scene.directory.listing)")
+      if !hasMore { return }
+    }
+    Issue.record("more than \(Self.most) calls")
+  }
+
   /// It used to be granted: items from before giving way were not examined again.
   @Test("An access that claims contents again, after giving way, examines all of them again")
   func looksAgain() throws {
