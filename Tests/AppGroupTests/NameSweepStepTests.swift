@@ -73,7 +73,7 @@
         use: { container, name in
           let sender = try container.queue(name).sender("a")
           let ids = try [
-            sender.send(1), sender.send(2, key: "k", keepsReceipt: true), sender.send(3),
+            sender.enqueue(1), sender.enqueue(2, key: "k", keepsReceipt: true), sender.enqueue(3),
           ]
           #expect(try sender.cancel(ids[2]))
           let consumer = try container.queue(name).consume(until: .now + .seconds(30))
@@ -83,7 +83,7 @@
             try entry?.acknowledge()
           }
           #expect(try consumer.next(until: .now) == nil)
-          consumer.end()
+          consumer.close()
           #expect(try sender.outcomes().map(\.status) == [.cancelled])
           for id in ids { try sender.forget(id) }
         }),
@@ -94,11 +94,11 @@
         },
         use: { container, name in
           let consumer = try container.queue(name).consume(until: .now + .seconds(30))
-          try container.queue(name).sender("a").send(1)
+          try container.queue(name).sender("a").enqueue(1)
           let entry = try consumer.next(until: .now + .seconds(10))
           #expect(entry?.payload == 1)
           try entry?.fail("no")
-          consumer.end()
+          consumer.close()
           let sender = try container.queue(name).sender("a")
           for outcome in try sender.outcomes() { try sender.forget(outcome.id) }
         }),

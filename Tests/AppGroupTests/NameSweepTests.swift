@@ -61,10 +61,10 @@ struct NameSweepTests {
       try container.presence(identifier).enterExclusively().leave()
       let queue = container.queue(identifier)
       let sender = try queue.sender("a")
-      let id = try sender.send(1, key: "k", keepsReceipt: true)
+      let id = try sender.enqueue(1, key: "k", keepsReceipt: true)
       let consumer = try queue.consume()
       try consumer.next(until: .now)?.fail("no")
-      consumer.end()
+      consumer.close()
       try sender.forget(id)
     }
     // Watched once, and never written.
@@ -106,19 +106,19 @@ struct NameSweepTests {
     try container.notification("state").setState(7)
     let registration = try container.presence("here").enter()
     let queue = container.queue("waiting")
-    let id = try queue.sender("a").send(1)
+    let id = try queue.sender("a").enqueue(1)
     let cancelled = try container.queue("noted").sender("a")
-    try cancelled.cancel(cancelled.send(1))
+    try cancelled.cancel(cancelled.enqueue(1))
     let sent = try container.queue("sent").sender("a")
-    try sent.send(1, keepsReceipt: true)
+    try sent.enqueue(1, keepsReceipt: true)
     _ = try container.queue("sent").consume().next(until: .now)?.acknowledge()
     let consumer = try container.queue("consumed").consume()
     let attached = try container.queue("attached").sender("a").stage("x")
-    _ = try container.queue("watched").sender("a").send(2)
+    _ = try container.queue("watched").sender("a").enqueue(2)
     let ends = DispatchQueue(label: "ends")
     let watching = try container.queue("watched").sender("a")
-    let awaited = try watching.send(3)
-    let waiter = Task { try await watching.end(of: awaited) }
+    let awaited = try watching.enqueue(3)
+    let waiter = Task { try await watching.finalStatus(of: awaited) }
     try eventually("it waits") { watching.ends.watches > 0 }
     let heard = Heard<Int>()
     let listening = try container.notification("heard").observe(on: ends) { _ in heard.add(1) }
@@ -129,14 +129,14 @@ struct NameSweepTests {
     #expect(try queue.sender("a").status(of: id) == .stored)
     #expect(try cancelled.outcomes().count == 1)
     #expect(try sent.receipts().count == 1)
-    try container.queue("consumed").sender("a").send(5)
+    try container.queue("consumed").sender("a").enqueue(5)
     #expect(try consumer.next(until: .now + .seconds(10))?.payload == 5)
     #expect(attached.id == "x")
     try container.notification("heard").post()
     try eventually("the observer is called") { !heard.all.isEmpty }
     waiter.cancel()
     listening.cancel()
-    consumer.end()
+    consumer.close()
     registration.leave()
   }
 

@@ -29,11 +29,11 @@ struct OwnNamesTests {
   func apart(text: String) throws {
     // Given a value of the package under each name,
     try container.own.value(text).replace(with: "own")
-    _ = try container.own.queue(text).sender("s").send("own")
+    _ = try container.own.queue(text).sender("s").enqueue("own")
     let own = try container.own.presence(text).enter()
     // when users remove and replace everything under their names,
     try container.value(text).replace(with: "user")
-    _ = try container.queue(text).sender("s").send("user")
+    _ = try container.queue(text).sender("s").enqueue("user")
     let user = try container.presence(text).enterExclusively()
     try container.notification(text).post()
     // then each still has its own.
@@ -60,7 +60,7 @@ struct OwnNamesTests {
   func reported() throws {
     try container.own.value("defaults").replace(with: [:])
     try container.value("defaults").replace(with: 1)
-    _ = try container.queue("jobs").sender("s").send(1)
+    _ = try container.queue("jobs").sender("s").enqueue(1)
     let consumer = try container.queue("jobs").consume()
     let report = try container.report()
     #expect(report.names.values.map(\.identifier) == ["defaults"])
@@ -69,7 +69,7 @@ struct OwnNamesTests {
     #expect(report.names.queues.first?.consumer?.processID == Program.processID)
     #expect(report.foreignEntries.isEmpty)
     #expect(report.failures.isEmpty)
-    consumer.end()
+    consumer.close()
   }
 
   @Test("of values of another shape are reported as damaged; users' values are not examined")
@@ -110,7 +110,7 @@ struct OwnNamesTests {
     #expect(error.action == "consume \"jobs\"")
     #expect(error.reason.contains("process \(Program.processID)"), "\(error)")
     #expect(error.reason.contains("consumes it already"), "\(error)")
-    consumer.end()
+    consumer.close()
   }
 
   @Test("survive the replacement of any parent directory for observers")

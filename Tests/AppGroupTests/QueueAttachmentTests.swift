@@ -18,7 +18,7 @@ struct QueueAttachmentTests {
     let sender = try scene.queue.sender("a")
     let stage = try sender.stage(id)
     try copy(to: stage, scene)
-    return try sender.send([QueueAttachment.key: .string(id)], expires: expires)
+    return try sender.enqueue([QueueAttachment.key: .string(id)], expires: expires)
   }
 
   private func copy(to stage: AttachmentStage, _ scene: QueueScene) throws {
@@ -64,7 +64,7 @@ struct QueueAttachmentTests {
     #expect(try attachment.claim(to: scene.directory.path + "/mine"))
     #expect(try attachment.condition() == .claimed)
     #expect(throws: Errno.noSuchFile) { try attachment.claim(to: scene.directory.path + "/more") }
-    first.end()
+    first.close()
     let second = try scene.queue.consume()
     let entry = try #require(try second.next(until: .now))
     #expect(try entry.isRedelivery && entry.attachment?.condition() == .claimed)
@@ -78,7 +78,7 @@ struct QueueAttachmentTests {
     try send("x", scene)
     let first = try scene.queue.consume()
     let late = try #require(try first.next(until: .now))
-    first.end()
+    first.close()
     let second = try scene.queue.consume()
     let entry = try #require(try second.next(until: .now))
     let attachment = try #require(late.attachment)
@@ -121,7 +121,7 @@ struct QueueAttachmentTests {
     if bySweeping {
       #expect(try scene.queue.container.sweep().removed == leftovers)
     } else {
-      try scene.queue.consume().end()
+      try scene.queue.consume().close()
     }
     #expect(try Set(scene.names("attachments")) == ["alive", "whole"])
     #expect(
@@ -163,7 +163,7 @@ struct QueueAttachmentTests {
     let orphan = "\(scene.place)/taken/\(consumer)/attachment-orphan"
     try makeDirectory(orphan)
     try FileDescriptor.open(orphan + "/content", [.writeOnly, .create]).writeAll([1])
-    first.end()
+    first.close()
     let second = try scene.queue.consume()
     let entry = try #require(try second.next(until: .now))
     #expect(try entry.attachment?.condition() == .present(bytes: 3))
@@ -177,9 +177,9 @@ struct QueueAttachmentTests {
     for id in ["", "..", "a/b", ".hidden", String(repeating: "x", count: 129)] {
       let error = #expect(throws: AppGroupError.self) { try sender.stage(id) }
       #expect(error?.code == .unsupportedValue)
-      try sender.send([QueueAttachment.key: .string(id)])
+      try sender.enqueue([QueueAttachment.key: .string(id)])
     }
-    try sender.send([QueueAttachment.key: "missing"])
+    try sender.enqueue([QueueAttachment.key: "missing"])
     for (id, make) in [
       (
         "link",
@@ -191,7 +191,7 @@ struct QueueAttachmentTests {
     ] as [(String, (String) throws -> Void)] {
       _ = try sender.stage(id)
       try make("\(scene.place)/attachments/\(id)/content")
-      try sender.send([QueueAttachment.key: .string(id)])
+      try sender.enqueue([QueueAttachment.key: .string(id)])
     }
     let consumer = try scene.queue.consume()
     for _ in 0..<5 {

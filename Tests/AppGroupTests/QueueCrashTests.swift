@@ -35,7 +35,7 @@ struct QueueCrashTests {
       let wasKilled = try killed(
         scene.participant(), "die \(step) queue-send q a 0 2 \(log)")
       let stored = try scene.logged(log).count
-      try scene.queue.sender("a").send(9)
+      try scene.queue.sender("a").enqueue(9)
       let delivered = try scene.drain()
       // One may have been stored without its sender knowing.
       #expect(delivered.last == .init("a", 9), "\(step): \(delivered)")
@@ -57,9 +57,9 @@ struct QueueCrashTests {
     while true {
       let scene = try QueueScene()
       try scene.sendTogether([0, 1], from: "a")
-      try scene.queue.sender("b").send(0)
-      try scene.queue.sender("a").send(2, expires: .zero)
-      try scene.queue.sender("a").send(3)
+      try scene.queue.sender("b").enqueue(0)
+      try scene.queue.sender("a").enqueue(2, expires: .zero)
+      try scene.queue.sender("a").enqueue(3)
       let log = scene.directory.path + "/handled"
       let wasKilled = try killed(scene.participant(), "die \(step) queue-work q \(log)")
       let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
@@ -112,7 +112,7 @@ struct QueueCrashTests {
       #expect(
         try scene.drain(consumer) == [.init("a", 3), .init("a", 4)],
         "stopped before call \(step): \(result), \(scene.directory.listing)")
-      consumer.end()
+      consumer.close()
       step += 3
     }
     #expect(step > entering + 10)

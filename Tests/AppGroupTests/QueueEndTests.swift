@@ -27,7 +27,7 @@ struct QueueEndTests {
     func wait(for id: QueueEntryID, of sender: Queue.Sender) {
       let task = Task {
         do {
-          let status = try await sender.end(of: id)
+          let status = try await sender.finalStatus(of: id)
           ends.withLock { $0.append((id, status)) }
         } catch {
           failures.withLock { $0.append("\(error)") }
@@ -46,10 +46,10 @@ struct QueueEndTests {
   @Test("is reported at once to threads and tasks that wait for it, and later on request")
   func waiting() async throws {
     let sender = try queue.sender("a")
-    let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
-    #expect(try await sender.end(of: ids[0], until: .now) == .stored)
-    async let first = sender.end(of: ids[0])
-    async let second = Blocking.run { try sender.end(of: ids[1], until: .now + .seconds(30)) }
+    let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
+    #expect(try await sender.finalStatus(of: ids[0], until: .now) == .stored)
+    async let first = sender.finalStatus(of: ids[0])
+    async let second = Blocking.run { try sender.finalStatus(of: ids[1], until: .now + .seconds(30)) }
     let consumer = try await queue.consume()
     // While they wait, or before.
     for _ in 0..<2 {
@@ -58,8 +58,8 @@ struct QueueEndTests {
     #expect(try await first == .processed)
     #expect(try await second == .processed)
     _ = try await consumer.next(until: .now)
-    #expect(try await sender.end(of: ids[2], until: .now + .milliseconds(1)) == .taken)
-    let waiter = Task { try await sender.end(of: ids[2]) }
+    #expect(try await sender.finalStatus(of: ids[2], until: .now + .milliseconds(1)) == .taken)
+    let waiter = Task { try await sender.finalStatus(of: ids[2]) }
     waiter.cancel()
     await #expect(throws: CancellationError.self) { try await waiter.value }
   }
@@ -68,10 +68,10 @@ struct QueueEndTests {
   func observing() throws {
     let sender = try queue.sender("a")
     let told = Told()
-    let early = try sender.send(0, expires: .zero)
+    let early = try sender.enqueue(0, expires: .zero)
     #expect(try scene.drain().isEmpty)
     let batch = try scene.sendTogether([1, 2, 3, 4, 5], from: "a")
-    let late = try sender.send(6)
+    let late = try sender.enqueue(6)
     for id in [early, late] + batch { told.wait(for: id, of: sender) }
     try eventually("what had ended before is reported") { told.ids == [early] }
     #expect(try sender.cancel(batch[4]))
@@ -97,11 +97,11 @@ struct QueueEndTests {
   func replaced() throws {
     let sender = try queue.sender("a")
     let told = Told()
-    let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
+    let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
     for id in ids { told.wait(for: id, of: sender) }
     let first = try queue.consume()
     #expect(try first.next(until: .now)?.payload == 0)
-    first.end()
+    first.close()
     let second = try queue.consume()
     let again = try #require(try second.next(until: .now))
     #expect(again.isRedelivery)
@@ -130,7 +130,7 @@ struct QueueEndTests {
     }
     var ids: [QueueEntryID] = []
     for number in 0..<1_000 {
-      ids.append(try sender.send(PropertyListValue(number)))
+      ids.append(try sender.enqueue(PropertyListValue(number)))
       told.wait(for: ids[number], of: sender)
     }
     group.wait()
@@ -144,7 +144,7 @@ struct QueueEndTests {
   func cancelled() throws {
     let sender = try queue.sender("a")
     let told = Told()
-    let id = try sender.send(0)
+    let id = try sender.enqueue(0)
     told.wait(for: id, of: sender)
     try eventually("it watches") { sender.ends.watches == 4 }
     told.cancel()

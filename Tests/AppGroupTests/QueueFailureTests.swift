@@ -25,11 +25,11 @@ import Testing
       while true {
         let scene = try QueueScene()
         let sender = try scene.queue.sender("a")
-        for number in 0..<before { try sender.send(PropertyListValue(number)) }
+        for number in 0..<before { try sender.enqueue(PropertyListValue(number)) }
         let plan = failing(step, .noSpace)
         var failed = false
         do {
-          try Faults.$plan.withValue(plan) { _ = try sender.send(7, durability: .durable) }
+          try Faults.$plan.withValue(plan) { _ = try sender.enqueue(7, durability: .durable) }
         } catch let error as AppGroupError {
           #expect(error.code == .noSpace, "call \(step): \(error)")
           failed = true
@@ -40,7 +40,7 @@ import Testing
         let stored = try scene.queue.place.batches(QueueDirectory.pending, at: place) ?? []
         let isStored = stored.count > before
         #expect(failed || isStored, "call \(step)")
-        try sender.send(8)
+        try sender.enqueue(8)
         let expected = Array(0..<before) + (isStored ? [7] : []) + [8]
         #expect(try scene.drain().map(\.number) == expected, "call \(step)")
         #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
@@ -76,7 +76,7 @@ import Testing
         checkDeliveries(
           entries.map { .init($0) } + (try scene.drain(consumer)), of: ["a": [0, 1, 2]],
           "call \(step)")
-        consumer.end()
+        consumer.close()
         #expect(try scene.drain().isEmpty)
         #expect(try scene.leftovers().isEmpty, "call \(step): \(scene.directory.listing)")
         guard plan.calls > step else { break }
@@ -89,13 +89,13 @@ import Testing
     func durable() throws {
       let scene = try QueueScene()
       let sender = try scene.queue.sender("a")
-      try sender.send(0, durability: .durable)
+      try sender.enqueue(0, durability: .durable)
       let calls = Mutex<[SystemCall]>([])
       let plan = Faults.Plan { call, _ in
         calls.withLock { $0.append(call) }
         return .proceed
       }
-      try Faults.$plan.withValue(plan) { _ = try sender.send(1, durability: .durable) }
+      try Faults.$plan.withValue(plan) { _ = try sender.enqueue(1, durability: .durable) }
       let order = calls.withLock { $0 }.filter { [.write, .fsync, .renameat2].contains($0) }
       #expect(order.prefix(3) == [.write, .fsync, .renameat2])
       // Both directories of the move, and as long as they are new, their parents.

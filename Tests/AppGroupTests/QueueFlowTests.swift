@@ -71,11 +71,11 @@ import Testing
         try #require(Int(try process.ask("calls " + command)))
       }
       let log = trial.directory.path + "/log"
-      try trial.queue.sender("b").send(0)
+      try trial.queue.sender("b").enqueue(0)
       let one = try calls("queue-send q a 0 1 \(log)")
       let two = try calls("queue-send q a 1 2 \(log)")
       let few = try calls("queue-work q \(log)")
-      try trial.queue.sender("b").send(0)
+      try trial.queue.sender("b").enqueue(0)
       let none = try calls("queue-work q \(log)")
       return (two - one, (few - none) / 3)
     }

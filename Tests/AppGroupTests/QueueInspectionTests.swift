@@ -19,9 +19,9 @@ struct QueueInspectionTests {
   func report() throws {
     #expect(try container.report().names.queues.isEmpty)
     let sender = try scene.queue.sender("a")
-    try sender.send(0, keepsReceipt: true)
+    try sender.enqueue(0, keepsReceipt: true)
     try scene.sendTogether([1, 2, 3], from: "a")
-    try sender.cancel(sender.send(4))
+    try sender.cancel(sender.enqueue(4))
     let first = try #require(try container.report().names.queues.first)
     #expect(first.name == "q" && first.path == scene.place)
     #expect(first.waiting == 4 && first.taken == 0 && first.consumer == nil)
@@ -34,7 +34,7 @@ struct QueueInspectionTests {
     #expect(second.consumer?.processID == ProcessIdentity.current.processID)
     try entry.acknowledge()
     #expect(try scene.drain(consumer).count == 3)
-    consumer.end()
+    consumer.close()
     let last = try #require(try container.report().names.queues.first)
     #expect(last.waiting == 0 && last.oldest == nil && last.consumer == nil)
     let report = try container.report()
@@ -44,7 +44,7 @@ struct QueueInspectionTests {
   @Test("finds and sweeps the entries of dead senders, and leaves unfinished ones alone")
   func sweep() throws {
     let sender = try scene.queue.sender("a")
-    let marked = try sender.send(0, key: "k")
+    let marked = try sender.enqueue(0, key: "k")
     let place = try scene.queue.place.openOrMake()
     func plant(_ path: String) throws -> String {
       try FileDescriptor.open(scene.place + "/" + path, [.writeOnly, .create]).close()
@@ -71,7 +71,7 @@ struct QueueInspectionTests {
 
   @Test("tolerates any entry in them, and reports foreign ones")
   func hostile() throws {
-    try scene.queue.sender("a").send(0)
+    try scene.queue.sender("a").enqueue(0)
     for part in ["pending/x", "outcomes/y", "staged/z"] {
       _ = try FileDescriptor.open(scene.place + "/" + part, [.writeOnly, .create])
     }

@@ -20,13 +20,13 @@ struct QueueKeyTests {
   @Test("replaces the waiting ones of its sender and key, and no others")
   func superseding() async throws {
     let sender = try queue.sender("a")
-    let first = try await sender.send(0, key: "k", keepsReceipt: true)
-    try await sender.send(1)
-    try await sender.send(2, key: "l")
-    try await queue.sender("a/k").send(3, key: "")
+    let first = try await sender.enqueue(0, key: "k", keepsReceipt: true)
+    try await sender.enqueue(1)
+    try await sender.enqueue(2, key: "l")
+    try await queue.sender("a/k").enqueue(3, key: "")
     // Another process's, or after a restart.
-    let second = try await queue.sender("a").send(4, key: "k")
-    let last = try await sender.send(5, key: "k")
+    let second = try await queue.sender("a").enqueue(4, key: "k")
+    let last = try await sender.enqueue(5, key: "k")
     #expect(try sender.status(of: first) == .superseded)
     #expect(try sender.receipts().map(\.payload) == [0])
     #expect(try sender.receipts().map(\.status) == [.superseded])
@@ -47,16 +47,16 @@ struct QueueKeyTests {
     let consumer = try queue.consume()
     let entry = try #require(try consumer.next(until: .now))
     #expect(entry.key == "k")
-    try sender.send(5, key: "k")
+    try sender.enqueue(5, key: "k")
     #expect(try sender.status(of: entry.id) == .taken)
     #expect(try together.map(sender.status) == [.superseded, .superseded])
     #expect(try scene.drain(consumer).map(\.number) == [3, 4, 5])
     try entry.acknowledge()
     #expect(try scene.names("keys").isEmpty, "\(scene.directory.listing)")
-    consumer.end()
+    consumer.close()
     let key = try scene.sendTogether([6, 7], from: "a", key: "k")
     #expect(try sender.cancel(key[1]))
-    try sender.send(8, key: "k")
+    try sender.enqueue(8, key: "k")
     #expect(try key.map(sender.status) == [.superseded, .cancelled])
     #expect(try scene.drain().map(\.number) == [8])
   }
@@ -67,7 +67,7 @@ struct QueueKeyTests {
     let group = DispatchGroup()
     for number in 0..<20 {
       Blocking.queue().async(group: group) {
-        do { try sender.send(PropertyListValue(number), key: "k") } catch { Issue.record(error) }
+        do { try sender.enqueue(PropertyListValue(number), key: "k") } catch { Issue.record(error) }
       }
     }
     group.wait()
@@ -98,7 +98,7 @@ struct QueueKeyTests {
         }
         // Neither of the two waits any more when the next one arrived.
         if step % 4 == share {
-          try scene.queue.sender("a").send(4, key: "k")
+          try scene.queue.sender("a").enqueue(4, key: "k")
           #expect(try scene.drain().map(\.number) == [1, 2, 4], "\(step)")
         } else {
           let delivered = try scene.drain().map(\.number)

@@ -19,7 +19,7 @@ struct QueueReceiptTests {
   @Test("reports to a restarted sender its entries, in order, with their outcomes")
   func restart() throws {
     let ids = try ["a", "a", "b", "a"].enumerated().map { number, name in
-      try queue.sender(name).send(
+      try queue.sender(name).enqueue(
         PropertyListValue(number), durability: number == 0 ? .durable : .standard,
         keepsReceipt: number != 1)
     }
@@ -66,11 +66,11 @@ struct QueueReceiptTests {
   @Test("keeps its record when cleared too early, or by another sender")
   func early() throws {
     let sender = try queue.sender("a")
-    let id = try sender.send(0, keepsReceipt: true)
+    let id = try sender.enqueue(0, keepsReceipt: true)
     try queue.sender("a").forget(id)
     #expect(try sender.receipts().isEmpty)
     #expect(try sender.status(of: id) == .stored)
-    try queue.sender("a2").send(1, keepsReceipt: true)
+    try queue.sender("a2").enqueue(1, keepsReceipt: true)
     #expect(try sender.receipts().isEmpty)
     #expect(try scene.drain().map(\.number) == [0, 1])
   }
@@ -80,17 +80,17 @@ struct QueueReceiptTests {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
     let queue = Queue(container: self.queue.container, name: "q", clock: clock)
-    try queue.sender("a").send(0, keepsReceipt: true)
+    try queue.sender("a").enqueue(0, keepsReceipt: true)
     #expect(try scene.drain() == [.init("a", 0)])
     time.withLock { $0 = 1_000 }
-    try queue.sender("a").send(1, keepsReceipt: true)
+    try queue.sender("a").enqueue(1, keepsReceipt: true)
     #expect(try queue.sender("a").receipts().map(\.payload) == [0, 1])
   }
 
   @Test("leaves out unreadable entries, and tolerates planted ones")
   func damaged() throws {
     let sender = try queue.sender("a")
-    let ids = try (0..<2).map { try sender.send(PropertyListValue($0), keepsReceipt: true) }
+    let ids = try (0..<2).map { try sender.enqueue(PropertyListValue($0), keepsReceipt: true) }
     let together = try scene.sendTogether([2, 3], from: "a", keeping: [2, 3])
     let sent = scene.place + "/sent/"
     try removeFile(sent + ids[0].batch.text)
@@ -145,7 +145,7 @@ struct QueueReceiptTests {
         }
         var id: QueueEntryID?
         do {
-          id = try Faults.$plan.withValue(plan) { try sender.send(7, keepsReceipt: true) }
+          id = try Faults.$plan.withValue(plan) { try sender.enqueue(7, keepsReceipt: true) }
         } catch is AppGroupError {
           // Then it is not stored at all.
         }

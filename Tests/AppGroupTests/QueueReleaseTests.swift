@@ -22,7 +22,7 @@ struct QueueReleaseTests {
     "waits alone: later entries of its sender flow on, even past a restart", arguments: [1, 3])
   func flow(together: Int) throws {
     try scene.sendTogether(Array(0..<together), from: "a")
-    try queue.sender("a").send(9)
+    try queue.sender("a").enqueue(9)
     let consumer = try queue.consume()
     let first = try next(consumer)
     #expect(first.payload == 0 && first.deliveries == 1 && !first.isRedelivery)
@@ -34,7 +34,7 @@ struct QueueReleaseTests {
     let rest = (1..<together).map { QueueScene.Delivered("a", $0) } + [.init("a", 9)]
     #expect(try scene.drain(consumer) == rest)
     #expect(try !consumer.isIdle())
-    consumer.end()
+    consumer.close()
     #expect(try scene.drain().isEmpty, "its time has not come")
     #expect(try scene.names("taken").count == 1)
   }
@@ -43,11 +43,11 @@ struct QueueReleaseTests {
     "is redelivered when it is due, and a waiting consumer is woken",
     arguments: [false, true])
   func due(isRestarted: Bool) throws {
-    try queue.sender("a").send(0)
+    try queue.sender("a").enqueue(0)
     var consumer = try queue.consume()
     try next(consumer).release(after: .milliseconds(30))
     if isRestarted {
-      consumer.end()
+      consumer.close()
       consumer = try queue.consume()
     }
     let again = try next(consumer, until: .now + .seconds(20))
@@ -58,7 +58,7 @@ struct QueueReleaseTests {
 
   @Test("is redelivered to a consumer that waits without a thread")
   func async() async throws {
-    try await queue.sender("a").send(0)
+    try await queue.sender("a").enqueue(0)
     let consumer = try await queue.consume()
     let entry = try #require(try await consumer.next(until: .now + .seconds(20)))
     async let again = consumer.next(until: .now + .seconds(20))
@@ -68,7 +68,7 @@ struct QueueReleaseTests {
 
   @Test("never stops its queue, whatever its pause")
   func fairness() throws {
-    for number in 0..<3 { try queue.sender("a").send(.integer(Int64(number))) }
+    for number in 0..<3 { try queue.sender("a").enqueue(.integer(Int64(number))) }
     let consumer = try queue.consume()
     var order: [Int] = []
     while order.count < 8, let entry = try consumer.next(until: .now) {
@@ -80,10 +80,10 @@ struct QueueReleaseTests {
 
   @Test("is delayed no longer than its pause after the clock was set back")
   func clock() throws {
-    try queue.sender("a").send(0)
+    try queue.sender("a").enqueue(0)
     let consumer = try queue.consume()
     try next(consumer).release(after: .milliseconds(20))
-    consumer.end()
+    consumer.close()
     let taken = "taken/" + (try #require(try scene.names("taken").first))
     let log = try #require(
       try scene.names(taken).first { $0.hasSuffix(QueueDirectory.deliveriesSuffix) })
@@ -122,7 +122,7 @@ struct QueueReleaseTests {
   @Test("as often as allowed fails, is kept, and can be sent again as a new one")
   func kept() throws {
     let sender = try queue.sender("a")
-    let id = try sender.send(7, keepsReceipt: true)
+    let id = try sender.enqueue(7, keepsReceipt: true)
     let consumer = try queue.consume(maximumDeliveries: 2)
     try next(consumer).release(after: .zero)
     try next(consumer).release(after: .zero)
@@ -195,7 +195,7 @@ struct QueueReleaseTests {
     var step = 0
     while true {
       let scene = try QueueScene()
-      try scene.queue.sender("a").send(7)
+      try scene.queue.sender("a").enqueue(7)
       let consumer = try scene.queue.consume()
       try #require(try consumer.next(until: .now)).fail("on purpose", isKept: true)
       let victim = try scene.participant()
@@ -232,13 +232,13 @@ struct QueueExpiryTests {
   func expiry() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
-    let processed = try sender.send(0, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
-    let failed = try sender.send(1, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
-    let noted = try sender.send(2)
-    let other = try scene.queue.sender("b").send(
+    let processed = try sender.enqueue(0, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let failed = try sender.enqueue(1, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let noted = try sender.enqueue(2)
+    let other = try scene.queue.sender("b").enqueue(
       3, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
-    let lasting = try sender.send(4, keepsReceipt: true)
-    let waiting = try sender.send(5, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+    let lasting = try sender.enqueue(4, keepsReceipt: true)
+    let waiting = try sender.enqueue(5, keepsReceipt: true, receiptTerm: .dayAfterProcessing)
     let consumer = try scene.queue.consume()
     for _ in 0..<5 {
       let entry = try #require(try consumer.next(until: .now))
@@ -249,10 +249,10 @@ struct QueueExpiryTests {
       }
     }
     // No process sweeps before.
-    try queue(scene, days: 0).sender("a").send(6)
+    try queue(scene, days: 0).sender("a").enqueue(6)
     #expect(try scene.names("sent").count == 5 && scene.names("outcomes").count == 2)
     // The sender comes by.
-    try queue(scene, days: 2).sender("a").send(7)
+    try queue(scene, days: 2).sender("a").enqueue(7)
     #expect(try sender.receipts().map(\.id) == [failed, lasting, waiting])
     #expect(try sender.status(of: processed) == .processed)
     #expect(try sender.status(of: noted) == .processed, "it is unknown by now")
@@ -268,8 +268,8 @@ struct QueueExpiryTests {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
     let together = try scene.sendTogether([0, 1, 2], from: "a", keeping: [0])
-    let alone = try sender.send(3)
-    try scene.queue.sender("b").send(4)
+    let alone = try sender.enqueue(3)
+    try scene.queue.sender("b").enqueue(4)
     let consumer = try scene.queue.consume()
     for _ in 0..<2 { try #require(try consumer.next(until: .now)).acknowledge() }
     let listed = try sender.outstanding()

@@ -68,7 +68,7 @@ struct QueueScene {
   /// Takes and acknowledges all waiting entries.
   func drain() throws -> [Delivered] {
     let consumer = try queue.consume()
-    defer { consumer.end() }
+    defer { consumer.close() }
     return try drain(consumer)
   }
 

@@ -24,8 +24,8 @@ struct QueueTests {
     let a = try queue.sender("a")
     let b = try queue.sender("b-with/any name")
     let ids = try (0..<5).map { number in
-      try b.send(PropertyListValue(number))
-      return try a.send(PropertyListValue(number), durability: number == 2 ? .durable : .standard)
+      try b.enqueue(PropertyListValue(number))
+      return try a.enqueue(PropertyListValue(number), durability: number == 2 ? .durable : .standard)
     }
     #expect(try a.status(of: ids[4]) == .stored)
     let consumer = try queue.consume()
@@ -61,7 +61,7 @@ struct QueueTests {
     for number in 0..<50 {
       Blocking.queue().async(group: group) {
         do {
-          let id = try sender.send(PropertyListValue(number))
+          let id = try sender.enqueue(PropertyListValue(number))
           ids.withLock { _ = $0.insert(id) }
         } catch {
           Issue.record(error)
@@ -89,7 +89,7 @@ struct QueueTests {
     try second.acknowledge()
     #expect(try queue.sender("a").status(of: first.id) == .taken)
     #expect(try queue.sender("a").status(of: second.id) == .processed)
-    victim.end()
+    victim.close()
     try scene.sendTogether([5], from: "a")
     #expect(
       try scene.drain() == [
@@ -118,8 +118,8 @@ struct QueueTests {
   @Test("does not deliver expired entries, and reports them")
   func expiry() throws {
     let sender = try queue.sender("a")
-    let late = try sender.send(0, expires: .zero)
-    try sender.send(1, expires: .seconds(3_600))
+    let late = try sender.enqueue(0, expires: .zero)
+    try sender.enqueue(1, expires: .seconds(3_600))
     #expect(try scene.drain() == [.init("a", 1)])
     #expect(try sender.status(of: late) == .expired)
     // By the time of day if the machine has been restarted since.
@@ -137,7 +137,7 @@ struct QueueTests {
   func cancelling() throws {
     let sender = try queue.sender("a")
     let ids = try scene.sendTogether([0, 1, 2], from: "a")
-    let alone = try sender.send(3)
+    let alone = try sender.enqueue(3)
     #expect(try sender.cancel(ids[1]) && sender.cancel(alone) && sender.cancel(alone))
     #expect(try scene.names("pending").count == 1, "a completely cancelled file is gone")
     #expect(try sender.status(of: ids[1]) == .cancelled)
@@ -155,16 +155,16 @@ struct QueueTests {
   @Test("refuses more than its limits, over all senders, and accepts more when there is room")
   func limits() throws {
     let sender = try queue.sender("a", limits: .init(entries: 20, bytes: 1 << 20))
-    for number in 0..<10 { try queue.sender("b").send(PropertyListValue(number)) }
-    for number in 0..<10 { try sender.send(PropertyListValue(number)) }
-    let error = #expect(throws: AppGroupError.self) { try sender.send(10) }
+    for number in 0..<10 { try queue.sender("b").enqueue(PropertyListValue(number)) }
+    for number in 0..<10 { try sender.enqueue(PropertyListValue(number)) }
+    let error = #expect(throws: AppGroupError.self) { try sender.enqueue(10) }
     #expect(error?.code == .queueFull)
     #expect(try scene.names("pending").count == 20)
     #expect(try scene.drain().count == 20)
-    try sender.send(10)
+    try sender.enqueue(10)
     let small = try queue.sender("c", limits: .init(entries: 20, bytes: 1_000))
     #expect(throws: AppGroupError.self) {
-      try small.send(.string(.init(repeating: "x", count: 1_000)))
+      try small.enqueue(.string(.init(repeating: "x", count: 1_000)))
     }
     #expect(try scene.drain() == [.init("a", 10)], "nothing was dropped, nothing half sent")
   }
@@ -172,7 +172,7 @@ struct QueueTests {
   @Test("puts a damaged file aside, delivers the rest, and reports it to the sender")
   func damaged() throws {
     let sender = try queue.sender("a")
-    let ids = try (0..<3).map { try sender.send(PropertyListValue($0)) }
+    let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
     let path = scene.place + "/pending/" + ids[1].batch.text
     try FileDescriptor.open(path, [.writeOnly, .truncate]).writeAll(Array("bplist00 no".utf8))
     #expect(try scene.drain() == [.init("a", 0), .init("a", 2)])
@@ -192,14 +192,14 @@ struct QueueTests {
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
     let queue = Queue(container: self.queue.container, name: "q", clock: clock)
     let sender = try queue.sender("a")
-    try sender.send(0)
+    try sender.enqueue(0)
     time.withLock { $0 = 1_000 }
-    try sender.send(1)
-    try queue.sender("a").send(2)
+    try sender.enqueue(1)
+    try queue.sender("a").enqueue(2)
     let consumer = try queue.consume()
     #expect(try consumer.next(until: .now)?.payload == 0)
     time.withLock { $0 = 500 }
-    try queue.sender("a").send(3)
+    try queue.sender("a").enqueue(3)
     #expect(try scene.drain(consumer) == [.init("a", 1), .init("a", 2), .init("a", 3)])
   }
 
@@ -208,7 +208,7 @@ struct QueueTests {
     let consumer = try await queue.consume()
     #expect(try await consumer.next(until: .now) == nil)
     async let waiting = consumer.next(until: .now + .seconds(30))
-    try await queue.sender("a").send(7)
+    try await queue.sender("a").enqueue(7)
     let entry = try #require(try await waiting)
     #expect(entry.payload == 7)
     try entry.acknowledge()

@@ -50,7 +50,7 @@
         guard interruption.hasHappened else { return }
         #expect(try consumer.isIdle(), "before call \(place)")
         #expect(try scene.leftovers().isEmpty, "before call \(place): \(scene.directory.listing)")
-        consumer.end()
+        consumer.close()
         #expect(try scene.drain().isEmpty)
       }
       Issue.record("more than 40 calls")

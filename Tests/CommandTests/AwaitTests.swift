@@ -37,7 +37,7 @@ struct AwaitTests {
   private static let calls = [
     "_ = try await value.read()", "_ = try await value.snapshot()",
     "try await value.replace(with: 1)", "try await value.update { $0 = 1 }",
-    "try await value.remove()", "_ = try await queue.sender(\"s\").send(1)",
+    "try await value.remove()", "_ = try await queue.sender(\"s\").enqueue(1)",
     "_ = try await queue.consume()", "_ = try await presence.enterExclusively()",
     "try await channel.publish(5)", "_ = try await channel.latest()",
     "try await channel.update { $0 = 1 }", "try await channel.clear()",

@@ -35,13 +35,13 @@ enum QueueVerbs {
       let sender = try queue.sender(rest[0])
       guard let first = Int(rest[1]), let count = Int(rest[2]) else { return "error usage" }
       for number in first..<(first + count) {
-        try sender.send(PropertyListValue(number))
+        try sender.enqueue(PropertyListValue(number))
         try note("\(number)", in: rest[3])
       }
     case "queue-keep":
-      try queue.sender(rest[0]).send(PropertyListValue(Int(rest[1]) ?? 0), keepsReceipt: true)
+      try queue.sender(rest[0]).enqueue(PropertyListValue(Int(rest[1]) ?? 0), keepsReceipt: true)
     case "queue-key":
-      try queue.sender(rest[0]).send(PropertyListValue(Int(rest[2]) ?? 0), key: rest[1])
+      try queue.sender(rest[0]).enqueue(PropertyListValue(Int(rest[2]) ?? 0), key: rest[1])
     case "queue-cancel":
       guard let id = QueueEntryID(rest[0]) else { return "error usage" }
       return "\(try queue.sender(id.sender).cancel(id))"
@@ -64,7 +64,7 @@ enum QueueVerbs {
         try note("\(entry.payload.intValue ?? -1)", in: rest[1])
         if entry.payload == 0 { try entry.release(after: .zero) } else { try entry.acknowledge() }
       }
-      consumer.end()
+      consumer.close()
     case "queue-retry":
       for failure in try queue.failures() { _ = try queue.retry(failure.id) }
     case "queue-follow":
@@ -81,7 +81,7 @@ enum QueueVerbs {
         try note(describe(entry), in: rest[0])
         try entry.acknowledge()
       }
-      consumer.end()
+      consumer.close()
     }
     return "done"
   }

@@ -271,7 +271,7 @@ struct FileTransferTests {
     let source = try FileDescriptor.open(url.path, .readOnly)
     _ = try stage.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
-    let id = try sender.send([QueueAttachment.key: "late"], expires: .zero)
+    let id = try sender.enqueue([QueueAttachment.key: "late"], expires: .zero)
     #expect(try scene.receiveAll().isEmpty && sender.status(of: id) == .expired)
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }

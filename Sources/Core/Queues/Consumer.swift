@@ -6,7 +6,7 @@ import Synchronization
 import SystemCalls
 
 extension Queue {
-  /// Becomes the queue's consumer, until `end()`, until the consumer is released, or until the
+  /// Becomes the queue's consumer, until `close()`, until the consumer is released, or until the
   /// process ends. There is one consumer at a time; a stopped one is replaced.
   ///
   /// - Parameters:
@@ -57,7 +57,7 @@ extension Queue {
     private let takenPath: String
     private let wake: ConsumerWake
     private let watches: [Watch]
-    private let isEnded = Atomic(false)
+    private let isClosed = Atomic(false)
 
     fileprivate init(
       _ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps,
@@ -81,12 +81,12 @@ extension Queue {
       }
     }
 
-    deinit { end() }
+    deinit { close() }
 
-    /// Ends consuming: what was not acknowledged goes to the next consumer. A caller waiting in
+    /// Closes the consumer: what was not acknowledged goes to the next one. A caller waiting in
     /// `next` is woken with `invalidToken`. Further calls have no effect.
-    public func end() {
-      isEnded.store(true, ordering: .sequentiallyConsistent)
+    public func close() {
+      isClosed.store(true, ordering: .sequentiallyConsistent)
       for watch in watches { watch.cancel() }
       registration.leave()
       wake.raise()
@@ -98,7 +98,7 @@ extension Queue {
     /// - Complexity: two listings, of waiting and of taken entries.
     public func isIdle() throws -> Bool {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
-        try confirmNotEnded()
+        try confirmOpen()
         let place = try queue.openForConsumer()
         // In this order an entry that is just being taken is seen in one of the two.
         let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
@@ -111,7 +111,7 @@ extension Queue {
     }
 
     /// Calls a handler whenever `next` may have something new: something was stored, another
-    /// consumer replaced this one, or this one was ended. Callers check `next` after setting the
+    /// consumer replaced this one, or this one was closed. Callers check `next` after setting the
     /// handler.
     ///
     /// - Parameter handler: called on the monitor's thread, so it must be short; replaces the
@@ -124,7 +124,7 @@ extension Queue {
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
     /// - Throws: `AppGroupError`: `leaseLost` if another consumer has replaced this one,
-    ///   `invalidToken` after it was ended, or errors of the file system.
+    ///   `invalidToken` after it was closed, or errors of the file system.
     /// - Complexity: one rename, open, read and close for all entries that were stored together; a
     ///   scan of everything that waits once the entries of the last scan are taken.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -161,7 +161,7 @@ extension Queue {
 
     private func take() throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
-        try confirmNotEnded()
+        try confirmOpen()
         return try steps.withLock { steps in
           do {
             if let entry = try steps.next() { return entry }
@@ -175,10 +175,10 @@ extension Queue {
       }
     }
 
-    private func confirmNotEnded() throws {
-      guard isEnded.load(ordering: .sequentiallyConsistent) else { return }
+    private func confirmOpen() throws {
+      guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
       throw AppGroupError(
-        .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was ended",
+        .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
         remedy: "consume again")
     }
   }

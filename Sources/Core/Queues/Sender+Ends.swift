@@ -11,7 +11,7 @@ extension Queue.Sender {
   ///   that it was stored in. All callers that wait with this sender share one set of watches; if
   ///   none are available, a look five times a second.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func end(
+  public func finalStatus(
     of id: QueueEntryID, until deadline: ContinuousClock.Instant
   ) throws -> QueueEntryStatus {
     try QueueEndWait(for: id, of: self, until: deadline).run()
@@ -21,7 +21,7 @@ extension Queue.Sender {
   /// with `CancellationError`.
   ///
   /// - Parameter deadline: nil means until the task is cancelled.
-  public func end(
+  public func finalStatus(
     of id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
     try await runSuspending { QueueEndWait(for: id, of: self, until: deadline) }

@@ -18,7 +18,7 @@ extension Queue.Sender {
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
   /// - Complexity: one listing, and one file read for each.
-  public func outcomes() throws -> [(id: QueueEntryID, status: QueueEntryStatus)] {
+  public func outcomes() throws -> [QueueOutcome] {
     try reporting("look for outcomes of \"\(queue.name)\"", path: queue.path) {
       guard let place = try queue.place.directory.open() else { return [] }
       let entries = try SharedContainer.entries(QueueDirectory.outcomes, at: place.rawValue) ?? []
@@ -28,10 +28,18 @@ extension Queue.Sender {
       // A cancelled entry that is not yet out of the way is reported once it is.
       return try ids.compactMap { id in
         let status = try queue.place.status(of: id, at: place)
-        return status.isEnd && status != .processed ? (id, status) : nil
+        return status.isEnd && status != .processed ? .init(id: id, status: status) : nil
       }
     }
   }
+}
+
+/// How an entry ended that was not processed.
+public struct QueueOutcome: Sendable, Hashable {
+  /// The entry's id.
+  public let id: QueueEntryID
+  /// How it ended.
+  public let status: QueueEntryStatus
 }
 
 extension QueueDirectory {

@@ -64,7 +64,7 @@ extension Queue {
     ///   waits after each sixteenth of the limit, and with the first send of a sender.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     @discardableResult
-    public func send(
+    public func enqueue(
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten
@@ -76,15 +76,15 @@ extension Queue {
       let submission = Submission(entry, durability, outcome.settle)
       // A caller that finds nobody writing writes itself, including what others add in the
       // meantime.
-      if enqueue(submission) { write(until: { outcome.isSettled }) }
+      if gather(submission) { write(until: { outcome.isSettled }) }
       let id = try outcome.wait().get()
       if let key { supersede(key, before: id) }
       return id
     }
 
-    /// Stores an entry; see the form without `async`. A send that has begun is not cancelled.
+    /// Stores an entry; see the form without `async`. Once begun it is not cancelled.
     @discardableResult
-    public func send(
+    public func enqueue(
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten
@@ -102,7 +102,7 @@ extension Queue {
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
         let submission = Submission(entry, durability) { continuation.resume(with: $0) }
-        if enqueue(submission) { Blocking.queue().async { self.write(until: { false }) } }
+        if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
 
@@ -110,7 +110,7 @@ extension Queue {
     func adopt(_ path: String) throws -> QueueEntryID? { try outlet.adopt(path) }
 
     /// - Returns: whether the caller has to write.
-    private func enqueue(_ submission: Submission) -> Bool {
+    private func gather(_ submission: Submission) -> Bool {
       gathering.withLock { gathering in
         gathering.waiting.append(submission)
         defer { gathering.isWriting = true }

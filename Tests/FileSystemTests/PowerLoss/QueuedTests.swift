@@ -56,11 +56,11 @@ struct QueuedTests {
 
   private func send(_ isJournalWritten: Bool, _ path: String) throws -> QueueEntryID {
     let sender = try SharedContainer(path: path).queue("q").sender("a")
-    try sender.send(0, durability: .durable)
-    for number in 1...20 { try sender.send(.integer(Int64(number))) }
-    try sender.send(.string(String(repeating: "large", count: 20_000)))
-    let receipt = try sender.send(21, keepsReceipt: true)
-    if isJournalWritten { try sender.send(22, durability: .durable) }
+    try sender.enqueue(0, durability: .durable)
+    for number in 1...20 { try sender.enqueue(.integer(Int64(number))) }
+    try sender.enqueue(.string(String(repeating: "large", count: 20_000)))
+    let receipt = try sender.enqueue(21, keepsReceipt: true)
+    if isJournalWritten { try sender.enqueue(22, durability: .durable) }
     return receipt
   }
 
@@ -72,9 +72,9 @@ struct QueuedTests {
     try SharedContainer(path: path).value("other").replace(with: "intact", durability: .durable)
     try doing {
       let sender = try SharedContainer(path: path).queue("q").sender("a")
-      try sender.send(1, durability: .durable)
-      let cancelled = try sender.send(9, durability: .durable)
-      try sender.send(2, durability: .durable, keepsReceipt: true)
+      try sender.enqueue(1, durability: .durable)
+      let cancelled = try sender.enqueue(9, durability: .durable)
+      try sender.enqueue(2, durability: .durable, keepsReceipt: true)
       try sender.cancel(cancelled)
     }
     try disk.cutPower()

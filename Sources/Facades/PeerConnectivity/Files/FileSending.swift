@@ -195,7 +195,7 @@ struct FileSending {
     let notice = FileNotice(
       intention, attachment: content.attachment, size: content.size, checksum: content.checksum)
     let passed = Duration.seconds(max(0, -entry.sent.timeIntervalSinceNow))
-    return try sender.send(
+    return try sender.enqueue(
       notice.value, durability: durability,
       expires: intention.options.expiry.map { max(.zero, $0 - passed) }, keepsReceipt: true,
       receiptTerm: intention.options.receiptTerm)

@@ -172,7 +172,7 @@ final class OutgoingFiles: Sendable {
       guard try queue.hasEntries() else { return }
       throw error
     }
-    defer { consumer.end() }
+    defer { consumer.close() }
     while let entry = try consumer.next(until: .now) { try send(entry) }
   }
 

@@ -156,7 +156,7 @@ public final class PeerFileTransfer: Sendable {
     do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
     // The process that was copying it may have ended. If it is this one, it needs no note.
     files.begin()
-    let status = try intentions.end(of: entry, until: .now + .seconds(10))
+    let status = try intentions.finalStatus(of: entry, until: .now + .seconds(10))
     guard status.isEnd else {
       throw obstacle
         ?? PeerError(
@@ -238,7 +238,7 @@ public final class PeerFileTransfer: Sendable {
       Task { [self] in
         do {
           // In whichever process it is copied; this one has called the handler already where it was here.
-          _ = try await files.sender().end(of: entry)
+          _ = try await files.sender().finalStatus(of: entry)
           let last = try await Blocking.run { self.progress }
           if process.progress == nil { process.advance(to: last.completedBytes) }
           process.finish(nil, isStored: last.fraction == 1)

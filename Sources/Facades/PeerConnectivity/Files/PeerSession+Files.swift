@@ -41,7 +41,7 @@ extension PeerSession {
       let source = try SourceFile(
         SourceFile.path(of: url, to: peer), isMoved: options.isMoved, to: peer)
       let intention = FileIntention(source, to: peer, metadata: metadata, options: options)
-      let entry = try outgoingFiles.sender().send(
+      let entry = try outgoingFiles.sender().enqueue(
         intention.value, durability: options.durability, expires: options.expiry,
         keepsReceipt: true)
       return PeerFileTransfer(intention, as: entry, of: outgoingFiles)

@@ -48,13 +48,13 @@ public struct PeerMessageTransfer: Sendable {
   public func finalStatus(
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
-    try await betweenPeers(waiting, peer) { try await by.end(of: entry, until: deadline) }
+    try await betweenPeers(waiting, peer) { try await by.finalStatus(of: entry, until: deadline) }
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
-    try betweenPeers(waiting, peer) { try by.end(of: entry, until: deadline) }
+    try betweenPeers(waiting, peer) { try by.finalStatus(of: entry, until: deadline) }
   }
 
   private var waiting: String { "wait for the end of a message to \"\(peer)\"" }

@@ -14,7 +14,7 @@ extension PeerSession {
   /// - Throws: `PeerError`: `queueFull` when a million messages, or 1 GiB of them, wait for the peer
   ///   already; `tooLarge` and `unsupportedValue`; `noSpace`, or another error of the container. It is
   ///   not sent then.
-  /// - Complexity: as `Queue.Sender.send`: create, lock, write, rename and a few cheap calls, shared by
+  /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls, shared by
   ///   all that are sent at the same moment; and a look whether the peer wants to be started.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -23,7 +23,7 @@ extension PeerSession {
   ) throws -> PeerMessageTransfer {
     try betweenPeers(sending(to: peer), peer) {
       let sender = try outbox.sender(in: container, from: name, to: peer)
-      let id = try sender.send(
+      let id = try sender.enqueue(
         value, durability: options.durability, expires: options.expiry,
         key: options.key, keepsReceipt: options.keepsReceipt,
         receiptTerm: options.receiptTerm)
@@ -39,7 +39,7 @@ extension PeerSession {
   ) async throws -> PeerMessageTransfer {
     try await betweenPeers(sending(to: peer), peer) {
       let sender = try outbox.sender(in: container, from: name, to: peer)
-      let id = try await sender.send(
+      let id = try await sender.enqueue(
         value, durability: options.durability, expires: options.expiry,
         key: options.key, keepsReceipt: options.keepsReceipt,
         receiptTerm: options.receiptTerm)

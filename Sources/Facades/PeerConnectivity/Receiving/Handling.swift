@@ -112,7 +112,7 @@ final class Handling<Delivered: PeerDelivery>: Sendable {
       return !state.isEnded
     }
     guard isFirst else { return }
-    consumer.end()
+    consumer.close()
     failure(error)
   }
 

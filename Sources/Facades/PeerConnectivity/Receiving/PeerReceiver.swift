@@ -106,7 +106,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// running ends when the handler returns, unless another process has received it by then.
   public func close() {
     handling.withLock { $0 }?.end()
-    consumer.end()
+    consumer.close()
   }
 
   /// For tests: whether a caller waits in `next`.

@@ -18,8 +18,8 @@ enum QueueDepthRows {
     let sends = try alternate(
       rounds: bench.shortRounds,
       [
-        { try nanosecondsPerRun(4) { try fullSender.send(QueueRivalRows.payload) } },
-        { try nanosecondsPerRun(4) { try emptySender.send(QueueRivalRows.payload) } },
+        { try nanosecondsPerRun(4) { try fullSender.enqueue(QueueRivalRows.payload) } },
+        { try nanosecondsPerRun(4) { try emptySender.enqueue(QueueRivalRows.payload) } },
       ])
     let fullConsumer = try full.consume()
     let emptyConsumer = try empty.consume()
@@ -50,6 +50,6 @@ enum QueueDepthRows {
 
   private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
     let each = Int((Double(count) / 50).rounded(.up))
-    _ = try QueueRivalRows.inTasks(each) { try await sender.send(QueueRivalRows.payload) }
+    _ = try QueueRivalRows.inTasks(each) { try await sender.enqueue(QueueRivalRows.payload) }
   }
 }

@@ -27,7 +27,7 @@ enum QueueRivalRows {
     let sender = try bench.container("queue-tasks").queue("q").sender("a")
     let each = bench.scaled(2_000)
     let results = try alternate(
-      rounds: 3, [{ try inTasks(each) { try await sender.send(payload) } }])
+      rounds: 3, [{ try inTasks(each) { try await sender.enqueue(payload) } }])
     let result = results[0].median
     return Row(
       "queue: send, 50 tasks", .microseconds, alone: result, expected: .oursAtMost(10),
@@ -43,7 +43,7 @@ enum QueueRivalRows {
     let results = try alternate(
       rounds: bench.rounds,
       [
-        { try nanosecondsPerRun(count) { try sender.send(payload, durability: durability) } },
+        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: durability) } },
         { try nanosecondsPerRun(count) { try floor.send(content) } },
       ])
     return [
@@ -63,7 +63,7 @@ enum QueueRivalRows {
     let results = try alternate(
       rounds: 5,
       [
-        { try inTasks(each) { try await sender.send(payload, durability: durability) } },
+        { try inTasks(each) { try await sender.enqueue(payload, durability: durability) } },
         { try inThreads(floorEach) { _ in { try floor.send(content) } } },
       ])
     return [
@@ -83,14 +83,14 @@ enum QueueRivalRows {
     let alone = try alternate(
       rounds: bench.rounds,
       [
-        { try nanosecondsPerRun(count) { try sender.send(payload, durability: .durable) } },
+        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: .durable) } },
         { try nanosecondsPerRun(count) { try connections[0].send(content) } },
       ])
     let each = bench.scaled(400)
     let many = try alternate(
       rounds: 5,
       [
-        { try inTasks(each) { try await sender.send(payload, durability: .durable) } },
+        { try inTasks(each) { try await sender.enqueue(payload, durability: .durable) } },
         { try inThreads(each) { number in { try connections[number].send(content) } } },
       ])
     return [

@@ -17,7 +17,7 @@ enum QueueRows {
     let results = try alternate(
       rounds: bench.shortRounds,
       [
-        { try nanosecondsPerRun(4) { try sender.send(payload) } },
+        { try nanosecondsPerRun(4) { try sender.enqueue(payload) } },
         { try nanosecondsPerRun(4) { try raw.send() } },
       ])
     return Row("queue: send / create + rename", ours: results[0], floor: results[1])
@@ -30,7 +30,7 @@ enum QueueRows {
     let results = try alternate(
       rounds: bench.rounds,
       [
-        { try nanosecondsPerRun(count) { try sender.send(payload, durability: .durable) } },
+        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: .durable) } },
         { try nanosecondsPerRun(count) { try raw.send(durably: true) } },
       ])
     return Row("queue: send, durable / fsync ×2", ours: results[0], floor: results[1])
@@ -45,7 +45,7 @@ enum QueueRows {
     let results = try alternate(
       rounds: bench.rounds,
       [
-        { try inThreads(50, each) { try sender.send(payload, durability: .durable) } },
+        { try inThreads(50, each) { try sender.enqueue(payload, durability: .durable) } },
         { try nanosecondsPerRun(alone) { try raw.send(durably: true) } },
       ])
     return Row(
@@ -73,14 +73,14 @@ enum QueueRows {
     try [0, bench.scaled(100_000)].map { waiting in
       let queue = try bench.container("queue-\(waiting)").queue("q")
       let sender = try queue.sender("a")
-      for _ in 0..<waiting { try sender.send(payload) }
+      for _ in 0..<waiting { try sender.enqueue(payload) }
       let raw = try RawQueue(bench.directory("queue-\(waiting)-raw"))
       let consumer = try queue.consume()
       let results = try alternate(
         rounds: bench.shortRounds,
         [
           {
-            for _ in 0..<4 { try sender.send(payload) }
+            for _ in 0..<4 { try sender.enqueue(payload) }
             return try nanosecondsPerRun(4) {
               try consumer.next(until: .now + .seconds(1))?.acknowledge()
             }
@@ -90,7 +90,7 @@ enum QueueRows {
             return try nanosecondsPerRun(4) { try raw.take() }
           },
         ])
-      consumer.end()
+      consumer.close()
       return Row(
         "queue: take, \(waiting) wait / read + unlink", ours: results[0], floor: results[1])
     }

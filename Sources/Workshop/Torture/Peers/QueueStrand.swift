@@ -50,7 +50,7 @@ final class QueueStrand: Sendable {
       return (sender, state.next)
     }
     try note(.sending(place: queue, slot: arguments.slot, number: number))
-    let id = try sender.send(PropertyListValue(number), durability: durability)
+    let id = try sender.enqueue(PropertyListValue(number), durability: durability)
     try note(.sent(number: number, id: "\(id)"))
     try recorder.note(.did("send"))
     state.withLock { state in
@@ -73,7 +73,7 @@ final class QueueStrand: Sendable {
   private func consume(_ queue: String, _ random: inout SeededGenerator) throws {
     let beginning = bootTimeNanoseconds()
     let consumer = try container.queue(queue).consume(until: .now + random.milliseconds(0...250))
-    defer { consumer.end() }
+    defer { consumer.close() }
     let count = state.withLock { state in
       state.tenures += 1
       return state.tenures
@@ -134,7 +134,7 @@ final class QueueStrand: Sendable {
     for queue in queues {
       let before = bootTimeNanoseconds()
       let consumer = try container.queue(queue).consume()
-      defer { consumer.end() }
+      defer { consumer.close() }
       let tenure = "\(life)-\(queue)"
       events.append(
         .consuming(place: queue, tenure: tenure, from: before, to: bootTimeNanoseconds()))
