@@ -49,7 +49,9 @@ struct QueueEndTests {
     let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
     #expect(try await sender.finalStatus(of: ids[0], until: .now) == .stored)
     async let first = sender.finalStatus(of: ids[0])
-    async let second = Blocking.run { try sender.finalStatus(of: ids[1], until: .now + .seconds(30)) }
+    async let second = Blocking.run {
+      try sender.finalStatus(of: ids[1], until: .now + .seconds(30))
+    }
     let consumer = try await queue.consume()
     // While they wait, or before.
     for _ in 0..<2 {

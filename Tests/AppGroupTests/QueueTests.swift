@@ -25,7 +25,8 @@ struct QueueTests {
     let b = try queue.sender("b-with/any name")
     let ids = try (0..<5).map { number in
       try b.enqueue(PropertyListValue(number))
-      return try a.enqueue(PropertyListValue(number), durability: number == 2 ? .durable : .standard)
+      return try a.enqueue(
+        PropertyListValue(number), durability: number == 2 ? .durable : .standard)
     }
     #expect(try a.status(of: ids[4]) == .stored)
     let consumer = try queue.consume()
