@@ -17,8 +17,8 @@ struct DeliveryTests {
   /// Creates a delivery of the number of its looks.
   private func counting(
     on queue: DispatchQueue, _ call: @escaping @Sendable (Int) -> Void
-  ) -> Delivery<Int> {
-    Delivery(initial: 0, on: queue) { last in (last + 1, { call(last + 1) }) }
+  ) -> ChangeDelivery<Int> {
+    ChangeDelivery(initial: 0, on: queue) { last in (last + 1, { call(last + 1) }) }
   }
 
   @Test("answers a signal that came before it was opened")
@@ -35,8 +35,8 @@ struct DeliveryTests {
   @Test("looks again for a signal that comes while it looks or calls")
   func signalledMeanwhile() throws {
     let heard = Heard<Int>()
-    let box = Mutex<Delivery<Int>?>(nil)
-    let delivery = Delivery<Int>(initial: 0, on: queue) { last in
+    let box = Mutex<ChangeDelivery<Int>?>(nil)
+    let delivery = ChangeDelivery<Int>(initial: 0, on: queue) { last in
       if last == 0 { box.withLock { $0 }?.signal() }
       return (
         last + 1,
@@ -61,9 +61,9 @@ struct DeliveryTests {
     first.signal()
     first.cancel()
     queue.resume()
-    let box = Mutex<Delivery<Int>?>(nil)
+    let box = Mutex<ChangeDelivery<Int>?>(nil)
     let hasLooked = DispatchSemaphore(value: 0)
-    let second = Delivery<Int>(initial: 0, on: queue) { last in
+    let second = ChangeDelivery<Int>(initial: 0, on: queue) { last in
       box.withLock { $0 }?.cancel()
       hasLooked.signal()
       return (last + 1, { heard.add(last + 1) })
@@ -85,7 +85,7 @@ struct DeliveryTests {
     let overlapped = Atomic(false)
     let second = DispatchSemaphore(value: 0)
     let heard = Heard<Int>()
-    let box = Mutex<Delivery<Int>?>(nil)
+    let box = Mutex<ChangeDelivery<Int>?>(nil)
     let delivery = counting(on: .global()) { number in
       if inside.add(1, ordering: .sequentiallyConsistent).newValue > 1 {
         overlapped.store(true, ordering: .sequentiallyConsistent)
@@ -113,8 +113,8 @@ struct DeliveryTests {
   func redeliver() throws {
     let looks = Atomic(0)
     let calls = Heard<Int>()
-    let box = Mutex<Delivery<Int>?>(nil)
-    let delivery = Delivery<Int>(initial: 0, on: DispatchQueue(label: "test")) { last in
+    let box = Mutex<ChangeDelivery<Int>?>(nil)
+    let delivery = ChangeDelivery<Int>(initial: 0, on: DispatchQueue(label: "test")) { last in
       if looks.add(1, ordering: .sequentiallyConsistent).newValue == 2 {
         box.withLock { $0?.redeliver(from: 0) }
       }
@@ -164,7 +164,7 @@ struct ObservationEndTests {
   func pendingCall(isCancelled: Bool) throws {
     let directory = try directory.get()
     let heard = Heard<Int>()
-    let delivery = Delivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(1) }) }
+    let delivery = ChangeDelivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(1) }) }
     delivery.open()
     let watch = ChangeMonitor().watch(
       path: directory.path, parents: [], prepare: {}, hear: { _ in })
@@ -173,7 +173,7 @@ struct ObservationEndTests {
     delivery.signal()
     if isCancelled { observation?.cancel() } else { observation = nil }
     queue.resume()
-    let next = Delivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(2) }) }
+    let next = ChangeDelivery<Int>(initial: 0, on: queue) { _ in (1, { heard.add(2) }) }
     next.open(signalled: true)
     try eventually("the next in the queue is called") { heard.all.contains(2) }
     #expect(heard.all == [2])

@@ -213,8 +213,8 @@ struct ObservationTests {
   func signalledDuringCall() throws {
     let truth = Atomic(1)
     let heard = Heard<Int>()
-    let own = Mutex<Delivery<Int>?>(nil)
-    let delivery = Delivery<Int>(initial: 0, on: queue) { last in
+    let own = Mutex<ChangeDelivery<Int>?>(nil)
+    let delivery = ChangeDelivery<Int>(initial: 0, on: queue) { last in
       let now = truth.load(ordering: .sequentiallyConsistent)
       let call: @Sendable () -> Void = {
         heard.add(now)

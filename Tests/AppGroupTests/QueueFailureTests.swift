@@ -36,8 +36,8 @@ import Testing
           failures += 1
         }
         // Only after a failure of the last fsyncs the entry exists all the same.
-        let place = try scene.queue.place.openOrMake()
-        let stored = try scene.queue.place.batches(QueueDirectory.pending, at: place) ?? []
+        let place = try scene.queue.openOrMake()
+        let stored = try place.batches(QueueDirectory.pending) ?? []
         let isStored = stored.count > before
         #expect(failed || isStored, "call \(step)")
         try sender.enqueue(8)

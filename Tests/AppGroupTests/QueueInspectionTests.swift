@@ -45,7 +45,7 @@ struct QueueInspectionTests {
   func sweep() throws {
     let sender = try scene.queue.sender("a")
     let marked = try sender.enqueue(0, key: "k")
-    let place = try scene.queue.place.openOrMake()
+    let place = try scene.queue.openOrMake()
     func plant(_ path: String) throws -> String {
       try FileDescriptor.open(scene.place + "/" + path, [.writeOnly, .create]).close()
       return scene.place + "/" + path
@@ -56,7 +56,7 @@ struct QueueInspectionTests {
     let planted = try [
       plant("staged/dead"), plant("sent/\(gone).forgotten"), plant("\(marks)/\(gone).0"),
     ]
-    let written = try scene.queue.place.root.createFile("staged/living", at: place.rawValue)
+    let written = try place.createFile("staged/living")
     #expect(try written.tryLock(.exclusive))
     let report = try container.report()
     #expect(Set(report.leftovers.map(\.path)) == Set(planted))
@@ -65,7 +65,7 @@ struct QueueInspectionTests {
     #expect(swept.failures.isEmpty && Set(swept.removed) == Set(planted))
     #expect(try container.report().leftovers.isEmpty, "\(scene.directory.listing)")
     #expect(try scene.names("staged") == ["living"])
-    #expect(try scene.queue.place.exists("\(marks)/\(marked.batch.text).0", at: place))
+    #expect(try place.exists("\(marks)/\(marked.batch.text).0"))
     #expect(try scene.drain() == [.init("a", 0)])
   }
 

@@ -104,6 +104,33 @@ struct QueueReceiptTests {
   }
 
   #if DEBUG
+    private final class Taken: Sendable {
+      let entry = Mutex<QueueEntry?>(nil)
+    }
+
+    // the sender                                consumer
+    // asks what is outstanding, before call n
+    //                                           takes the entry
+    // goes on; it used to look only where the entry had been
+    @Test("is not needed to find an entry that is taken at this moment")
+    func takenMeanwhile() throws {
+      for place in 0..<100 {
+        let scene = try QueueScene()
+        let sender = try scene.queue.sender("a")
+        let id = try sender.enqueue(7)
+        let consumer = try scene.queue.consume()
+        let taken = Taken()
+        let plan = Faults.Plan.acting(before: place) {
+          let entry = try consumer.next(until: .now)
+          taken.entry.withLock { $0 = entry }
+        }
+        let found = try Faults.$plan.withValue(plan) { try sender.outstanding() }
+        #expect(found.map(\.id) == [id], "before call \(place)")
+        guard taken.entry.withLock({ $0 != nil }) else { return }
+      }
+      Issue.record("more than 100 calls")
+    }
+
     @Test("exists if the entry does and its sender knows; after a kill at any step, never alone")
     func killed() throws {
       var step = 0

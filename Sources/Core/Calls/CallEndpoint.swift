@@ -242,8 +242,7 @@ package final class CallEndpoint: Sendable {
         return false
       }
       guard !isRefused else {
-        return call.refuse(
-          code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
+        return call.refuse(code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
       }
       handler(call, delivery)
     } catch {

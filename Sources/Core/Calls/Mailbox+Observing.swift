@@ -16,9 +16,9 @@ extension Mailbox {
   ) throws -> Observation? {
     guard MailboxDirectory.isAddress(address) else { return nil }
     let place = MailboxDirectory(root: container.root, address: address)
-    let end = MailboxEnd(place, ended)
-    let looks = FollowUpChecks { end.lookSoon() }
-    end.looks.withLock { $0.looks = looks }
+    let looks = FollowUpChecks()
+    let end = MailboxEnd(place, looks, ended)
+    looks.use { end.lookSoon() }
     let watch: Watch
     do {
       let owner = try FileDescriptor.openBeneath(
@@ -39,16 +39,17 @@ extension Mailbox {
 
 /// Checks whether the owner of a mailbox has ended, and reports it once.
 private final class MailboxEnd: Sendable {
-  struct Looks { weak var looks: FollowUpChecks? }
-
   private let place: MailboxDirectory
   private let ended: @Sendable () -> Void
   private let isOver = Mutex(false)
-  let looks = Mutex(Looks())
+  private weak let looks: FollowUpChecks?
   private let queue = Blocking.queue()
 
-  init(_ place: MailboxDirectory, _ ended: @escaping @Sendable () -> Void) {
+  init(
+    _ place: MailboxDirectory, _ looks: FollowUpChecks, _ ended: @escaping @Sendable () -> Void
+  ) {
     self.place = place
+    self.looks = looks
     self.ended = ended
   }
 
@@ -67,7 +68,7 @@ private final class MailboxEnd: Sendable {
       return !isOver
     }
     guard isFirst else { return }
-    looks.withLock { $0.looks }?.cancel()
+    looks?.cancel()
     ended()
   }
 }

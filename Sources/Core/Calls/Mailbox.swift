@@ -169,17 +169,12 @@ package final class Mailbox: Sendable {
     }
     old?.watch?.watch.cancel()
     ChangeMonitor.shared.noteRemoval(in: place.root.path)
-    makeAgainLater()
-  }
-
-  private func makeAgainLater() {
-    queue.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
-      [weak self] in self?.makeAgain()
+    ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
+      self?.makeAgain()
     }
   }
 
   private func makeAgain() {
-    guard ChangeMonitor.shared.isSettled(place.root.path) else { return makeAgainLater() }
     do {
       try prepare()
       hear(.everything)

@@ -92,7 +92,7 @@ package struct MailboxDirectory: Sendable {
   private func stage(_ path: String, at container: Int32) throws(Errno) -> LockedDirectory? {
     try root.makeDirectoryIfMissing(path, at: container)
     let directory = try FileDescriptor.openBeneath(path, at: container, [.pathOnly, .directory])
-    let owner = try root.createFile(Self.owner, at: directory.rawValue)
+    let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
     guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
     return try LockedDirectory(directory, owner)
   }

@@ -61,26 +61,26 @@ package final class MailboxOutlet: Sendable {
     return try reporting(action, path: place.path) {
       do {
         let handle = try place.root.handle()
-        guard try admits(bytes.count, at: handle.descriptor.rawValue) else { return .full }
-        try store(bytes, at: handle.descriptor)
-        return .posted
+        return try withExtendedLifetime(handle) {
+          let container = handle.descriptor.rawValue
+          guard try admits(bytes.count, at: container) else { return .full }
+          try store(bytes, at: container)
+          return .posted
+        }
       } catch let error as Errno where error == .noSuchFile {
         return .gone
       }
     }
   }
 
-  private func store(_ bytes: [UInt8], at container: borrowing FileDescriptor) throws(Errno) {
+  private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
     let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
-    try place.root.store(bytes, staging: staging, at: container) {
-      staged, container throws(Errno) in
+    try place.root.store(bytes, staging: staging, at: container) { staged throws(Errno) in
       let entry = state.withLock { state in
         state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
         return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
       }
-      try rename(
-        staged, at: container.rawValue, to: place.relativePath + "/" + entry.text,
-        at: container.rawValue)
+      try rename(staged, at: container, to: place.relativePath + "/" + entry.text, at: container)
       state.withLock { $0.admission.noteStored(entry) }
     }
   }

@@ -7,33 +7,31 @@ package import SystemCalls
 ///
 /// **What a crash leaves**: a file under such a name that nobody has locked; a sweep removes it.
 extension ContainerRoot {
-  /// The publication of a staged file under the name that others know, in one or several steps.
-  package typealias Publication = (_ staged: String, borrowing FileDescriptor) throws(Errno) -> Void
-
   /// Writes a file and has it published.
   ///
   /// - Parameters:
   ///   - prefix: the path of staged files in the directory; a nonce completes it.
-  ///   - publish: called when everything is written.
+  ///   - publish: gives the staged file the name that others know, in one or several steps; called
+  ///     when everything is written.
   /// - Throws: what `publish` throws; `.noSuchFile` if there is no such directory.
   /// - Complexity: create, flock, write, and a fsync for durable files.
   package func store(
-    _ bytes: [UInt8], staging prefix: String, durable: Bool = false,
-    at directory: borrowing FileDescriptor, publish: Publication
+    _ bytes: [UInt8], staging prefix: String, durable: Bool = false, at directory: Int32,
+    publish: (_ staged: String) throws(Errno) -> Void
   ) throws(Errno) {
     for _ in 0..<renameRaceLimit {
       let staged = prefix + Nonce.next()
-      let file = try createFile(staged, at: directory.rawValue)
+      let file = try access.createFile(staged, at: directory)
       // A sweeper that holds the lock now removes the file; use another one.
       guard try file.tryLock(.exclusive) else { continue }
       do throws(Errno) {
         try file.writeAll(bytes)
         if durable { try file.synchronize() }
-        return try publish(staged, directory)
+        return try publish(staged)
       } catch {
         if error == .noSuchFile, try file.status().links == 0 { continue }
         let cause = error
-        try removeIfPresent(staged, at: directory.rawValue)
+        try removeIfPresent(staged, at: directory)
         throw cause
       }
     }

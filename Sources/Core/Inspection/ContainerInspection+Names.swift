@@ -17,12 +17,12 @@ extension ContainerInspection {
     }
     let value = Value(container: container, identifier: identifier, kind: kind)
     lookAtContent(value, kind, path + "/" + value.fileName)
-    for entry in list(path)?.entries ?? [] {
+    for entry in list(path) {
       let name = entry.name.text
       switch name {
       case value.fileName, NamedDirectory.identifierFile: continue
-      case LeaseSite.lease: lookAtLease(value, kind, path)
-      case _ where kind.primitive == .value && name.hasPrefix(StartPlace.prefix): continue
+      case LeaseSite.lease: lookAtLease((kind, identifier), of: value.path, in: path)
+      case _ where kind.primitive == .value && name.hasPrefix(NamedDirectory.startPrefix): continue
       case _ where kind == .notification && name.hasPrefix("bell-"): continue
       default: addForeign(path + "/" + name)
       }
@@ -32,7 +32,15 @@ extension ContainerInspection {
   private mutating func lookAtContent(_ value: Value, _ kind: NameKind, _ path: String) {
     var content = ContainerReport.NamedContent(identifier: value.identifier, path: value.path)
     if kind == .notification { content.state = 0 }
-    defer { add(content, of: kind) }
+    defer {
+      change(kind) { names in
+        if kind == .notification {
+          names.notifications.append(content)
+        } else {
+          names.values.append(content)
+        }
+      }
+    }
     guard let status = status(path) else { return }
     checkOwnerAndMode(path)
     content.bytes = status.size
@@ -59,13 +67,15 @@ extension ContainerInspection {
     }
   }
 
-  mutating func lookAtLease(_ value: Value, _ kind: NameKind, _ parent: String) {
+  /// - Parameters:
+  ///   - file: the absolute path of what only its holder may change.
+  ///   - parent: the directory that contains the lease.
+  mutating func lookAtLease(_ owner: Owner, of file: String, in parent: String) {
     let path = parent + "/" + LeaseSite.lease
-    let owner = (kind: kind, identifier: value.identifier)
-    for entry in list(path)?.entries ?? [] {
+    for entry in list(path) {
       let place = path + "/" + entry.name.text
       switch entry.name.text {
-      case "held": lookAtHeld(value, owner, place)
+      case "held": lookAtHeld(owner, file, place)
       case "taken.plist": continue
       case let name where name.hasPrefix(KeptVersion.prefix): continue
       case let name where name.hasPrefix(LeaseSite.brokenPrefix):
@@ -85,43 +95,40 @@ extension ContainerInspection {
     }
   }
 
-  private mutating func lookAtHeld(
-    _ value: Value, _ owner: Owner, _ path: String
-  ) {
+  private mutating func lookAtHeld(_ owner: Owner, _ file: String, _ path: String) {
     guard let held = status(path), held.kind == .directory else {
       return addForeign(path, isInTheWay: true)
     }
     var isDeclared = false
-    for entry in list(path)?.entries ?? [] where entry.name.text != LeaseSite.cleanMark {
+    for entry in list(path) where entry.name.text != LeaseSite.cleanMark {
       let place = path + "/" + entry.name.text
       if entry.isDirectory == true {
         addForeign(place, isInTheWay: true)
       } else if let declaration = LeaseDeclaration(entry.name), mayLive(declaration, path) {
         isDeclared = true
-        add(lease(of: value, declaration))
+        report.leases.append(lease(owner, file, declaration))
       } else {
         add(.abandonedChange, place, owner)
       }
     }
     if !isDeclared, let processID = locks?.holders(of: held).first {
       let holder = LeaseHolder(visible: processID, held: nil)
-      add(
+      report.leases.append(
         .init(
-          identifier: value.identifier, kind: value.directory.kind, path: value.path,
-          holder: holder, term: nil,
+          identifier: owner.identifier, kind: owner.kind, path: file, holder: holder, term: nil,
           overdue: holder.state == .stopped ? .stopped : nil))
     }
   }
 
   private func lease(
-    of value: Value, _ declaration: LeaseDeclaration
+    _ owner: Owner, _ file: String, _ declaration: LeaseDeclaration
   ) -> ContainerReport.HeldLease {
     let holder = LeaseHolder(identity: declaration.identity, held: declaration.age)
     var overdue: ContainerReport.HeldLease.Overdue?
     if let age = declaration.age, age >= declaration.term { overdue = .termPassed }
     if holder.state == .stopped { overdue = .stopped }
     return .init(
-      identifier: value.identifier, kind: value.directory.kind, path: value.path, holder: holder,
+      identifier: owner.identifier, kind: owner.kind, path: file, holder: holder,
       term: declaration.term, overdue: overdue)
   }
 

@@ -20,10 +20,10 @@ extension ContainerInspection {
           .abandonedPresence, path + "/" + PresenceDirectory.memberName(member.id), owner)
       }
     }
-    for entry in list(path)?.entries ?? [] {
+    for entry in list(path) {
       switch entry.name.text {
       case PresenceDirectory.last, presence.role.fileName, NamedDirectory.identifierFile: continue
-      case LeaseSite.lease: lookAtLease(presence.role, kind, path)
+      case LeaseSite.lease: lookAtLease(owner, of: presence.role.path, in: path)
       default: lookAtRegistration(entry, path, owner)
       }
     }

@@ -29,7 +29,7 @@ extension ContainerInspection {
     lookAtStaged(owner, path + "/" + QueueDirectory.staged)
     lookAtMarks(owner, path)
     lookAtAttachments(owner, path + "/" + AttachmentPlace.directory)
-    lookAtLease(Value(container: container, identifier: name, kind: kind), kind, path)
+    lookAtLease(owner, of: queue.path, in: path)
     attempt("look who consumes", path) { inspection in
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
       let id = live.isEmpty ? nil : try queue.role.roleID()
@@ -39,7 +39,7 @@ extension ContainerInspection {
   }
 
   private mutating func lookAtTaken(_ path: String, _ report: inout ContainerReport.NamedQueue) {
-    for consumer in list(path)?.entries ?? [] where consumer.isDirectory != false {
+    for consumer in list(path) where consumer.isDirectory != false {
       count(path + "/" + consumer.name.text) { entry in
         let name = entry.name.text
         if let batch = EntryFile(name) {
@@ -72,9 +72,9 @@ extension ContainerInspection {
     report.failed = count
     guard !ids.isEmpty else { return }
     attempt("look for what has failed", path) { inspection in
-      guard let place = try queue.place.directory.open() else { return }
+      guard let place = try queue.open() else { return }
       for id in ids where inspection.mayRead(Int64(id.batch.bytes)) {
-        if let failure = try queue.place.failure(id, at: place) { report.failures.append(failure) }
+        if let failure = try place.failure(id) { report.failures.append(failure) }
       }
     }
   }
@@ -97,13 +97,12 @@ extension ContainerInspection {
       return true
     }
     for name in forgotten where status(path + "/" + name) == nil {
-      add(
-        .abandonedEntry, path + "/" + name + QueueDirectory.forgottenSuffix, owner)
+      add(.abandonedEntry, path + "/" + name + QueueDirectory.forgottenSuffix, owner)
     }
   }
 
   private mutating func lookAtStaged(_ owner: Owner, _ path: String) {
-    for entry in list(path)?.entries ?? [] {
+    for entry in list(path) {
       let place = path + "/" + entry.name.text
       guard let status = status(place) else { continue }
       let isAbandoned =
@@ -114,9 +113,9 @@ extension ContainerInspection {
 
   private mutating func lookAtMarks(_ owner: Owner, _ path: String) {
     let keys = path + "/" + QueueDirectory.keys
-    for key in list(keys, limit: Self.maximumNames)?.entries ?? [] {
+    for key in list(keys, limit: Self.maximumNames) {
       let marks = keys + "/" + key.name.text
-      for mark in list(marks, limit: Self.maximumNames)?.entries ?? [] {
+      for mark in list(marks, limit: Self.maximumNames) {
         let place = marks + "/" + mark.name.text
         guard let id = OutcomeFile.id(mark.name.text) else {
           addForeign(place)
@@ -130,6 +129,21 @@ extension ContainerInspection {
     }
   }
 
+  private mutating func lookAtAttachments(_ owner: Owner, _ path: String) {
+    for entry in list(path) {
+      let place = path + "/" + entry.name.text
+      guard AttachmentPlace.isID(entry.name.text), let status = status(place),
+        status.kind == .directory
+      else {
+        addForeign(place)
+        continue
+      }
+      // A complete file belongs to its sender, which may come back, so it is not a leftover.
+      let isWhole = self.status(place + "/" + AttachmentPlace.content) != nil
+      if !isWhole, !isBeingWritten(status, place) { add(.abandonedEntry, place, owner) }
+    }
+  }
+
   /// Returns whether a file is being written; its writer keeps it locked as long as it lives.
   func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
     locks.map { !$0.holders(of: status).isEmpty } ?? !isStale(path)
@@ -139,9 +153,7 @@ extension ContainerInspection {
   /// time.
   ///
   /// - Parameter isOurs: Returns false for an entry that does not belong to the queue.
-  private mutating func count(
-    _ path: String, _ isOurs: (FileDescriptor.Entry) -> Bool
-  ) {
+  private mutating func count(_ path: String, _ isOurs: (FileDescriptor.Entry) -> Bool) {
     guard let kind = status(path)?.kind else { return }
     guard kind == .directory else { return addForeign(path, isInTheWay: true) }
     attempt("list the directory", path) { inspection in

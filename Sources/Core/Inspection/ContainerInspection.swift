@@ -26,7 +26,7 @@ struct ContainerInspection {
   let locks: LockTable?
   /// Returns the fault in the content of one of the package's own values.
   let problem: (_ name: String, _ content: PropertyListValue) -> String?
-  private(set) var report: ContainerReport
+  var report: ContainerReport
   private let deadline = ContinuousClock.now + Self.patience
   private var bytesLeft = Self.maximumBytes
 
@@ -82,11 +82,10 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtTopLevel() {
-    guard let listing = list(".") else { return }
     let known =
       [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
       + NameKind.users.map(\.path)
-    for entry in listing.entries {
+    for entry in list(".") {
       let name = entry.name.text
       if known.contains(name) {
         checkOwnerAndMode(name)
@@ -99,7 +98,7 @@ struct ContainerInspection {
 
   /// Unlike the container, `own/` holds no files of the user.
   private mutating func lookAtOwn() {
-    for entry in list(NameKind.own)?.entries ?? [] {
+    for entry in list(NameKind.own) {
       let path = NameKind.own + "/" + entry.name.text
       if NameKind.owns.contains(where: { $0.path == path }) {
         checkOwnerAndMode(path)
@@ -112,7 +111,7 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtQuarantine() {
-    for entry in list(Quarantine.directory)?.entries ?? [] {
+    for entry in list(Quarantine.directory) {
       let path = Quarantine.directory + "/" + entry.name.text
       guard let status = status(path) else { continue }
       report.quarantine.append(
@@ -129,8 +128,7 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtNames(of kind: NameKind) {
-    guard let listing = list(kind.path, limit: Self.maximumNames) else { return }
-    for entry in listing.entries {
+    for entry in list(kind.path, limit: Self.maximumNames) {
       guard ContinuousClock.now < deadline else {
         report.isPartial = true
         return
@@ -186,18 +184,25 @@ extension ContainerInspection {
     }
   }
 
-  /// - Returns: nil if there is nothing to list.
-  mutating func list(_ path: String, limit: Int = maximumEntries) -> BoundedListing? {
-    var listing: BoundedListing?
+  /// Returns the entries of a directory up to a limit; none if there is nothing to list.
+  mutating func list(_ path: String, limit: Int = maximumEntries) -> [FileDescriptor.Entry] {
     if let kind = status(path)?.kind, kind != .directory {
       addForeign(path, isInTheWay: true)
-      return nil
+      return []
     }
+    var entries: [FileDescriptor.Entry] = []
     attempt("list the directory", path) { inspection in
-      listing = try BoundedListing(path, at: inspection.directory, limit: limit)
+      guard
+        let open = try ifPresent(
+          FileDescriptor.openBeneath(path, at: inspection.directory, [.readOnly, .directory]))
+      else { return }
+      var more = true
+      while more, entries.count <= limit { more = try open.nextEntries { entries.append($0) } }
+      guard more else { return }
+      entries = Array(entries.prefix(limit))
+      inspection.report.isPartial = true
     }
-    if listing?.isComplete == false { report.isPartial = true }
-    return listing
+    return entries
   }
 
   func isStale(_ path: String) -> Bool {
@@ -233,20 +238,9 @@ extension ContainerInspection {
     report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
   }
 
-  mutating func add(_ content: ContainerReport.NamedContent, of kind: NameKind) {
-    switch kind.primitive {
-    case .value: change(kind) { $0.values.append(content) }
-    case .notification: change(kind) { $0.notifications.append(content) }
-    // These have no content of their own: see `lookAtPresence` and `lookAtQueue`.
-    case .presence, .consumer, .queue: return
-    }
-  }
-
   mutating func change(_ kind: NameKind, _ body: (inout ContainerReport.Names) -> Void) {
     if kind.isOwn { body(&report.own) } else { body(&report.names) }
   }
-
-  mutating func add(_ lease: ContainerReport.HeldLease) { report.leases.append(lease) }
 
   /// Notes an entry that another user owns or could write to.
   ///

@@ -32,9 +32,7 @@ struct NameSweep {
   /// again, and receive changes a little later until then.
   private let watched: Set<UInt64>
 
-  init(
-    container: SharedContainer, watched: Set<UInt64> = WatchUseReading.watchedInodes()
-  ) {
+  init(container: SharedContainer, watched: Set<UInt64> = WatchUseReading.watchedInodes()) {
     self.container = container
     self.watched = watched
   }
@@ -44,25 +42,25 @@ struct NameSweep {
   /// - Returns: Whether it is gone.
   /// - Throws: An error of the file system.
   func remove(_ identifier: String, of kind: NameKind) throws -> Bool {
-    let value = Value(container: container, identifier: identifier, kind: kind)
+    let directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     switch kind.primitive {
     case .value:
-      guard try look(at: value, { _ in false }) != nil else { return false }
-      return try removeLeaseAndDirectory(of: value)
+      guard try look(at: directory, { _ in false }) != nil, try removeLease(of: directory)
+      else { return false }
     case .notification:
       let bell = Bell(root: container.root, name: identifier)
       // Read before its age, because a later post gets another name.
       let sound = try bell.sound()
-      guard let status = try look(at: value, Bell.isName),
+      guard let status = try look(at: directory, Bell.isName),
         sound == .silence || isForgotten(status),
-        try removeLease(of: value), try bell.remove(sound)
+        try removeLease(of: directory), try bell.remove(sound)
       else { return false }
-      return try value.directory.removeIfEmpty()
     case .presence, .consumer:
-      return try removePresence(identifier, value)
+      guard try removePresence(directory) else { return false }
     case .queue:
-      return try removeQueue(identifier, value)
+      guard try removeQueue(directory) else { return false }
     }
+    return try directory.removeIfEmpty()
   }
 
   // MARK: Looking
@@ -72,9 +70,9 @@ struct NameSweep {
   /// - Parameter isForgettable: Returns whether another entry may be ignored.
   /// - Returns: nil if the name must stay.
   private func look(
-    at value: Value, _ isForgettable: (FileName) -> Bool
+    at directory: NamedDirectory, _ isForgettable: (FileName) -> Bool
   ) throws -> FileStatus? {
-    guard let place = try value.directory.open([.readOnly, .directory]) else { return nil }
+    guard let place = try directory.open([.readOnly, .directory]) else { return nil }
     let status = try place.status()
     guard !watched.contains(status.inode) else { return nil }
     let isEmpty = try place.entries().allSatisfy {
@@ -91,23 +89,24 @@ struct NameSweep {
 
   // MARK: Removing
 
-  private func removeLeaseAndDirectory(of value: Value) throws -> Bool {
-    guard try removeLease(of: value) else { return false }
-    return try value.directory.removeIfEmpty()
+  /// Removes the lease of a value or notification without a file.
+  private func removeLease(of directory: NamedDirectory) throws -> Bool {
+    let name = value(of: directory).fileName
+    return try removeLease(of: directory) { try !exists(name, at: $0.site.directory()) }
   }
 
-  /// - Parameter isEmpty: Called under the lease; by default whether the value's file is missing.
+  /// - Parameter isEmpty: Called under the lease.
   private func removeLease(
-    of value: Value, _ isEmpty: (@Sendable (Lease) throws -> Bool)? = nil
+    of directory: NamedDirectory, _ isEmpty: @escaping @Sendable (Lease) throws -> Bool
   ) throws -> Bool {
-    let name = value.fileName
-    let change = Change<Bool>(value, .init(until: .now, repeatsAfterLoss: false)) { lease in
-      guard try isEmpty?(lease) ?? !exists(name, at: try lease.site.directory()) else {
-        return false
-      }
-      return try lease.removeSite()
+    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
+      try isEmpty(lease) && lease.removeSite()
     }
     return try unlessInUse { try change.run() }
+  }
+
+  private func value(of directory: NamedDirectory) -> Value {
+    Value(container: container, identifier: directory.identifier, kind: directory.kind)
   }
 
   /// - Returns: false also where somebody uses it, or was quicker.
@@ -122,31 +121,28 @@ struct NameSweep {
     }
   }
 
-  private func removePresence(_ name: String, _ value: Value) throws -> Bool {
-    let kind = value.directory.kind
+  private func removePresence(_ directory: NamedDirectory) throws -> Bool {
+    let (name, kind) = (directory.identifier, directory.kind)
     let presence = Presence(container: container, name: name, kind: kind)
-    let remains = [value.fileName, PresenceDirectory.last]
-    guard let status = try look(at: value, { remains.contains($0.text) }) else { return false }
+    let remains = [presence.role.fileName, PresenceDirectory.last]
+    guard let status = try look(at: directory, { remains.contains($0.text) }) else { return false }
     if kind.primitive == .consumer {
       // As long as there is a queue, its last consumer is reported.
       let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
-      guard try queue.place.directory.open() == nil else { return false }
+      guard try queue.open() == nil else { return false }
     } else if try presence.place.hasLast() {
       guard isForgotten(status) else { return false }
     }
-    guard try removeLease(of: value, { try presence.removeRole($0) }) else { return false }
+    guard try removeLease(of: directory, { try presence.removeRole($0) }) else { return false }
     try presence.removeLast()
-    return try value.directory.removeIfEmpty()
+    return true
   }
 
-  private func removeQueue(_ name: String, _ value: Value) throws -> Bool {
-    let queue = Queue(container: container, name: name, kind: value.directory.kind)
-    guard let directory = try queue.place.directory.open(),
-      try queue.place.isEmpty(at: directory, watched: watched)
-    else { return false }
+  private func removeQueue(_ directory: NamedDirectory) throws -> Bool {
+    let queue = Queue(container: container, name: directory.identifier, kind: directory.kind)
+    guard try queue.open()?.isEmpty(watched: watched) == true else { return false }
     return try unlessInUse {
-      guard try queue.removeParts(), try removeLease(of: value) else { return false }
-      return try value.directory.removeIfEmpty()
+      try queue.removeParts() && removeLease(of: directory) { _ in true }
     }
   }
 }

@@ -40,6 +40,17 @@ extension SharedContainer {
     public internal(set) var names: [String] = []
     /// The leftovers that could not be removed, with the reasons.
     public internal(set) var failures: [AppGroupError] = []
+
+    /// Takes one step, and notes its failure.
+    mutating func attempt(
+      _ action: String, path: String, _ body: (inout SweepReport) throws -> Void
+    ) throws {
+      do {
+        try reporting(action, path: path) { try body(&self) }
+      } catch let error as AppGroupError {
+        failures.append(error)
+      }
+    }
   }
 
   /// Removes the leftovers of dead processes and of those whose lease was taken over, and the
@@ -69,50 +80,39 @@ extension SharedContainer {
     patience: Duration = .seconds(1), expiring expire: () throws -> [String]
   ) throws -> SweepReport {
     var outcome = SweepReport()
-    let leftovers = try report().leftovers
     var swept: Set<String> = []
-    for leftover in leftovers {
-      do {
-        if let owner = leftover.owner {
-          let value = Value(container: self, identifier: owner.identifier, kind: owner.kind)
-          if leftover.kind == .abandonedPresence {
-            let presence = Presence(
-              container: self, name: owner.identifier, kind: owner.kind)
-            try reporting("sweep a presence", path: presence.path) { try presence.place.sweep() }
-          } else if leftover.kind == .abandonedEntry {
-            let queue = Queue(container: self, name: owner.identifier, kind: owner.kind)
-            try reporting("sweep a queue", path: queue.path) { try queue.sweep() }
-          } else if swept.insert(value.path).inserted {
-            try value.sweep(until: .now + patience)
-          }
-        } else if leftover.kind == .abandonedMailbox {
-          try reporting("remove a mailbox", path: leftover.path) {
-            try MailboxDirectory.sweep(inside(leftover.path), in: root)
-          }
-        } else {
-          try reporting("remove a leftover", path: leftover.path) {
-            try removeCreation(leftover.path)
-          }
-        }
+    for leftover in try report().leftovers {
+      try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
+        try remove(leftover, patience, &swept)
         outcome.removed.append(leftover.path)
-      } catch let error as AppGroupError {
-        outcome.failures.append(error)
       }
     }
     for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
-      do {
-        outcome.removed += try reporting("sweep a queue", path: queue.path) { try queue.expire() }
-      } catch let error as AppGroupError {
-        outcome.failures.append(error)
-      }
+      try outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
     }
-    do {
-      outcome.removed += try reporting("sweep what has expired", path: root.path, expire)
-    } catch let error as AppGroupError {
-      outcome.failures.append(error)
-    }
+    try outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
     try removeEmptyNames(&outcome)
     return outcome
+  }
+
+  /// - Parameter swept: the directories whose leases were swept already.
+  private func remove(
+    _ leftover: ContainerReport.Leftover, _ patience: Duration, _ swept: inout Set<String>
+  ) throws {
+    guard let (kind, name) = leftover.owner else {
+      guard leftover.kind == .abandonedMailbox else { return try removeCreation(leftover.path) }
+      return try MailboxDirectory.sweep(inside(leftover.path), in: root)
+    }
+    switch leftover.kind {
+    case .abandonedPresence:
+      try Presence(container: self, name: name, kind: kind).place.sweep()
+    case .abandonedEntry:
+      try Queue(container: self, name: name, kind: kind).sweep()
+    default:
+      let directory = NamedDirectory(root: root, kind: kind, identifier: name)
+      guard swept.insert(directory.path).inserted else { return }
+      try directory.sweepLease(until: .now + patience)
+    }
   }
 
   private func removeEmptyNames(_ outcome: inout SweepReport) throws {
@@ -120,16 +120,9 @@ extension SharedContainer {
     // A queue asks whether it has a consumer, so consumers come after queues.
     for kind in NameKind.users + NameKind.owns {
       for identifier in try identifiers(of: kind) {
-        let directory = NamedDirectory(root: root, kind: kind, identifier: identifier)
-        do {
-          guard
-            try reporting(
-              "remove an empty name", path: directory.path,
-              { try sweep.remove(identifier, of: kind) })
-          else { continue }
-          outcome.names.append(directory.path)
-        } catch let error as AppGroupError {
-          outcome.failures.append(error)
+        let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
+        try outcome.attempt("remove an empty name", path: path) { outcome in
+          if try sweep.remove(identifier, of: kind) { outcome.names.append(path) }
         }
       }
     }
@@ -155,11 +148,13 @@ extension SharedContainer {
   }
 }
 
-extension Value {
+extension NamedDirectory {
   /// Takes the lease, which removes the leftovers of dead holders in it, and removes the rest under
   /// it.
-  fileprivate func sweep(until deadline: ContinuousClock.Instant) throws {
-    try Change<Void>(self, .init(until: deadline)) { lease in try lease.site.clearRemains() }.run()
+  fileprivate func sweepLease(until deadline: ContinuousClock.Instant) throws {
+    try Change<Void>(self, .init(until: deadline)) { lease, _ in
+      try lease.site.clearRemains()
+    }.run()
   }
 }
 

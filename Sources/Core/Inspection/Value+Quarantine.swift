@@ -15,7 +15,7 @@ extension Value {
   /// - Throws: `AppGroupError`, as `remove`.
   @discardableResult
   public func quarantine(until deadline: ContinuousClock.Instant? = nil) throws -> String? {
-    try Change<String?>(self, .init(until: deadline)) { lease in
+    try Change<String?>(directory, protecting: fileName, .init(until: deadline)) { lease, _ in
       try putAside(fileName, lease).map { container.root.path + "/" + $0 }
     }.run()
   }

@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 import Synchronization
 package import SystemCalls
 
@@ -112,6 +112,16 @@ package final class ChangeMonitor: Sendable {
     state.withLock { $0.isSettled(container, now: .now) }
   }
 
+  /// Calls a closure after a pause, when waiting processes may create the removed directories of a
+  /// container again.
+  package func whenSettled(
+    _ container: String, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void
+  ) {
+    queue.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
+      if isSettled(container) { body() } else { whenSettled(container, on: queue, body) }
+    }
+  }
+
   func remove(_ id: WatchTable.ID) {
     // Released after the lock, because its release may end another watch.
     let entry = state.withLock { $0.remove(id) }
@@ -211,6 +221,6 @@ package final class Watch: Sendable {
 }
 
 /// Something that can be ended.
-package protocol Cancellable: Sendable {
+package protocol Cancelling: Sendable {
   func cancel()
 }

@@ -8,7 +8,7 @@ import SystemCalls
 /// The kernel is between two lines of `__fput` then; how long depends only on when its thread gets a
 /// processor again. So the checks begin close together, and end after some seconds. They cost less
 /// than the first: all that may have changed is that a known lock is free.
-package final class FollowUpChecks: Cancellable {
+package final class FollowUpChecks: Cancelling {
   static let delays: [Duration] =
     [.microseconds(300)] + [1, 2, 4, 8, 16, 32, 64, 256, 1_024, 4_096].map { .milliseconds($0) }
 
@@ -16,14 +16,22 @@ package final class FollowUpChecks: Cancellable {
     var round: UInt64 = 0
     var mayHaveChanged = true
     var isEnded = false
+    var check: @Sendable () -> Void
   }
 
-  private let condition = Mutex(Condition())
-  private let check: @Sendable () -> Void
+  private let condition: Mutex<Condition>
 
-  package init(check: @escaping @Sendable () -> Void) {
-    self.check = check
+  package init(check: @escaping @Sendable () -> Void = {}) {
+    condition = Mutex(Condition(check: check))
   }
+
+  /// Sets what checks, where that needs these checks to be made itself.
+  package func use(_ check: @escaping @Sendable () -> Void) {
+    condition.withLock { $0.check = check }
+  }
+
+  /// Checks once, now.
+  package func check() { condition.withLock(\.check)() }
 
   /// An event came: checks now, and again a few times.
   package func begin() {

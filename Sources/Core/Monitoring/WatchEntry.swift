@@ -38,9 +38,7 @@ struct WatchEntry: Sendable {
   var nextLook: ContinuousClock.Instant?
   var look = Look.none
 
-  init(
-    _ place: Place?, _ events: WatchEvents, _ hear: @escaping @Sendable (WatchNews) -> Void
-  ) {
+  init(_ place: Place?, _ events: WatchEvents, _ hear: @escaping @Sendable (WatchNews) -> Void) {
     self.place = place
     self.events =
       place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])

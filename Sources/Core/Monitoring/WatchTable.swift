@@ -262,9 +262,7 @@ struct WatchTable {
 
   // MARK: The thread's turn
 
-  mutating func whatToWaitFor(
-    now: ContinuousClock.Instant
-  ) -> ([Int32], ContinuousClock.Instant?) {
+  mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
     if entries.values.contains(where: { $0.place != nil }) {
       let check = nextCheck ?? now.advanced(by: checkInterval)

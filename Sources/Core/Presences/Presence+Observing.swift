@@ -1,7 +1,6 @@
 public import Containers
 public import Dispatch
 public import Monitoring
-import Synchronization
 import SystemCalls
 
 extension Presence {
@@ -23,11 +22,30 @@ extension Presence {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> Observation {
-    let delivery = PresenceDelivery(self, on: queue, handler)
-    let watch = try place.directory.watch { delivery.signal() }
-    delivery.open(known: startsWithCurrent ? nil : try members())
-    return Observation(watch: watch, delivery: delivery)
+    let looks = FollowUpChecks()
+    let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
+      do {
+        let members = try looks.members(of: self, last: last)
+        let call: @Sendable () -> Void = { handler(members) }
+        return (members, members == last ? nil : call)
+      } catch {
+        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
+          looks.check()
+        }
+        return (last, nil)
+      }
+    }
+    looks.use { [weak delivery] in delivery?.signal() }
+    let watch = try place.directory.watch { looks.begin() }
+    let known = startsWithCurrent ? nil : try members()
+    delivery.open(known: known, signalled: known == nil)
+    // The event of a process that ended between the watch and the look may have come already.
+    looks.begin()
+    return Observation(Observation(watch: watch, delivery: delivery), delivery: looks)
   }
+
+  /// The pause after which a failed look is repeated.
+  fileprivate static let retry: Duration = .milliseconds(200)
 
   /// Returns the present processes at each change, for `for await`, with the promises of `observe`.
   ///
@@ -42,64 +60,6 @@ extension Presence {
     // The event of a process that ended between the watch and this look may have come already.
     looks.begin()
     return PresenceChanges(presence: self, watch: watch, latch: latch, looks: looks, known: known)
-  }
-}
-
-/// Calls the handler with the findings of a look, after an event and at the looks that follow it.
-final class PresenceDelivery: Cancellable {
-  private let delivery: Delivery<[PresenceMember]?>
-  private let looks: FollowUpChecks
-
-  /// The pause after which a failed look is repeated.
-  static let retry: Duration = .milliseconds(200)
-
-  private final class Target: Sendable {
-    private let delivery = Mutex(WeakDelivery())
-
-    func set(_ delivery: Delivery<[PresenceMember]?>) {
-      self.delivery.withLock { $0.delivery = delivery }
-    }
-
-    func signal() { delivery.withLock { $0.delivery }?.signal() }
-  }
-
-  private struct WeakDelivery { weak var delivery: Delivery<[PresenceMember]?>? }
-
-  init(
-    _ presence: Presence, on queue: DispatchQueue,
-    _ handler: @escaping @Sendable ([PresenceMember]) -> Void
-  ) {
-    let target = Target()
-    let looks = FollowUpChecks { target.signal() }
-    let delivery = Delivery<[PresenceMember]?>(initial: nil, on: queue) { last in
-      do {
-        let members = try looks.members(of: presence, last: last)
-        let call: @Sendable () -> Void = { handler(members) }
-        return (members, members == last ? nil : call)
-      } catch {
-        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
-          target.signal()
-        }
-        return (last, nil)
-      }
-    }
-    target.set(delivery)
-    self.delivery = delivery
-    self.looks = looks
-  }
-
-  func signal() { looks.begin() }
-
-  /// - Parameter known: nil to deliver the current state.
-  func open(known: [PresenceMember]?) {
-    delivery.open(known: known, signalled: known == nil)
-    // The event of a process that ended between the watch and the look may have come already.
-    looks.begin()
-  }
-
-  func cancel() {
-    looks.cancel()
-    delivery.cancel()
   }
 }
 
@@ -141,7 +101,7 @@ public struct PresenceChanges: AsyncSequence, Sendable {
           return members
         } catch {
           // Perhaps a lack of descriptors, which may pass.
-          wait = .now + PresenceDelivery.retry
+          wait = .now + Presence.retry
         }
       }
       return nil

@@ -1,4 +1,5 @@
 public import Containers
+package import Monitoring
 public import PropertyLists
 import SystemCalls
 
@@ -120,5 +121,23 @@ extension OwnNames {
   /// Returns the presence under a name of the package; no file is touched before the first use.
   package func presence(_ name: String) -> Presence {
     Presence(container: container, name: name, kind: .ownPresence)
+  }
+
+  /// Calls a closure whenever the package may have a new name of a presence.
+  ///
+  /// - Parameter signal: Called on the monitor's thread, so it must be short.
+  package func watchPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
+    let kind = NameKind.ownPresence
+    let root = container.root
+    let path = root.path + "/" + kind.path
+    return try reporting("watch the names of presences", path: path) {
+      let prepare: @Sendable () throws -> Void = {
+        try kind.make(in: root, at: root.handle().descriptor.rawValue)
+      }
+      try prepare()
+      return ChangeMonitor.shared.watch(
+        path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare,
+        hear: { _ in signal() })
+    }
   }
 }

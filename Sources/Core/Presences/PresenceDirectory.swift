@@ -67,7 +67,7 @@ package struct PresenceDirectory: Sendable {
     guard !names.isEmpty else { return look }
     let examiner = try Examiner(place, root)
     for (name, id) in names {
-      guard let member = try examiner.examine(name, id)?.member else { continue }
+      guard let member = try examiner.examine(name, id) else { continue }
       if member.state == .gone { look.dead.append(member) } else { look.live.append(member) }
     }
     look.live.sort { $0.isBefore($1) }
@@ -103,7 +103,7 @@ package struct PresenceDirectory: Sendable {
     let examiner = try Examiner(place, root)
     // It may get its other name between two looks.
     for name in [Self.memberName(id), Self.enteringName(id), Self.memberName(id)] {
-      guard let member = try examiner.examine(name, id)?.member else { continue }
+      guard let member = try examiner.examine(name, id) else { continue }
       return member.state == .gone ? nil : member
     }
     return nil

@@ -18,17 +18,10 @@ extension PresenceDirectory {
       owner = try root.handle().status
     }
 
-    /// The record of a file, and whether the file is locked.
-    struct Found {
-      let record: PresenceRecord
-      let member: PresenceMember
-    }
-
     /// - Returns: nil for a missing or foreign file.
-    func examine(_ name: String, _ id: String) throws(Errno) -> Found? {
+    func examine(_ name: String, _ id: String) throws(Errno) -> PresenceMember? {
       guard let (record, isLocked) = try read(name, id: id) else { return nil }
-      let state = try isLocked ? state(of: record) : .gone
-      return Found(record: record, member: PresenceMember(record, state: state))
+      return PresenceMember(record, state: try isLocked ? state(of: record) : .gone)
     }
 
     /// - Parameter id: The required id of the record; nil for any.
@@ -62,8 +55,7 @@ extension PresenceDirectory {
       let isEntering = PresenceDirectory.id(in: name, after: enteringPrefix) != nil
       let member = PresenceDirectory.id(in: name, after: memberPrefix)
       guard isEntering || member != nil else { return false }
-      let file = try FileDescriptor.openBeneath(
-        name.text, at: place, [.readOnly, .nonBlocking])
+      let file = try FileDescriptor.openBeneath(name.text, at: place, [.readOnly, .nonBlocking])
       let status = try file.status()
       guard status.kind == .regular, root.access.trusts(status, in: owner),
         try file.tryLock(.shared)

@@ -35,7 +35,7 @@ final class PresencePost: Sendable {
     for _ in 0..<renameRaceLimit {
       let made: FileDescriptor
       do throws(Errno) {
-        made = try root.createFile(name, at: place.rawValue)
+        made = try root.access.createFile(name, at: place.rawValue)
       } catch {
         guard error == .alreadyExists else { throw error }
         // Our own file from a failed attempt, or a copy of it.

@@ -36,9 +36,6 @@ public final class PresenceRegistration: Sendable {
   /// Raised when an attempt to create it has ended.
   private let made = WakeLatch()
 
-  /// The pause before the next check whether a removed directory may be created again.
-  private static let pause: Duration = .milliseconds(200)
-
   init(_ presence: Presence, _ record: PresenceRecord) {
     self.presence = presence
     self.record = record
@@ -142,16 +139,13 @@ public final class PresenceRegistration: Sendable {
       return condition.isToBeMadeAgain
     }
     guard !isExpected else { return }
-    queue.asyncAfter(deadline: .now() + Self.pause.dispatchInterval) { [weak self] in
+    ChangeMonitor.shared.whenSettled(presence.container.root.path, on: queue) { [weak self] in
       self?.makeAgain()
     }
   }
 
   private func makeAgain() {
     condition.withLock { $0.isToBeMadeAgain = false }
-    guard ChangeMonitor.shared.isSettled(presence.container.root.path) else {
-      return makeAgainSoon()
-    }
     do {
       _ = try stands(orMakeAgain: true)
     } catch {

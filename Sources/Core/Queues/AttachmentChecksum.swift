@@ -48,8 +48,6 @@ final class OverlappedChecksum: Sendable {
     var result: Result<UInt64, any Error>?
   }
 
-  private struct Abandoned: Error {}
-
   private let file: SharedDescriptor
   private let state = Mutex(State())
   private let more = DispatchSemaphore(value: 0)
@@ -100,7 +98,7 @@ final class OverlappedChecksum: Sendable {
     var offset: Int64 = 0
     while true {
       let (available, isComplete) = state.withLock { ($0.available, $0.isComplete) }
-      guard available >= 0 else { throw Abandoned() }
+      guard available >= 0 else { throw CancellationError() }
       if offset < available {
         let count = try AttachmentChecksum.read(
           file.descriptor, into: &hash, atMost: available - offset, {})

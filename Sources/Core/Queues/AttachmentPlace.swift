@@ -89,16 +89,12 @@ extension QueueDirectory {
   /// attachment is no error: its entry reports it.
   ///
   /// - Throws: `.noSuchFile` if the consumer was replaced.
-  func takeAttachment(
-    _ id: String, by consumer: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  func takeAttachment(_ id: String, by consumer: String) throws(Errno) {
     do throws(Errno) {
-      try rename(
-        AttachmentPlace.path(id), at: place.rawValue,
-        to: AttachmentPlace.takenPath(id, by: consumer), at: place.rawValue, .keep)
+      try move(AttachmentPlace.path(id), to: AttachmentPlace.takenPath(id, by: consumer), .keep)
     } catch {
       guard error == .noSuchFile || error == .alreadyExists else { throw error }
-      guard try exists(Self.taken + "/" + consumer, at: place) else { throw .noSuchFile }
+      guard try exists(Self.taken + "/" + consumer) else { throw .noSuchFile }
     }
   }
 
@@ -106,12 +102,10 @@ extension QueueDirectory {
   ///
   /// The entry's end is final, so nothing here is an error: what cannot be removed now, for example
   /// because the consumer was just replaced, is removed by the next consumer.
-  func removeAttachment(
-    _ id: String, of consumer: String, at place: borrowing FileDescriptor
-  ) {
+  func removeAttachment(_ id: String, of consumer: String) {
     do throws(Errno) {
-      try takeAttachment(id, by: consumer, at: place)
-      try removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer), at: place)
+      try takeAttachment(id, by: consumer)
+      try removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
     } catch {
       // See above.
       return
@@ -119,15 +113,13 @@ extension QueueDirectory {
   }
 
   /// Removes an attachment and its content; one that is not there is no error.
-  func removeAttachmentDirectory(
-    _ path: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  func removeAttachmentDirectory(_ path: String) throws(Errno) {
     // Its sender may be adding a file at this moment; the number of attempts is limited.
     for _ in 0..<renameRaceLimit {
-      guard let entries = try SharedContainer.entries(path, at: place.rawValue) else { return }
-      for entry in entries { try discard(path + "/" + entry.name.text, at: place) }
+      guard let entries = try list(path) else { return }
+      for entry in entries { try discard(path + "/" + entry.name.text) }
       do throws(Errno) {
-        return try removeDirectory(path, at: place.rawValue)
+        return try removeEmpty(path)
       } catch {
         if error == .noSuchFile { return }
         guard error == .directoryNotEmpty else { throw error }
@@ -139,16 +131,15 @@ extension QueueDirectory {
   // MARK: Sweeping
 
   /// Removes what senders left that died while copying.
-  func sweepAttachments(at place: borrowing FileDescriptor) throws(Errno) {
-    for entry in try attachmentDirectories(at: place) {
+  func sweepAttachments() throws(Errno) {
+    for entry in try attachmentDirectories() {
       let path = AttachmentPlace.path(entry)
       do throws(Errno) {
-        let directory = try FileDescriptor.openBeneath(
-          path, at: place.rawValue, [.readOnly, .directory])
+        let directory = try openFile(path, [.readOnly, .directory])
         guard try directory.tryLock(.exclusive) else { continue }
         let names = try directory.entries().map(\.name.text)
         guard !names.contains(AttachmentPlace.content) else { continue }
-        try removeAttachmentDirectory(path, at: place)
+        try removeAttachmentDirectory(path)
       } catch {
         // Taken, removed, or not a file of this package.
         continue
@@ -159,22 +150,20 @@ extension QueueDirectory {
   /// Removes what a consumer left that died after settling an entry.
   ///
   /// - Parameter isNeeded: returns whether a taken entry names the attachment.
-  func sweepAttachments(
-    takenBy consumer: String, at place: borrowing FileDescriptor, isNeeded: (String) -> Bool
-  ) throws(Errno) {
+  func sweepAttachments(takenBy consumer: String, isNeeded: (String) -> Bool) throws(Errno) {
     let path = Self.taken + "/" + consumer
-    for entry in try SharedContainer.entries(path, at: place.rawValue) ?? [] {
+    for entry in try list(path) ?? [] {
       let name = entry.name.text
       guard name.hasPrefix(AttachmentPlace.takenPrefix),
         !isNeeded(String(name.dropFirst(AttachmentPlace.takenPrefix.count)))
       else { continue }
-      try removeAttachmentDirectory(path + "/" + name, at: place)
+      try removeAttachmentDirectory(path + "/" + name)
     }
   }
 
   /// Returns the names of all attachments that are not taken.
-  func attachmentDirectories(at place: borrowing FileDescriptor) throws(Errno) -> [String] {
-    try (SharedContainer.entries(AttachmentPlace.directory, at: place.rawValue) ?? [])
+  func attachmentDirectories() throws(Errno) -> [String] {
+    try (list(AttachmentPlace.directory) ?? [])
       .filter { $0.isDirectory != false }.map(\.name.text).filter { AttachmentPlace.isID($0) }
   }
 }

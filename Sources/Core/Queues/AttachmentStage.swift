@@ -38,23 +38,22 @@ package final class AttachmentStage: Sendable {
     self.sender = sender
     let path = AttachmentPlace.path(id)
     for _ in 0..<renameRaceLimit {
-      let place = try queue.place.openOrMake()
+      let place = try queue.openOrMake()
       do throws(Errno) {
-        try queue.place.makeParts(at: place)
-        try queue.place.root.makeDirectoryIfMissing(AttachmentPlace.directory, at: place.rawValue)
+        try place.makeParts()
+        try place.makeDirectory(AttachmentPlace.directory)
       } catch {
         // Removed as a whole in the meantime.
         guard error == .noSuchFile else { throw error }
         continue
       }
       if let batch {
-        directory = try Self.make(id, for: batch, at: place)
+        directory = try Self.make(id, for: batch, in: place)
         return
       }
       do throws(Errno) {
-        try queue.place.root.makeDirectoryIfMissing(path, at: place.rawValue)
-        let opened = try FileDescriptor.openBeneath(
-          path, at: place.rawValue, [.readOnly, .directory])
+        try place.makeDirectory(path)
+        let opened = try place.openFile(path, [.readOnly, .directory])
         // A sweeper that holds the lock now removes the directory, or has just removed it.
         guard try opened.tryLock(.exclusive), try opened.status().links > 0 else { continue }
         directory = SharedDescriptor(opened)
@@ -68,16 +67,15 @@ package final class AttachmentStage: Sendable {
 
   // Nobody else looks into the consumer's directory, so it is locked before others see it.
   private static func make(
-    _ id: String, for batch: TakenBatch, at place: borrowing FileDescriptor
+    _ id: String, for batch: TakenBatch, in place: QueueDirectory
   ) throws -> SharedDescriptor {
     let own = try batch.queue.openForConsumer()
     let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentPlace.makingPrefix)\(id)"
     do throws(Errno) {
-      try batch.queue.place.root.makeDirectoryIfMissing(path, at: own.rawValue)
-      let opened = try FileDescriptor.openBeneath(path, at: own.rawValue, [.readOnly, .directory])
+      try own.makeDirectory(path)
+      let opened = try own.openFile(path, [.readOnly, .directory])
       guard try opened.tryLock(.exclusive) else { throw .deviceBusy }
-      try rename(
-        path, at: own.rawValue, to: AttachmentPlace.path(id), at: place.rawValue, .keep)
+      try own.move(path, to: AttachmentPlace.path(id), at: place.descriptor.rawValue, .keep)
       return SharedDescriptor(opened)
     } catch {
       guard error == .noSuchFile else { throw error }
@@ -106,7 +104,8 @@ package final class AttachmentStage: Sendable {
     try reporting("copy a file into \"\(queue.name)\"", path: path) {
       let name = "\(AttachmentPlace.copyingPrefix)\(status.size)-\(sender)"
       do {
-        let file = try queue.place.root.createFile(name, at: directory.descriptor.rawValue)
+        let access = queue.directory.root.access
+        let file = try access.createFile(name, at: directory.descriptor.rawValue)
         let checksum = try Self.copy(source, status, to: file, check: check, copied: copied)
         if durability == .durable { try file.synchronize() }
         try rename(
@@ -140,7 +139,9 @@ package final class AttachmentStage: Sendable {
         copied: { offset in
           do throws(Errno) {
             if isDense, checksum == nil {
-              checksum = OverlappedChecksum(of: try .reopened(descriptor))
+              // The same file, with a position of its own.
+              checksum = OverlappedChecksum(
+                of: try .open("/proc/self/fd/\(descriptor)", .readOnly))
             }
             checksum?.advance(to: offset)
           } catch {
@@ -172,7 +173,7 @@ package final class AttachmentStage: Sendable {
       }
       let content = try FileDescriptor.openBeneath(
         AttachmentPlace.content, at: directory.descriptor.rawValue, [.readOnly, .nonBlocking])
-      let access = queue.place.root.access
+      let access = queue.directory.root.access
       if access == .group {
         try content.setOwner(nil, group: directory.descriptor.status().group)
         try content.setPermissions(access.fileMode)
@@ -192,16 +193,9 @@ package final class AttachmentStage: Sendable {
   private var path: String { queue.path + "/" + AttachmentPlace.path(id) }
 
   // The entry that names it is stored durably afterwards, which covers the directories above.
-  private func synchronize() throws(Errno) {
+  private func synchronize() throws {
     try directory.descriptor.synchronize()
-    do {
-      let place = try queue.place.openOrMake()
-      try queue.place.synchronize(AttachmentPlace.directory, at: place)
-    } catch let error as Errno {
-      throw error
-    } catch {
-      throw .staleHandle
-    }
+    try queue.openOrMake().synchronize(AttachmentPlace.directory)
   }
 
   private func lost() -> AppGroupError {
@@ -209,12 +203,5 @@ package final class AttachmentStage: Sendable {
       .leaseLost, "send a file to \"\(queue.name)\"", path: path,
       reason: "another process has taken this transfer over, because this one was stopped, or the "
         + "file is gone")
-  }
-}
-
-extension FileDescriptor {
-  /// Opens the same file again, with a position of its own.
-  fileprivate static func reopened(_ descriptor: Int32) throws(Errno) -> FileDescriptor {
-    try open("/proc/self/fd/\(descriptor)", .readOnly)
   }
 }

@@ -92,28 +92,21 @@ final class BatchOutlet: Sendable {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
     let keys = keys(of: entries)
     for _ in 0..<renameRaceLimit {
-      let place = try queue.place.openOrMake()
+      let place = try queue.openOrMake()
       let name = EntryFile(
         order: try nextStamp(at: place), sender: sender, count: count, bytes: bytes.count)
       do throws(Errno) {
         // A part of its own, because most queues have no use for it.
-        if keepsReceipt {
-          try queue.place.root.makeDirectoryIfMissing(QueueDirectory.sent, at: place.rawValue)
-        }
-        try queue.place.store(
+        if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
+        try place.store(
           bytes, as: QueueDirectory.pendingPath(name),
-          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
-          at: place
-        ) { [place = queue.place] staged, directory throws(Errno) in
-          try place.mark(staged, as: name, keys, at: directory)
-        }
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable
+        ) { staged throws(Errno) in try place.mark(staged, as: name, keys) }
       } catch {
-        for (index, key) in keys {
-          queue.place.unmark(.init(batch: name, index: index), key, at: place)
-        }
+        for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
         switch error {
         // Not there yet, or removed in the meantime.
-        case .noSuchFile: try queue.place.makeParts(at: place)
+        case .noSuchFile: try place.makeParts()
         // Another process sends under the same name: try the next stamp.
         case .alreadyExists: break
         default: throw error
@@ -129,7 +122,7 @@ final class BatchOutlet: Sendable {
   }
 
   // Once an hour, and only a few: a send must not wait for much.
-  private func expire(at place: borrowing FileDescriptor) {
+  private func expire(at place: QueueDirectory) {
     let mustSweep = state.withLock { state in
       guard ContinuousClock.now >= state.sweep else { return false }
       state.sweep = .now + .seconds(3_600)
@@ -137,7 +130,7 @@ final class BatchOutlet: Sendable {
     }
     guard mustSweep else { return }
     do {
-      _ = try queue.place.expire(of: sender, now: queue.clock(), limit: 64, at: place)
+      _ = try place.expire(of: sender, now: queue.clock(), limit: 64)
     } catch {
       // The entry is stored. The next sender or a sweep tries this again.
       return
@@ -149,14 +142,13 @@ final class BatchOutlet: Sendable {
   /// - Returns: nil if it is no longer there.
   func adopt(_ path: String) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
-      let place = try queue.place.openOrMake()
-      try queue.place.makeParts(at: place)
+      let place = try queue.openOrMake()
+      try place.makeParts()
       let order = try nextStamp(at: place)
       do throws(Errno) {
-        let bytes = Int(try fileStatus(path, at: place.rawValue).size)
+        let bytes = Int(try place.fileStatus(path).size)
         let name = EntryFile(order: order, sender: sender, count: 1, bytes: bytes)
-        try rename(
-          path, at: place.rawValue, to: QueueDirectory.pendingPath(name), at: place.rawValue, .keep)
+        try place.move(path, to: QueueDirectory.pendingPath(name), .keep)
         return QueueEntryID(batch: name, index: 0)
       } catch {
         if error == .noSuchFile { return nil }
@@ -176,43 +168,34 @@ final class BatchOutlet: Sendable {
   // because it is swept there. The directories above must be on the disk as well; they change when
   // something is created in them for the first time. For how a scan can tell, see
   // `SynchronizedNames`.
-  private func synchronize(_ place: borrowing FileDescriptor, _ keepsReceipt: Bool) throws {
-    if keepsReceipt { try queue.place.synchronize(QueueDirectory.sent, at: place) }
-    try queue.place.synchronize(QueueDirectory.pending, at: place)
+  private func synchronize(_ place: QueueDirectory, _ keepsReceipt: Bool) throws {
+    if keepsReceipt { try place.synchronize(QueueDirectory.sent) }
+    try place.synchronize(QueueDirectory.pending)
     let status = try place.status()
     if state.withLock(\.durable) != status {
       let now = realTime()
-      try queue.place.synchronize(".", at: place)
+      try place.synchronize(".")
       if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
     }
-    let handle = try queue.place.root.handle()
-    try handle.synchronizedNames.synchronize(
-      queue.place.directory.kind, in: handle.descriptor)
+    try queue.directory.synchronizeNames()
   }
 
-  private func nextStamp(at place: borrowing FileDescriptor) throws -> UInt64 {
+  private func nextStamp(at place: QueueDirectory) throws -> UInt64 {
     let last = try state.withLock(\.last) ?? highestStamp(at: place)
     let stamp = EntryFile.order(after: last, now: queue.clock())
     state.withLock { $0.last = stamp }
     return stamp
   }
 
-  // What is taken was pending before, so in this order nothing is missed. If a consumer is replaced
-  // in the meantime, its directory gets another name and is looked up again.
-  private func highestStamp(at place: borrowing FileDescriptor) throws(Errno) -> UInt64 {
-    for _ in 0..<renameRaceLimit {
-      var batches = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
-      if let consumer = try queue.place.consumer(at: place) {
-        let taken = QueueDirectory.taken + "/" + consumer
-        guard let more = try queue.place.batches(taken, at: place) else { continue }
-        batches += more
-      }
-      batches += try queue.place.batches(QueueDirectory.sent, at: place) ?? []
-      let outcomes = try SharedContainer.entries(QueueDirectory.outcomes, at: place.rawValue) ?? []
-      batches += outcomes.compactMap { OutcomeFile.id($0.name.text)?.batch }
-      return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0
+  private func highestStamp(at place: QueueDirectory) throws -> UInt64 {
+    var batches: [EntryFile] = []
+    _ = try place.search { part -> Void? in
+      batches += try place.batches(part) ?? []
+      return nil
     }
-    throw .deviceBusy
+    batches += try place.batches(QueueDirectory.sent) ?? []
+    batches += try place.ids(in: QueueDirectory.outcomes).map(\.batch)
+    return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0
   }
 
   // MARK: Limits
@@ -220,8 +203,8 @@ final class BatchOutlet: Sendable {
   private func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let place = try queue.place.openOrMake()
-      let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      let place = try queue.openOrMake()
+      let waiting = try place.batches(QueueDirectory.pending) ?? []
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }
   }

@@ -68,16 +68,10 @@ extension Queue {
       self.registration = registration
       takenPath = steps.takenPath
       self.steps = Mutex(steps)
-      let directory = queue.place.directory
-      let root = directory.root
       // These only prompt another look: something was stored, or a successor has renamed this
       // consumer's directory.
       watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
-        ChangeMonitor.shared.watch(
-          path: directory.path + "/" + part,
-          parents: directory.kind.parents(in: root) + [directory.path],
-          prepare: { try queue.place.makeParts(at: queue.place.openOrMake()) },
-          hear: { _ in wake.raise() })
+        queue.watch(part) { wake.raise() }
       }
     }
 
@@ -101,9 +95,9 @@ extension Queue {
         try confirmOpen()
         let place = try queue.openForConsumer()
         // In this order an entry that is just being taken is seen in one of the two.
-        let waiting = try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+        let waiting = try place.batches(QueueDirectory.pending) ?? []
         guard waiting.isEmpty else { return false }
-        guard let taken = try queue.place.batches(takenPath, at: place) else {
+        guard let taken = try place.batches(takenPath) else {
           throw queue.replaced()
         }
         return taken.isEmpty

@@ -48,51 +48,49 @@ struct ConsumerSteps {
     ownName = "consumer-" + Nonce.next()
     left = []
     for _ in 0..<renameRaceLimit {
-      let place = try queue.place.openOrMake()
-      try queue.place.makeParts(at: place)
-      guard let other = try queue.place.consumer(at: place) else {
+      let place = try queue.openOrMake()
+      try place.makeParts()
+      guard let other = try place.consumer() else {
         // Somebody removed it: an empty directory makes way for a complete one.
-        try queue.place.removeEmptyTaken(at: place)
+        try place.removeEmptyTaken()
         continue
       }
       let others = QueueDirectory.taken + "/" + other
       guard
-        try ifPresent(rename(others, at: place.rawValue, to: takenPath, at: place.rawValue)) != nil
+        try ifPresent(place.move(others, to: takenPath)) != nil
       else { continue }
       #if DEBUG
         if LeaseFault.consumingThroughOldDescriptor.isActive {
-          followed = SharedDescriptor(
-            try FileDescriptor.openBeneath(takenPath, at: place.rawValue, [.pathOnly, .directory]))
+          followed = SharedDescriptor(try place.openFile(takenPath, [.pathOnly, .directory]))
         }
       #endif
       // From here on nobody else changes anything in it, so the listing is a snapshot.
       try tidy(place)
-      try queue.place.sweep(at: place)
-      try queue.place.sweepAttachments(at: place)
+      try place.sweep()
+      try place.sweepAttachments()
       return
     }
     throw Errno.deviceBusy
   }
 
-  private mutating func tidy(_ place: borrowing FileDescriptor) throws {
-    let names = try SharedContainer.entries(takenPath, at: place.rawValue)?.map(\.name.text) ?? []
+  private mutating func tidy(_ place: QueueDirectory) throws {
+    let names = try place.list(takenPath)?.map(\.name.text) ?? []
     left = names.compactMap { EntryFile($0) }.sorted(by: >).map { ($0, true) }
     let batches = Set(left.map(\.name.text))
     for name in names {
       if name.hasPrefix(AttachmentPlace.makingPrefix) {
-        try queue.place.removeAttachmentDirectory(takenPath + "/" + name, at: place)
+        try place.removeAttachmentDirectory(takenPath + "/" + name)
         continue
       }
       let isOrphan = QueueDirectory.batch(besideWhich: name).map { !batches.contains($0) } ?? false
       guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
-      try queue.place.discard(takenPath + "/" + name, at: place)
+      try place.discard(takenPath + "/" + name)
     }
     guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
     let needed = try left.reduce(into: Set<String>()) { needed, batch in
-      needed.formUnion(
-        try queue.place.attachmentIDs(batch.name, in: takenPath, at: place).compactMap { $0 })
+      needed.formUnion(try place.attachmentIDs(batch.name, in: takenPath).compactMap { $0 })
     }
-    try queue.place.sweepAttachments(takenBy: consumer, at: place) { needed.contains($0) }
+    try place.sweepAttachments(takenBy: consumer) { needed.contains($0) }
   }
 
   /// When the first entry that was given back is due; nil if there is none.
@@ -163,7 +161,7 @@ struct ConsumerSteps {
 
   private func takeAttachment(of payload: PropertyListValue) throws {
     guard let id = payload.attachmentID else { return }
-    try queue.place.takeAttachment(id, by: consumer, at: queue.openForConsumer())
+    try queue.openForConsumer().takeAttachment(id, by: consumer)
   }
 
   /// - Returns: false if there is no batch.
@@ -176,9 +174,7 @@ struct ConsumerSteps {
     }
     guard let name = try nextWaiting(at: place) else { return false }
     do throws(Errno) {
-      try rename(
-        QueueDirectory.pendingPath(name), at: place.rawValue, to: takenPath + "/" + name.text,
-        at: place.rawValue)
+      try place.move(QueueDirectory.pendingPath(name), to: takenPath + "/" + name.text)
     } catch {
       guard error == .noSuchFile else { throw error }
       // It was cancelled, or this consumer was replaced.
@@ -194,26 +190,26 @@ struct ConsumerSteps {
     return true
   }
 
-  private mutating func nextWaiting(at place: borrowing FileDescriptor) throws -> EntryFile? {
+  private mutating func nextWaiting(at place: QueueDirectory) throws -> EntryFile? {
     if let name = waiting.last { return name }
     // A replaced consumer must not wait forever.
     try confirm(at: place)
     waiting = try EntryFile.ordered {
-      try queue.place.batches(QueueDirectory.pending, at: place) ?? []
+      try place.batches(QueueDirectory.pending) ?? []
     }.reversed()
     return waiting.last
   }
 
-  private func confirm(at place: borrowing FileDescriptor) throws {
-    guard try queue.place.exists(takenPath, at: place) else { throw queue.replaced() }
+  private func confirm(at place: QueueDirectory) throws {
+    guard try place.exists(takenPath) else { throw queue.replaced() }
   }
 
   private mutating func open(
-    _ name: EntryFile, isTakenBefore: Bool, at place: borrowing FileDescriptor
+    _ name: EntryFile, isTakenBefore: Bool, at place: QueueDirectory
   ) throws {
     let path = takenPath + "/" + name.text
     do {
-      guard let bytes = try queue.place.read(path, at: place) else {
+      guard let bytes = try place.read(path) else {
         // Somebody removed it, or the whole queue.
         return try confirm(at: place)
       }
@@ -227,14 +223,13 @@ struct ConsumerSteps {
       let settled = isTakenBefore ? try self.settled(name, path, batch, at: place) : []
       guard settled.count < batch.entries.count else {
         // Its consumer died when everything was settled except for the last step.
-        try queue.place.discard(path, at: place)
-        try discardNotes(path, at: place)
-        return
+        try place.discard(path)
+        return try place.discardNotes(beside: path)
       }
       let log =
         isTakenBefore
         ? DeliveryLog(
-          try queue.place.readNote(path + QueueDirectory.deliveriesSuffix, at: place),
+          try place.readNote(path + QueueDirectory.deliveriesSuffix),
           isTaken: name.count == 1) : DeliveryLog()
       let taken = TakenBatch(name, batch, settled: settled, log, in: queue, by: consumer, terms)
       current = (taken, 0)
@@ -243,67 +238,60 @@ struct ConsumerSteps {
     }
   }
 
-  private func discardNotes(_ path: String, at place: borrowing FileDescriptor) throws(Errno) {
-    try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
-    try queue.place.discard(path + QueueDirectory.deliveriesSuffix, at: place)
-  }
-
   // An entry with a note, or one that is kept, has ended, even if its consumer died before settling
   // it.
   private func settled(
-    _ name: EntryFile, _ path: String, _ batch: Batch? = nil, at place: borrowing FileDescriptor
+    _ name: EntryFile, _ path: String, _ batch: Batch? = nil, at place: QueueDirectory
   ) throws -> Set<Int> {
-    var settled = try queue.place.settled(path, at: place)
-    let hasKept = try queue.place.exists(QueueDirectory.failed, at: place)
+    var settled = try place.settled(path)
+    let hasKept = try place.exists(QueueDirectory.failed)
     for index in 0..<name.count {
       let id = QueueEntryID(batch: name, index: index)
       if hasKept, let entry = batch?.entries[index],
-        let failure = try queue.place.failure(id, at: place)
+        let failure = try place.failure(id)
       {
         // The step that its consumer did not reach.
-        try queue.place.keep(entry, id, failure.reason, of: consumer, at: place)
-        try queue.place.note(
-          .failed(reason: failure.reason), of: id, from: consumer, at: place)
+        try place.keep(entry, id, failure.reason, of: consumer)
+        try place.note(.failed(reason: failure.reason), of: id, from: consumer)
       }
-      if try queue.place.hasOutcome(id, at: place) { settled.insert(index) }
+      if try place.hasOutcome(id) { settled.insert(index) }
     }
     return settled.intersection(0..<name.count)
   }
 
   // The power failed before it was on the disk, which its sender had not been promised: so it does
   // not exist. Only a sender that keeps a receipt may still ask for it.
-  private func drop(
-    _ name: EntryFile, _ path: String, at place: borrowing FileDescriptor
-  ) throws {
+  private func drop(_ name: EntryFile, _ path: String, at place: QueueDirectory) throws {
     do {
-      if try queue.place.exists(QueueDirectory.sentPath(name), at: place) {
-        for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
-          try queue.place.note(
-            .failed(reason: "the power failed before it was on the disk"),
-            of: .init(batch: name, index: index), from: consumer, at: place)
-        }
+      if try place.exists(QueueDirectory.sentPath(name)) {
+        try fail(name, path, "the power failed before it was on the disk", at: place)
       }
-      try removeFile(path, at: place.rawValue)
-      try discardNotes(path, at: place)
+      try place.remove(path)
+      try place.discardNotes(beside: path)
     } catch let error as Errno where error == .noSuchFile {
       throw queue.replaced()
     }
   }
 
+  /// Notes the failure of every entry that has not ended.
+  private func fail(
+    _ name: EntryFile, _ path: String, _ reason: String, at place: QueueDirectory
+  ) throws {
+    for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
+      let id = QueueEntryID(batch: name, index: index)
+      try place.note(.failed(reason: reason), of: id, from: consumer)
+    }
+  }
+
   // The notes first: its sender then learns of it, whatever happens next.
   private func putAside(
-    _ name: EntryFile, _ path: String, _ reason: String, at place: borrowing FileDescriptor
+    _ name: EntryFile, _ path: String, _ reason: String, at place: QueueDirectory
   ) throws {
     do {
-      for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
-        try queue.place.note(
-          .failed(reason: "it could not be read: \(reason)"),
-          of: .init(batch: name, index: index), from: consumer, at: place)
-      }
-      let taken = try FileDescriptor.openBeneath(
-        takenPath, at: place.rawValue, [.pathOnly, .directory])
-      try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.place.root)
-      try discardNotes(path, at: place)
+      try fail(name, path, "it could not be read: \(reason)", at: place)
+      let taken = try place.openFile(takenPath, [.pathOnly, .directory])
+      try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.directory.root)
+      try place.discardNotes(beside: path)
     } catch let error as Errno where error == .noSuchFile {
       throw queue.replaced()
     }

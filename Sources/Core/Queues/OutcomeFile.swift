@@ -42,8 +42,13 @@ package enum OutcomeFile {
 }
 
 extension QueueDirectory {
-  func hasOutcome(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
-    try exists(Self.outcomePath(id), at: place)
+  /// Returns the entries that have a file in a directory, in the order of sending.
+  func ids(in path: String) throws(Errno) -> [QueueEntryID] {
+    try (list(path) ?? []).compactMap { OutcomeFile.id($0.name.text) }.sorted { $0.isBefore($1) }
+  }
+
+  func hasOutcome(_ id: QueueEntryID) throws(Errno) -> Bool {
+    try exists(Self.outcomePath(id))
   }
 
   /// Records how an entry ended; the first note is final.
@@ -51,34 +56,28 @@ extension QueueDirectory {
   /// - Parameter consumer: the directory in `taken/` of the consumer that reports it: the note goes
   ///   through it, so that a replaced consumer leaves none.
   /// - Throws: `.noSuchFile` if that consumer was replaced.
-  func note(
-    _ status: QueueEntryStatus, of id: QueueEntryID, from consumer: String?,
-    at place: borrowing FileDescriptor
-  ) throws {
+  func note(_ status: QueueEntryStatus, of id: QueueEntryID, from consumer: String?) throws {
     let bytes = try OutcomeFile.bytes(status)
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
-        return try note(bytes, of: id, from: consumer, at: place)
+        return try note(bytes, of: id, from: consumer)
       } catch {
         // A sweep may have removed parts of the queue while it was empty.
         let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
-        let isWhole = try exists(Self.outcomes, at: place) && exists(Self.staged, at: place)
-        guard error == .noSuchFile, !isWhole, try exists(writer, at: place) else { throw error }
-        try makeParts(at: place)
+        let isWhole = try exists(Self.outcomes) && exists(Self.staged)
+        guard error == .noSuchFile, !isWhole, try exists(writer) else { throw error }
+        try makeParts()
       }
     }
     throw Errno.noSuchFile
   }
 
-  private func note(
-    _ bytes: [UInt8], of id: QueueEntryID, from consumer: String?,
-    at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  private func note(_ bytes: [UInt8], of id: QueueEntryID, from consumer: String?) throws(Errno) {
     do throws(Errno) {
       guard let consumer else {
-        return try store(bytes, as: Self.outcomePath(id), at: place)
+        return try store(bytes, as: Self.outcomePath(id))
       }
-      try storeNote(bytes, as: Self.outcomePath(id), from: consumer, at: place)
+      try storeNote(bytes, as: Self.outcomePath(id), from: consumer)
     } catch {
       guard error == .alreadyExists else { throw error }
     }
@@ -87,16 +86,14 @@ extension QueueDirectory {
   /// Stores a file through the directory of a consumer.
   ///
   /// - Throws: `.noSuchFile` if that consumer was replaced; `.alreadyExists` if the name is taken.
-  func storeNote(
-    _ bytes: [UInt8], as path: String, from consumer: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  func storeNote(_ bytes: [UInt8], as path: String, from consumer: String) throws(Errno) {
     let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
-    try store(bytes, as: passing, at: place)
+    try store(bytes, as: passing)
     do throws(Errno) {
-      try rename(passing, at: place.rawValue, to: path, at: place.rawValue, .keep)
+      try move(passing, to: path, .keep)
     } catch {
       let cause = error
-      try discard(passing, at: place)
+      try discard(passing)
       throw cause
     }
   }

@@ -31,9 +31,9 @@ extension Queue {
   /// - Complexity: one listing, and one check for each.
   package func waitingAttachments(prefix: String) throws -> [WaitingAttachment] {
     try withPlaceIfAny { place in
-      try self.place.attachmentDirectories(at: place).filter { $0.hasPrefix(prefix) }.map { id in
+      try place.attachmentDirectories().filter { $0.hasPrefix(prefix) }.map { id in
         let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
-        return .init(id: id, isWhole: try self.place.exists(content, at: place))
+        return .init(id: id, isWhole: try place.exists(content))
       }
     } ?? []
   }
@@ -44,15 +44,11 @@ extension Queue {
   /// - Throws: `AppGroupError` for errors of the file system.
   package func renameAttachment(_ id: String, to newID: String) throws -> Int64? {
     try withPlaceIfAny { place in
-      do throws(Errno) {
-        let path = AttachmentPlace.path(newID)
-        try rename(
-          AttachmentPlace.path(id), at: place.rawValue, to: path, at: place.rawValue, .keep)
-        return try fileStatus(path + "/" + AttachmentPlace.content, at: place.rawValue).size
-      } catch {
-        guard error == .noSuchFile else { throw error }
+      let path = AttachmentPlace.path(newID)
+      guard try ifPresent(place.move(AttachmentPlace.path(id), to: path, .keep)) != nil else {
         return nil
       }
+      return try ifPresent(place.fileStatus(path + "/" + AttachmentPlace.content).size)
     } ?? nil
   }
 
@@ -61,7 +57,7 @@ extension Queue {
   /// - Throws: `AppGroupError` for errors of the file system.
   package func removeAttachment(_ id: String) throws {
     try withPlaceIfAny { place in
-      try self.place.removeAttachmentDirectory(AttachmentPlace.path(id), at: place)
+      try place.removeAttachmentDirectory(AttachmentPlace.path(id))
     }
   }
 
@@ -72,8 +68,8 @@ extension Queue {
   package func returnAttachment(_ id: String, to path: String) throws -> Bool {
     try withPlaceIfAny { place in
       do throws(Errno) {
-        try rename(
-          AttachmentPlace.path(id) + "/" + AttachmentPlace.content, at: place.rawValue, to: path,
+        try place.move(
+          AttachmentPlace.path(id) + "/" + AttachmentPlace.content, to: path,
           at: Directory.current, .keep)
         return true
       } catch {
@@ -90,20 +86,17 @@ extension Queue {
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
   /// - Complexity: reads every batch of the sender that is there.
-  package func entry(
-    of sender: String, attachmentPrefix prefix: String
-  ) throws -> QueueEntryID? {
+  package func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
     let sender = EncodedName(sender).component
     return try withPlaceIfAny { place in
-      try self.place.find(at: place) { part in
-        guard let batches = try self.place.batches(part, at: place) else { return .missing }
-        for batch in batches where batch.sender == sender {
-          let ids = try self.place.attachmentIDs(batch, in: part, at: place)
+      try place.search { part in
+        for batch in try place.batches(part) ?? [] where batch.sender == sender {
+          let ids = try place.attachmentIDs(batch, in: part)
           if let index = ids.firstIndex(where: { $0?.hasPrefix(prefix) == true }) {
-            return .found(QueueEntryID(batch: batch, index: index))
+            return QueueEntryID(batch: batch, index: index)
           }
         }
-        return .nothing
+        return nil
       }
     } ?? nil
   }
@@ -115,11 +108,10 @@ extension Queue {
   package func incomingAttachments() throws -> [IncomingAttachment] {
     try withPlaceIfAny { place in
       var incoming: [IncomingAttachment] = []
-      for id in try self.place.attachmentDirectories(at: place) {
+      for id in try place.attachmentDirectories() {
         do throws(Errno) {
           let path = AttachmentPlace.path(id)
-          let directory = try FileDescriptor.openBeneath(
-            path, at: place.rawValue, [.readOnly, .directory])
+          let directory = try place.openFile(path, [.readOnly, .directory])
           // The copying process has it locked.
           guard try !directory.tryLock(.shared) else { continue }
           for entry in try directory.entries() {
@@ -142,65 +134,23 @@ extension Queue {
   /// - Throws: `AppGroupError` for errors of the file system.
   /// - Complexity: two or three listings.
   package func hasEntries() throws -> Bool {
-    let found: Bool? =
-      try withPlaceIfAny { place in
-        try self.place.find(at: place) { part in
-          guard let batches = try self.place.batches(part, at: place) else { return .missing }
-          return batches.isEmpty ? .nothing : .found(true)
-        }
-      } ?? nil
-    return found ?? false
+    try withPlaceIfAny { place in
+      try place.search { try place.batches($0)?.isEmpty == false ? true : nil } ?? false
+    } ?? false
   }
 
-  private func withPlaceIfAny<Result>(
-    _ body: (borrowing FileDescriptor) throws -> Result
-  ) throws -> Result? {
+  private func withPlaceIfAny<Result>(_ body: (QueueDirectory) throws -> Result) throws -> Result? {
     try reporting("look at the attachments of \"\(name)\"", path: path) {
-      guard let place = try place.directory.open() else { return nil }
+      guard let place = try open() else { return nil }
       return try body(place)
     }
   }
 }
 
 extension QueueDirectory {
-  /// The result of a look into one part of the queue.
-  enum PartLook<Found> {
-    /// There is no such part.
-    case missing
-    case nothing
-    case found(Found)
-  }
-
-  /// Looks into `pending/`, and then into the consumer's directory: entries only ever move that way,
-  /// so none is missed. A consumer that is replaced meanwhile gives its directory another name, and
-  /// is looked for again.
-  func find<Found>(
-    at place: borrowing FileDescriptor, _ look: (_ part: String) throws -> PartLook<Found>
-  ) throws -> Found? {
-    for _ in 0..<renameRaceLimit {
-      if case .found(let found) = try look(Self.pending) { return found }
-      guard let consumer = try consumer(at: place) else { return nil }
-      switch try look(Self.taken + "/" + consumer) {
-      case .found(let found): return found
-      case .nothing: return nil
-      case .missing: continue
-      }
-    }
-    throw Errno.deviceBusy
-  }
-
   /// Returns the attachments that the entries of a batch name, in their order; none for a batch
-  /// that is gone or unreadable.
-  func attachmentIDs(
-    _ batch: EntryFile, in part: String, at place: borrowing FileDescriptor
-  ) throws -> [String?] {
-    do {
-      guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
-      return try Batch(bytes: bytes, count: batch.count).entries
-        .map { $0.payload?.attachmentID }
-    } catch is Batch.Unreadable {
-      // Its consumer puts it aside; the attachments it named belong to its sender.
-      return []
-    }
+  /// that is gone or unreadable, because the attachments that it named belong to its sender.
+  func attachmentIDs(_ name: EntryFile, in part: String) throws -> [String?] {
+    try batch(name, in: part)?.entries.map { $0.payload?.attachmentID } ?? []
   }
 }

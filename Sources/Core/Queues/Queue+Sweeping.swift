@@ -1,6 +1,74 @@
 import Containers
 import Entries
+import Presences
 import SystemCalls
+
+/// Removal of a queue's parts, when nothing is in it and nobody consumes it.
+///
+/// The process that removes it is its consumer for that time, so nobody else is. Each part is
+/// removed only if it is empty, by a path through that consumer's own directory: a consumer that
+/// was replaced while it was stopped no longer removes anything (ENOENT). A sender that arrives at
+/// the same moment finds a part missing, creates all of them again, and stores its entry there; the
+/// directory is then not empty, and stays.
+extension Queue {
+  /// - Returns: whether all parts are gone except for the lease.
+  package func removeParts() throws -> Bool {
+    let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
+    defer { registration.leave() }
+    let steps = try ConsumerSteps(self, .init(maximumDeliveries: nil, released: ReleasedEntries {}))
+    // As at the beginning of consuming.
+    try registration.confirm()
+    try sweep()
+    guard let place = try open(), try place.isEmpty() else {
+      return false
+    }
+    do throws(Errno) {
+      for part in QueueDirectory.parts {
+        let path = steps.takenPath + "/../../" + part
+        do throws(Errno) {
+          try place.removeEmpty(path)
+        } catch {
+          // It may never have been created.
+          guard error == .noSuchFile, try place.exists(steps.takenPath) else {
+            throw error
+          }
+        }
+      }
+      try place.removeEmpty(steps.takenPath)
+      try place.removeEmpty(QueueDirectory.taken)
+      return true
+    } catch {
+      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
+      return false
+    }
+  }
+}
+
+extension QueueDirectory {
+  /// All except for `taken/`.
+  fileprivate static let parts = [
+    pending, sent, outcomes, failed, AttachmentPlace.directory, keys, staged,
+  ]
+
+  /// Returns whether the queue contains no entry, no record of one, and nothing on its way.
+  ///
+  /// - Parameter watched: inodes that are being watched; if one of them is the queue's, it does not
+  ///   count as empty either.
+  package func isEmpty(watched: Set<UInt64> = []) throws -> Bool {
+    let known = Self.parts + [Self.taken, LeaseSite.lease, NamedDirectory.identifierFile]
+    let top = try openFile(".", [.readOnly, .directory])
+    for entry in try top.entries() where !known.contains(entry.name.text) { return false }
+    for part in ["."] + Self.parts + [Self.taken] where try exists(part) {
+      guard try !watched.contains(fileStatus(part).inode) else { return false }
+    }
+    let nested = try [Self.taken, Self.keys].flatMap { part in
+      try (list(part) ?? []).map { part + "/" + $0.name.text }
+    }
+    return try (Self.parts.filter { $0 != Self.keys } + nested).allSatisfy {
+      try list($0)?.isEmpty ?? true
+    }
+  }
+}
 
 extension Queue {
   /// Removes expired records of all senders.
@@ -8,43 +76,43 @@ extension Queue {
   /// - Parameter later: For tests: the time by which the clock is ahead.
   /// - Returns: the removed paths.
   package func expire(nanosecondsLater later: UInt64 = 0) throws -> [String] {
-    guard let place = try self.place.directory.open() else { return [] }
-    return try self.place.expire(now: clock() + later, at: place).map { path + "/" + $0 }
+    guard let place = try self.open() else { return [] }
+    return try place.expire(now: clock() + later).map { path + "/" + $0 }
   }
 
   /// Removes what dead senders and consumers left; nobody at work is disturbed.
   package func sweep() throws {
-    guard let place = try self.place.directory.open() else { return }
-    try self.place.sweep(at: place)
-    try self.place.sweepForgotten(at: place)
-    try self.place.sweepMarks(at: place)
-    try self.place.sweepAttachments(at: place)
+    guard let place = try self.open() else { return }
+    try place.sweep()
+    try place.sweepForgotten()
+    try place.sweepMarks()
+    try place.sweepAttachments()
   }
 }
 
 extension QueueDirectory {
   /// Removes the records of cleared entries whose receipts are gone.
-  fileprivate func sweepForgotten(at place: borrowing FileDescriptor) throws(Errno) {
-    for entry in try SharedContainer.entries(Self.sent, at: place.rawValue) ?? [] {
+  fileprivate func sweepForgotten() throws(Errno) {
+    for entry in try list(Self.sent) ?? [] {
       let path = Self.sent + "/" + entry.name.text
       guard path.hasSuffix(Self.forgottenSuffix) else { continue }
-      guard try !exists(String(path.dropLast(Self.forgottenSuffix.count)), at: place) else {
+      guard try !exists(String(path.dropLast(Self.forgottenSuffix.count))) else {
         continue
       }
-      try discard(path, at: place)
+      try discard(path)
     }
   }
 
   /// Removes the marks of entries that no longer wait.
-  fileprivate func sweepMarks(at place: borrowing FileDescriptor) throws(Errno) {
-    for key in try SharedContainer.entries(Self.keys, at: place.rawValue) ?? [] {
+  fileprivate func sweepMarks() throws(Errno) {
+    for key in try list(Self.keys) ?? [] {
       let marks = Self.keys + "/" + key.name.text
-      for mark in try SharedContainer.entries(marks, at: place.rawValue) ?? [] {
+      for mark in try list(marks) ?? [] {
         guard let id = OutcomeFile.id(mark.name.text) else { continue }
-        try sweepMark(marks + "/" + mark.name.text, of: id.batch, at: place)
+        try sweepMark(marks + "/" + mark.name.text, of: id.batch)
       }
       do throws(Errno) {
-        try removeDirectory(marks, at: place.rawValue)
+        try removeEmpty(marks)
       } catch {
         // It contains marks of entries that wait.
         continue
@@ -54,15 +122,12 @@ extension QueueDirectory {
 
   // The lock first: its holder is about to store the entry, and releases it when the entry is
   // stored.
-  private func sweepMark(
-    _ path: String, of batch: EntryFile, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  private func sweepMark(_ path: String, of batch: EntryFile) throws(Errno) {
     do throws(Errno) {
-      let file = try FileDescriptor.openBeneath(
-        path, at: place.rawValue, [.readOnly, .nonBlocking])
+      let file = try openFile(path, [.readOnly, .nonBlocking])
       guard try file.tryLock(.exclusive) else { return }
-      guard try !exists(Self.pendingPath(batch), at: place) else { return }
-      try discard(path, at: place)
+      guard try !exists(Self.pendingPath(batch)) else { return }
+      try discard(path)
     } catch {
       // Another process was faster, or it is not a file of this package.
       return

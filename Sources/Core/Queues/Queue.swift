@@ -1,5 +1,6 @@
 public import Containers
 package import Entries
+import Monitoring
 package import Presences
 import SystemCalls
 
@@ -17,7 +18,7 @@ public struct Queue: Sendable {
   /// The queue's name.
   public let name: String
 
-  package let place: QueueDirectory
+  package let directory: NamedDirectory
   let clock: @Sendable () -> UInt64
 
   /// The number of entries that may wait, and of their bytes, before a sender is refused.
@@ -48,12 +49,28 @@ public struct Queue: Sendable {
     self.container = container
     self.name = name
     self.clock = clock
-    place = QueueDirectory(
-      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
+    directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
+  }
+
+  /// Opens the queue's directory; nil if there is none.
+  package func open() throws -> QueueDirectory? {
+    guard let place = try directory.open() else { return nil }
+    return QueueDirectory(place, in: directory.root)
+  }
+
+  func openOrMake() throws -> QueueDirectory {
+    QueueDirectory(try directory.openOrMake(), in: directory.root)
+  }
+
+  /// Watches a part of the queue, and creates it if it is missing.
+  func watch(_ part: String, _ signal: @escaping @Sendable () -> Void) -> Watch {
+    ChangeMonitor.shared.watch(
+      path: path + "/" + part, parents: directory.kind.parents(in: directory.root) + [path],
+      prepare: { try openOrMake().makeParts() }, hear: { _ in signal() })
   }
 
   /// The path of the queue's directory, which need not exist.
-  public var path: String { place.directory.path }
+  public var path: String { directory.path }
 
   /// Returns a sender of this process.
   ///
@@ -84,7 +101,7 @@ public struct Queue: Sendable {
   package var role: Presence {
     Presence(
       container: container, name: name,
-      kind: NameKind(.consumer, isOwn: place.directory.kind.isOwn))
+      kind: NameKind(.consumer, isOwn: directory.kind.isOwn))
   }
 }
 
@@ -127,6 +144,9 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 
   /// The sender's name.
   public var sender: String { batch.senderName }
+
+  /// Whether it was sent before another entry.
+  func isBefore(_ other: QueueEntryID) -> Bool { (batch, index) < (other.batch, other.index) }
 }
 
 /// The state of an entry.

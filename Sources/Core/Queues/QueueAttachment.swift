@@ -40,8 +40,7 @@ package struct QueueAttachment: Sendable {
   package func condition() throws -> Condition {
     try withPlace { place in
       if let file = try open(at: place) { return .present(bytes: try file.status().size) }
-      let queue = batch.queue.place
-      if try queue.exists(relativePath, at: place) { return .claimed }
+      if try place.exists(relativePath) { return .claimed }
       try confirm(at: place)
       return .missing
     }
@@ -59,13 +58,12 @@ package struct QueueAttachment: Sendable {
     }
   }
 
-  private func open(at place: borrowing FileDescriptor) throws -> FileDescriptor? {
+  private func open(at place: QueueDirectory) throws -> FileDescriptor? {
     do throws(Errno) {
-      let file = try FileDescriptor.openBeneath(
-        contentPath, at: place.rawValue, [.readOnly, .nonBlocking])
+      let file = try place.openFile(contentPath, [.readOnly, .nonBlocking])
       let status = try file.status()
       guard status.kind == .regular,
-        batch.queue.place.root.access.trusts(status, in: try place.status())
+        batch.queue.directory.root.access.trusts(status, in: try place.status())
       else { throw .tooManyLinks }
       return file
     } catch {
@@ -91,7 +89,7 @@ package struct QueueAttachment: Sendable {
   package func claim(to destination: String) throws -> Bool {
     let place = try batch.queue.openForConsumer()
     do throws(Errno) {
-      try rename(contentPath, at: place.rawValue, to: destination, at: Directory.current)
+      try place.move(contentPath, to: destination, at: Directory.current)
       return true
     } catch {
       if error == .crossesDevices { return false }
@@ -105,18 +103,18 @@ package struct QueueAttachment: Sendable {
   /// - Throws: as `condition()`.
   package func markClaimed() throws {
     try withPlace { place in
-      guard try !batch.queue.place.discard(contentPath, at: place) else { return }
+      guard try !place.discard(contentPath) else { return }
       try confirm(at: place)
     }
   }
 
-  private func confirm(at place: borrowing FileDescriptor) throws {
+  private func confirm(at place: QueueDirectory) throws {
     let consumer = QueueDirectory.taken + "/" + batch.consumer
-    guard try batch.queue.place.exists(consumer, at: place) else { throw batch.queue.replaced() }
+    guard try place.exists(consumer) else { throw batch.queue.replaced() }
   }
 
   private func withPlace<Result: ~Copyable>(
-    _ body: (borrowing FileDescriptor) throws -> Result
+    _ body: (QueueDirectory) throws -> Result
   ) throws -> Result {
     try reporting("use an attachment of \"\(batch.queue.name)\"", path: path) {
       try body(batch.queue.openForConsumer())

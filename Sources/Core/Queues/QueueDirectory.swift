@@ -1,9 +1,9 @@
-package import Containers
+import Containers
 package import Entries
 import PropertyLists
 import SystemCalls
 
-/// `queues/<name>/`: its files, and the one step that creates or moves each of them.
+/// `queues/<name>/`, open: its files, and the one step that creates or moves each of them.
 ///
 /// ```
 /// staged/<nonce>                  a batch or an outcome being written; its writer has it locked
@@ -32,8 +32,14 @@ import SystemCalls
 ///
 /// **What a crash leaves**: an unlocked file in `staged/`, removed by the next process that opens
 /// the queue to consume, and batches in `taken/`, which the next consumer delivers again.
-package struct QueueDirectory: Sendable {
-  package let directory: NamedDirectory
+package final class QueueDirectory: Sendable {
+  let root: ContainerRoot
+  let descriptor: FileDescriptor
+
+  init(_ descriptor: consuming FileDescriptor, in root: ContainerRoot) {
+    self.descriptor = descriptor
+    self.root = root
+  }
 
   package static let staged = "staged"
   package static let pending = "pending"
@@ -48,8 +54,6 @@ package struct QueueDirectory: Sendable {
   package static let forgottenSuffix = ".forgotten"
   package static let passingPrefix = "outcome-"
   private static let free = "free"
-
-  var root: ContainerRoot { directory.root }
 
   package static func pendingPath(_ batch: EntryFile) -> String { pending + "/" + batch.text }
 
@@ -74,17 +78,12 @@ package struct QueueDirectory: Sendable {
 
   // MARK: Making
 
-  func openOrMake() throws -> FileDescriptor { try directory.openOrMake() }
-
   /// Creates what is missing in the queue's directory, if the directory itself is there; a caller
   /// that finds something missing opens it again.
-  func makeParts(at place: borrowing FileDescriptor) throws(Errno) {
+  func makeParts() throws(Errno) {
     do throws(Errno) {
-      for part in [Self.staged, Self.pending, Self.outcomes] {
-        try root.makeDirectoryIfMissing(part, at: place.rawValue)
-      }
-      guard try !exists(Self.taken, at: place) else { return }
-      try makeTaken(at: place)
+      for part in [Self.staged, Self.pending, Self.outcomes] { try makeDirectory(part) }
+      if try !exists(Self.taken) { try makeTaken() }
     } catch {
       // It is being removed, or a sweeper was faster.
       guard error == .noSuchFile else { throw error }
@@ -93,22 +92,22 @@ package struct QueueDirectory: Sendable {
 
   // Created with the one directory that it must contain, and never seen without: if two processes
   // begin at once, neither creates a second one.
-  private func makeTaken(at place: borrowing FileDescriptor) throws(Errno) {
+  private func makeTaken() throws(Errno) {
     let path = Self.staged + "/" + Nonce.next()
-    try root.makeDirectoryIfMissing(path, at: place.rawValue)
-    try root.makeDirectoryIfMissing(path + "/" + Self.free, at: place.rawValue)
+    try makeDirectory(path)
+    try makeDirectory(path + "/" + Self.free)
     do throws(Errno) {
-      try rename(path, at: place.rawValue, to: Self.taken, at: place.rawValue, .keep)
+      try move(path, to: Self.taken, .keep)
     } catch {
-      discardDirectory(path, at: place)
+      discardStaged(path)
       guard error == .alreadyExists else { throw error }
     }
   }
 
-  private func discardDirectory(_ path: String, at place: borrowing FileDescriptor) {
+  private func discardStaged(_ path: String) {
     for path in [path + "/" + Self.free, path] {
       do throws(Errno) {
-        try removeDirectory(path, at: place.rawValue)
+        try removeEmpty(path)
       } catch {
         // Swept already, or swept by the next consumer.
         continue
@@ -116,17 +115,13 @@ package struct QueueDirectory: Sendable {
     }
   }
 
-  func removeEmptyTaken(at place: borrowing FileDescriptor) throws(Errno) {
+  func removeEmptyTaken() throws(Errno) {
     do throws(Errno) {
-      try removeDirectory(Self.taken, at: place.rawValue)
+      try removeEmpty(Self.taken)
     } catch {
       // Another process is doing the same, or has done it.
       guard error == .noSuchFile || error == .directoryNotEmpty else { throw error }
     }
-  }
-
-  func exists(_ path: String, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
-    try SystemCalls.exists(path, at: place.rawValue)
   }
 
   // MARK: Storing
@@ -139,15 +134,16 @@ package struct QueueDirectory: Sendable {
   /// - Throws: `.alreadyExists` if the name is taken.
   func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
-    at place: borrowing FileDescriptor, prepare: ContainerRoot.Publication? = nil
+    prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
   ) throws(Errno) {
-    try root.store(bytes, staging: Self.staged + "/", durable: durable, at: place) {
-      staged, place throws(Errno) in
-      try prepare?(staged, place)
+    let here = descriptor.rawValue
+    try root.store(bytes, staging: Self.staged + "/", durable: durable, at: here) {
+      staged throws(Errno) in
+      try prepare(staged)
       if let receipt {
-        try publish(staged, as: path, receipt, bytes, durable, at: place)
+        try publish(staged, as: path, receipt, bytes, durable)
       } else {
-        try rename(staged, at: place.rawValue, to: path, at: place.rawValue, .keep)
+        try move(staged, to: path, .keep)
       }
     }
   }
@@ -155,58 +151,45 @@ package struct QueueDirectory: Sendable {
   // The staged name becomes the receipt's, so the file is there however fast the consumer handles
   // the other; and a receipt is never there before the entry is stored.
   private func publish(
-    _ staged: String, as path: String, _ receipt: String, _ bytes: [UInt8], _ isDurable: Bool,
-    at place: borrowing FileDescriptor
+    _ staged: String, as path: String, _ receipt: String, _ bytes: [UInt8], _ isDurable: Bool
   ) throws(Errno) {
     do throws(Errno) {
-      try link(staged, at: place.rawValue, to: path, at: place.rawValue)
+      try link(staged, to: path)
     } catch {
       // Some file systems have no second names; the receipt is then a copy (link(2)).
       guard [.notPermitted, .unsupported, .noFunction].contains(error) else { throw error }
-      try rename(staged, at: place.rawValue, to: path, at: place.rawValue, .keep)
-      return try withdrawingAfterFailure(path, at: place) { place throws(Errno) in
-        try store(bytes, as: receipt, durable: isDurable, at: place)
+      try move(staged, to: path, .keep)
+      return try withdrawingAfterFailure(path) { () throws(Errno) in
+        try store(bytes, as: receipt, durable: isDurable)
       }
     }
-    try withdrawingAfterFailure(path, at: place) { place throws(Errno) in
-      try rename(staged, at: place.rawValue, to: receipt, at: place.rawValue, .keep)
+    try withdrawingAfterFailure(path) { () throws(Errno) in
+      try move(staged, to: receipt, .keep)
     }
   }
 
   // An entry that was not reported to its sender as stored must not be delivered.
   private func withdrawingAfterFailure(
-    _ path: String, at place: borrowing FileDescriptor,
-    _ body: (borrowing FileDescriptor) throws(Errno) -> Void
+    _ path: String, _ body: () throws(Errno) -> Void
   ) throws(Errno) {
     do throws(Errno) {
-      try body(place)
+      try body()
     } catch {
       let cause = error
-      let isWithdrawn = try discard(path, at: place)
+      let isWithdrawn = try discard(path)
       // Taken already, so the caller must not try again.
       throw isWithdrawn || cause != .noSuchFile ? cause : .deviceBusy
     }
   }
 
-  /// - Returns: whether it was there.
-  @discardableResult
-  func discard(_ path: String, at place: borrowing FileDescriptor) throws(Errno) -> Bool {
-    try removeIfPresent(path, at: place.rawValue)
-  }
-
-  /// Synchronizes the names in a part of the queue to the disk.
-  func synchronize(_ part: String, at place: borrowing FileDescriptor) throws(Errno) {
-    try FileDescriptor.openBeneath(part, at: place.rawValue, [.readOnly, .directory]).synchronize()
-  }
-
   /// Removes what processes left that died while writing.
-  func sweep(at place: borrowing FileDescriptor) throws(Errno) {
-    for entry in try SharedContainer.entries(Self.staged, at: place.rawValue) ?? [] {
+  func sweep() throws(Errno) {
+    for entry in try list(Self.staged) ?? [] {
       let path = Self.staged + "/" + entry.name.text
       if entry.isDirectory == true {
-        discardDirectory(path, at: place)
+        discardStaged(path)
       } else {
-        ContainerRoot.sweepStaged(path, at: place.rawValue)
+        ContainerRoot.sweepStaged(path, at: descriptor.rawValue)
       }
     }
   }
@@ -214,24 +197,35 @@ package struct QueueDirectory: Sendable {
   // MARK: Reading
 
   /// Returns the batches in a part of the queue, in no order; nil if there is no such directory.
-  func batches(
-    _ part: String, at place: borrowing FileDescriptor
-  ) throws(Errno) -> [EntryFile]? {
-    try SharedContainer.entries(part, at: place.rawValue)?
-      .compactMap { EntryFile(bytes: $0.name.bytes) }
+  func batches(_ part: String) throws(Errno) -> [EntryFile]? {
+    try list(part)?.compactMap { EntryFile(bytes: $0.name.bytes) }
   }
 
   /// Returns the name of the one directory in `taken/`; nil if there is none.
-  func consumer(at place: borrowing FileDescriptor) throws(Errno) -> String? {
-    try SharedContainer.entries(Self.taken, at: place.rawValue)?
-      .first { $0.isDirectory != false }?.name.text
+  func consumer() throws(Errno) -> String? {
+    try list(Self.taken)?.first { $0.isDirectory != false }?.name.text
+  }
+
+  /// Looks into `pending/`, and then into the consumer's directory: entries only ever move that way,
+  /// so none is missed. A consumer that is replaced meanwhile gives its directory another name, which
+  /// is looked into then.
+  ///
+  /// - Parameter look: returns nil if the part, relative to the queue's directory, has nothing.
+  func search<Found>(_ look: (_ part: String) throws -> Found?) throws -> Found? {
+    if let found = try look(Self.pending) { return found }
+    for _ in 0..<renameRaceLimit {
+      guard let consumer = try consumer() else { return nil }
+      if let found = try look(Self.taken + "/" + consumer) { return found }
+      if try self.consumer() == consumer { return nil }
+    }
+    throw Errno.deviceBusy
   }
 
   /// Returns the bytes of a file; nil if there is none. Throws `Unreadable` if it belongs to others
   /// or is too large.
-  func read(_ path: String, at place: borrowing FileDescriptor) throws -> [UInt8]? {
+  func read(_ path: String) throws -> [UInt8]? {
     let content = try root.readEntry(
-      path, at: place.rawValue, beside: place.status(),
+      path, at: descriptor.rawValue, beside: status(),
       maximumBytes: PropertyListLimits.standard.maximumBytes)
     switch content {
     case .bytes(let bytes): return bytes
@@ -239,5 +233,74 @@ package struct QueueDirectory: Sendable {
     case .foreign(let error):
       throw Batch.Unreadable(reason: "it is no file of this container's users (\(error))")
     }
+  }
+
+  /// Returns a batch; nil if there is no such file, or it is unreadable: its consumer finds the same,
+  /// and reports it.
+  func batch(_ name: EntryFile, in part: String) throws -> Batch? {
+    do {
+      return try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.count) }
+    } catch is Batch.Unreadable {
+      return nil
+    }
+  }
+}
+
+/// Calls on a path in the queue's directory.
+extension QueueDirectory {
+  func status() throws(Errno) -> FileStatus { try descriptor.status() }
+
+  func fileStatus(_ path: String) throws(Errno) -> FileStatus {
+    try SystemCalls.fileStatus(path, at: descriptor.rawValue)
+  }
+
+  func exists(_ path: String) throws(Errno) -> Bool {
+    try SystemCalls.exists(path, at: descriptor.rawValue)
+  }
+
+  func openFile(_ path: String, _ options: OpenOptions) throws(Errno) -> FileDescriptor {
+    try .openBeneath(path, at: descriptor.rawValue, options)
+  }
+
+  /// - Returns: nil if there is no such directory.
+  func list(_ path: String) throws(Errno) -> [FileDescriptor.Entry]? {
+    try SharedContainer.entries(path, at: descriptor.rawValue)
+  }
+
+  func makeDirectory(_ path: String) throws(Errno) {
+    try root.makeDirectoryIfMissing(path, at: descriptor.rawValue)
+  }
+
+  func createFile(_ path: String) throws(Errno) -> FileDescriptor {
+    try root.access.createFile(path, at: descriptor.rawValue)
+  }
+
+  func link(_ path: String, to other: String) throws(Errno) {
+    try SystemCalls.link(path, at: descriptor.rawValue, to: other, at: descriptor.rawValue)
+  }
+
+  /// - Parameter target: the directory of the new path; nil for the queue's.
+  func move(
+    _ path: String, to other: String, at target: Int32? = nil, _ mode: RenameMode = .replace
+  ) throws(Errno) {
+    let here = descriptor.rawValue
+    try rename(path, at: here, to: other, at: target ?? here, mode)
+  }
+
+  func remove(_ path: String) throws(Errno) { try removeFile(path, at: descriptor.rawValue) }
+
+  /// - Returns: whether it was there.
+  @discardableResult
+  func discard(_ path: String) throws(Errno) -> Bool {
+    try removeIfPresent(path, at: descriptor.rawValue)
+  }
+
+  func removeEmpty(_ path: String) throws(Errno) {
+    try removeDirectory(path, at: descriptor.rawValue)
+  }
+
+  /// Synchronizes the names in a part of the queue to the disk.
+  func synchronize(_ part: String) throws(Errno) {
+    try openFile(part, [.readOnly, .directory]).synchronize()
   }
 }

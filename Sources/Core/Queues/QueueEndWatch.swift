@@ -27,14 +27,14 @@ final class QueueEndWatch: Sendable {
     var isRenewing = false
   }
 
-  private let place: QueueDirectory
+  private let queue: Queue
   private let state = Mutex(State())
   /// The queue on which watches are created and ended, one call after another.
   private let control = Blocking.queue()
 
-  private var rootPath: String { place.root.path }
+  private var rootPath: String { queue.directory.root.path }
 
-  init(_ place: QueueDirectory) { self.place = place }
+  init(_ queue: Queue) { self.queue = queue }
 
   /// Adds a latch that is raised whenever something happens to a batch from now on.
   func add(_ latch: WakeLatch, _ batch: EntryFile) throws {
@@ -71,37 +71,29 @@ final class QueueEndWatch: Sendable {
   // MARK: Watching
 
   private func begin() throws {
-    let directory = place.directory
-    let root = directory.root
-    let path = ChangeMonitor.shared.watch(
-      path: directory.path + "/" + QueueDirectory.taken,
-      parents: directory.kind.parents(in: root) + [directory.path],
-      prepare: { [place] in try place.makeParts(at: place.openOrMake()) },
-      hear: { [weak self] _ in self?.renew() })
+    let path = queue.watch(QueueDirectory.taken) { [weak self] in self?.renew() }
     let parts = try watchParts()
     state.withLock { $0.watches = [path] + parts }
   }
 
   private func watchParts() throws -> [Watch] {
-    let place = try place.openOrMake()
-    try self.place.makeParts(at: place)
+    let place = try queue.openOrMake()
+    try place.makeParts()
     var watches: [Watch] = []
     watches += try watch(QueueDirectory.pending, [.movedFrom], at: place)
-    if let consumer = try self.place.consumer(at: place) {
-      watches += try watch(
-        QueueDirectory.taken + "/" + consumer, [.deleted, .movedFrom, .closedAfterWriting],
-        at: place)
+    if let consumer = try place.consumer() {
+      let taken = QueueDirectory.taken + "/" + consumer
+      watches += try watch(taken, [.deleted, .movedFrom, .closedAfterWriting], at: place)
     }
     watches += try watch(QueueDirectory.outcomes, [.movedTo], at: place)
     return watches
   }
 
   private func watch(
-    _ path: String, _ events: WatchEvents, at place: borrowing FileDescriptor
+    _ path: String, _ events: WatchEvents, at place: QueueDirectory
   ) throws -> [Watch] {
     do throws(Errno) {
-      let part = try FileDescriptor.openBeneath(
-        path, at: place.rawValue, [.pathOnly, .directory])
+      let part = try place.openFile(path, [.pathOnly, .directory])
       return [
         ChangeMonitor.shared.watchOpen(part, events.union([.selfDeleted, .onlyDirectory])) {
           [weak self] in self?.hear($0)

@@ -31,11 +31,8 @@ extension Queue {
   /// - Complexity: one listing, and one file read for each.
   public func failures() throws -> [QueueFailure] {
     try reporting("look for what has failed in \"\(name)\"", path: path) {
-      guard let place = try place.directory.open() else { return [] }
-      let entries = try SharedContainer.entries(QueueDirectory.failed, at: place.rawValue) ?? []
-      return try entries.compactMap { OutcomeFile.id($0.name.text) }
-        .sorted { ($0.batch, $0.index) < ($1.batch, $1.index) }
-        .compactMap { try self.place.failure($0, at: place) }
+      guard let place = try open() else { return [] }
+      return try place.ids(in: QueueDirectory.failed).compactMap { try place.failure($0) }
     }
   }
 
@@ -47,19 +44,14 @@ extension Queue {
   /// - Complexity: some cheap calls and one rename.
   public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     try reporting("send again what has failed in \"\(name)\"", path: path) {
-      guard let place = try place.directory.open(),
-        let failure = try self.place.failure(id, at: place)
-      else { return nil }
+      guard let place = try open(), let failure = try place.failure(id) else { return nil }
       // Its consumer may have died before recording it.
-      try self.place.note(.failed(reason: failure.reason), of: id, from: nil, at: place)
+      try place.note(.failed(reason: failure.reason), of: id, from: nil)
       if let attachment = failure.payload.attachmentID {
-        try self.place.move(
-          QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment),
-          at: place)
+        try place.moveOnce(
+          QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
       }
-      let sender = Sender(
-        self, name: id.sender, component: id.batch.sender, limits: .standard)
-      return try sender.adopt(QueueDirectory.failedPath(id))
+      return try BatchOutlet(self, id.batch.sender, .standard).adopt(QueueDirectory.failedPath(id))
     }
   }
 
@@ -70,14 +62,14 @@ extension Queue {
   @discardableResult
   public func forgetFailure(_ id: QueueEntryID) throws -> Bool {
     try reporting("forget what has failed in \"\(name)\"", path: path) {
-      guard let place = try place.directory.open() else { return false }
-      if let attachment = try self.place.failure(id, at: place)?.payload.attachmentID {
+      guard let place = try open() else { return false }
+      if let attachment = try place.failure(id)?.payload.attachmentID {
         // In the second place if a process that was about to send it again was killed.
         for path in [
           QueueDirectory.failedAttachmentPath(attachment), AttachmentPlace.path(attachment),
-        ] { try self.place.removeAttachmentDirectory(path, at: place) }
+        ] { try place.removeAttachmentDirectory(path) }
       }
-      return try self.place.discard(QueueDirectory.failedPath(id), at: place)
+      return try place.discard(QueueDirectory.failedPath(id))
     }
   }
 }
@@ -88,18 +80,16 @@ extension QueueDirectory {
   }
 
   /// - Returns: nil if it is not there or cannot be read.
-  package func failure(_ id: QueueEntryID, at place: borrowing FileDescriptor) throws
-    -> QueueFailure?
-  {
+  package func failure(_ id: QueueEntryID) throws -> QueueFailure? {
     let path = Self.failedPath(id)
     do {
-      guard let bytes = try read(path, at: place),
+      guard let bytes = try read(path),
         let payload = try Batch(bytes: bytes, count: 1).entries[0].payload
       else { return nil }
       let reason = try PropertyListValue(bytes: bytes)["reason"]?.stringValue
       return QueueFailure(
         id: id, payload: payload, reason: reason ?? "no reason was given",
-        date: try fileStatus(path, at: place.rawValue).modified)
+        date: try fileStatus(path).modified)
     } catch is Batch.Unreadable {
       return nil
     } catch let error as Errno where error == .noSuchFile {
@@ -112,32 +102,29 @@ extension QueueDirectory {
   ///
   /// - Throws: `.noSuchFile` if its consumer was replaced.
   func keep(
-    _ entry: Batch.Entry, _ id: QueueEntryID, _ reason: String, of consumer: String,
-    at place: borrowing FileDescriptor
+    _ entry: Batch.Entry, _ id: QueueEntryID, _ reason: String, of consumer: String
   ) throws {
     guard let payload = entry.payload else { return }
     let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
     let bytes = try PropertyListValue.dictionary(["entries": list, "reason": .string(reason)])
       .binaryBytes()
     do throws(Errno) {
-      try root.makeDirectoryIfMissing(Self.failed, at: place.rawValue)
-      try storeNote(bytes, as: Self.failedPath(id), from: consumer, at: place)
+      try makeDirectory(Self.failed)
+      try storeNote(bytes, as: Self.failedPath(id), from: consumer)
     } catch {
       guard error == .alreadyExists else { throw error }
     }
     if let attachment = payload.attachmentID {
-      try move(
+      try moveOnce(
         AttachmentPlace.takenPath(attachment, by: consumer),
-        to: Self.failedAttachmentPath(attachment), at: place)
+        to: Self.failedAttachmentPath(attachment))
     }
   }
 
   /// Moves a file that may have been moved already.
-  fileprivate func move(
-    _ path: String, to other: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  fileprivate func moveOnce(_ path: String, to other: String) throws(Errno) {
     do throws(Errno) {
-      try rename(path, at: place.rawValue, to: other, at: place.rawValue, .keep)
+      try move(path, to: other, .keep)
     } catch {
       guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
     }

@@ -40,11 +40,11 @@ extension Queue.Sender {
   /// - Complexity: one listing; for each file the same as `status(of:)`, and reading it.
   public func receipts() throws -> [QueueReceipt] {
     try reporting("look for receipts of \"\(queue.name)\"", path: queue.path) {
-      guard let place = try queue.place.directory.open() else { return [] }
-      let batches = try queue.place.batches(QueueDirectory.sent, at: place) ?? []
+      guard let place = try queue.open() else { return [] }
+      let batches = try place.batches(QueueDirectory.sent) ?? []
       var receipts: [QueueReceipt] = []
       for batch in batches.filter({ $0.sender == component }).sorted() {
-        receipts += try queue.place.receipts(batch, at: place)
+        receipts += try place.receipts(batch)
       }
       return receipts
     }
@@ -60,11 +60,10 @@ extension Queue.Sender {
     let receipts = try receipts()
     let known = Set(receipts.map(\.id))
     let others = try reporting("look for entries of \"\(queue.name)\"", path: queue.path) {
-      guard let place = try queue.place.directory.open() else { return [QueueReceipt]() }
-      return try queue.place.waiting(of: component, at: place)
+      try queue.open()?.waiting(of: component) ?? []
     }
     return (receipts + others.filter { !known.contains($0.id) })
-      .sorted { ($0.id.batch, $0.id.index) < ($1.id.batch, $1.id.index) }
+      .sorted { $0.id.isBefore($1.id) }
   }
 
   /// Clears an entry whose outcome the sender has dealt with: removes its receipt and, if it was
@@ -79,107 +78,69 @@ extension Queue.Sender {
   ///   removes it.
   public func forget(_ id: QueueEntryID) throws {
     try reporting("forget an entry of \"\(queue.name)\"", path: queue.path) {
-      guard let place = try queue.place.directory.open() else { return }
+      guard let place = try queue.open() else { return }
       // The note last: a receipt without its note would mean that it was processed.
-      try queue.place.forgetReceipt(id, at: place)
-      try queue.place.discard(QueueDirectory.outcomePath(id), at: place)
+      try place.forgetReceipt(id)
+      try place.discard(QueueDirectory.outcomePath(id))
     }
   }
 }
 
 extension QueueDirectory {
   /// Returns the waiting and taken entries of one sender.
-  fileprivate func waiting(
-    of sender: String, at place: borrowing FileDescriptor
-  ) throws -> [QueueReceipt] {
-    for _ in 0..<renameRaceLimit {
-      // What is taken was pending before, so in this order nothing is missed.
-      var parts = [(Self.pending, try batches(Self.pending, at: place) ?? [])]
-      if let consumer = try consumer(at: place) {
-        let taken = Self.taken + "/" + consumer
-        // If a consumer is replaced in the meantime, its directory gets another name.
-        guard let batches = try batches(taken, at: place) else { continue }
-        parts.append((taken, batches))
+  fileprivate func waiting(of sender: String) throws -> [QueueReceipt] {
+    var found: [QueueEntryID: QueueReceipt] = [:]
+    _ = try search { part -> Void? in
+      for batch in try batches(part) ?? [] where batch.sender == sender {
+        for receipt in try waiting(batch, part) { found[receipt.id] = receipt }
       }
-      var found: [QueueEntryID: QueueReceipt] = [:]
-      for (part, batches) in parts {
-        for batch in batches where batch.sender == sender {
-          for receipt in try waiting(batch, part, at: place) { found[receipt.id] = receipt }
-        }
-      }
-      return Array(found.values)
+      return nil
     }
-    throw Errno.deviceBusy
+    return Array(found.values)
   }
 
-  private func waiting(
-    _ batch: EntryFile, _ part: String, at place: borrowing FileDescriptor
-  ) throws -> [QueueReceipt] {
-    do {
-      guard let bytes = try read(part + "/" + batch.text, at: place) else { return [] }
-      let entries = try Batch(bytes: bytes, count: batch.count).entries
-      let statuses = try statuses(of: batch, Set(entries.indices), at: place)
-      return statuses.compactMap { index, status in
-        guard !status.isEnd, let payload = entries[index].payload else { return nil }
-        return QueueReceipt(
-          id: .init(batch: batch, index: index), payload: payload, key: entries[index].key,
-          status: status)
-      }
-    } catch is Batch.Unreadable {
-      // Its consumer will find the same, and report it.
-      return []
+  private func waiting(_ name: EntryFile, _ part: String) throws -> [QueueReceipt] {
+    guard let entries = try batch(name, in: part)?.entries else { return [] }
+    return try statuses(of: name, Set(entries.indices)).compactMap { index, status in
+      guard !status.isEnd, let payload = entries[index].payload else { return nil }
+      return QueueReceipt(
+        id: .init(batch: name, index: index), payload: payload, key: entries[index].key,
+        status: status)
     }
   }
 
-  fileprivate func receipts(
-    _ batch: EntryFile, at place: borrowing FileDescriptor
-  ) throws -> [QueueReceipt] {
-    guard let content = try sent(batch, at: place) else { return [] }
-    let forgotten = try numbers(Self.sentPath(batch) + Self.forgottenSuffix, at: place)
+  fileprivate func receipts(_ batch: EntryFile) throws -> [QueueReceipt] {
+    guard let content = try self.batch(batch, in: Self.sent) else { return [] }
+    let forgotten = try numbers(Self.sentPath(batch) + Self.forgottenSuffix)
     let kept = Set(content.kept).subtracting(forgotten)
     guard !kept.isEmpty else { return [] }
-    let statuses = try statuses(of: batch, kept, at: place)
+    let statuses = try statuses(of: batch, kept)
     return kept.sorted().compactMap { index in
       guard let payload = content.entries[index].payload, let status = statuses[index] else {
         return nil
       }
       let id = QueueEntryID(batch: batch, index: index)
-      return QueueReceipt(
-        id: id, payload: payload, key: content.entries[index].key, status: status)
+      return QueueReceipt(id: id, payload: payload, key: content.entries[index].key, status: status)
     }
   }
 
-  /// - Returns: nil if there is nothing, or nothing readable.
-  private func sent(_ batch: EntryFile, at place: borrowing FileDescriptor) throws -> Batch? {
-    do {
-      guard let bytes = try read(Self.sentPath(batch), at: place) else { return nil }
-      return try Batch(bytes: bytes, count: batch.count)
-    } catch is Batch.Unreadable {
-      return nil
-    }
-  }
-
-  fileprivate func forgetReceipt(
-    _ id: QueueEntryID, at place: borrowing FileDescriptor
-  ) throws {
+  fileprivate func forgetReceipt(_ id: QueueEntryID) throws {
     let path = Self.sentPath(id.batch)
-    if id.batch.count > 1, let content = try sent(id.batch, at: place) {
+    if id.batch.count > 1, let content = try batch(id.batch, in: Self.sent) {
       guard content.kept.contains(id.index) else { return }
       let forgotten = path + Self.forgottenSuffix
-      try append("\(id.index)\n", to: forgotten, at: place)
+      try append("\(id.index)\n", to: forgotten)
       // Each process checks after it has added its line, so the last one sees all lines.
-      guard try numbers(forgotten, at: place).isSuperset(of: content.kept) else { return }
+      guard try numbers(forgotten).isSuperset(of: content.kept) else { return }
     }
-    try discardReceipts(id.batch, at: place)
+    try discardReceipts(id.batch)
   }
 
   // The batch first: the record of cleared entries means nothing without it.
-  private func discardReceipts(
-    _ batch: EntryFile, at place: borrowing FileDescriptor
-  ) throws(Errno) {
-    try discard(Self.sentPath(batch), at: place)
+  private func discardReceipts(_ batch: EntryFile) throws(Errno) {
+    try discard(Self.sentPath(batch))
     guard batch.count > 1 else { return }
-    try discard(Self.sentPath(batch) + Self.forgottenSuffix, at: place)
+    try discard(Self.sentPath(batch) + Self.forgottenSuffix)
   }
 
   // MARK: Expiring
@@ -196,35 +157,30 @@ extension QueueDirectory {
   ///   - limit: how many files of each kind are checked at most; they are chosen at random, so that
   ///     none of the files that stay keeps others from being checked.
   /// - Returns: the removed paths, relative to the queue's directory.
-  func expire(
-    of sender: String? = nil, now: UInt64, limit: Int = .max, at place: borrowing FileDescriptor
-  ) throws -> [String] {
+  func expire(of sender: String? = nil, now: UInt64, limit: Int = .max) throws -> [String] {
     guard now > Self.keeping else { return [] }
     let past = now - Self.keeping
     let isOld = { (batch: EntryFile) in
       batch.order < past && (sender == nil || batch.sender == sender)
     }
     var removed: [String] = []
-    for batch in (try batches(Self.sent, at: place) ?? []).filter(isOld).shuffled().prefix(limit) {
+    for batch in (try batches(Self.sent) ?? []).filter(isOld).shuffled().prefix(limit) {
       // When it was stored, or when it was settled: the queue's own name of the file was removed
       // then.
-      guard try changed(Self.sentPath(batch), at: place) ?? past < past,
-        let content = try sent(batch, at: place),
+      guard try changed(Self.sentPath(batch)) ?? past < past,
+        let content = try self.batch(batch, in: Self.sent),
         content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
       else { continue }
-      let ends = try statuses(of: batch, Set(content.kept), readsContent: false, at: place)
+      let ends = try statuses(of: batch, Set(content.kept), readsContent: false)
       guard ends.values.allSatisfy({ $0 == .processed }) else { continue }
-      try discardReceipts(batch, at: place)
+      try discardReceipts(batch)
       removed.append(Self.sentPath(batch))
     }
-    let notes = try SharedContainer.entries(Self.outcomes, at: place.rawValue) ?? []
-    let old = notes.compactMap { OutcomeFile.id($0.name.text) }.filter { isOld($0.batch) }
+    let old = try ids(in: Self.outcomes).filter { isOld($0.batch) }
     for id in old.shuffled().prefix(limit) {
       let path = Self.outcomePath(id)
-      guard try changed(path, at: place) ?? past < past,
-        try !exists(Self.sentPath(id.batch), at: place)
-      else { continue }
-      try discard(path, at: place)
+      guard try changed(path) ?? past < past, try !exists(Self.sentPath(id.batch)) else { continue }
+      try discard(path)
       removed.append(path)
     }
     return removed
@@ -232,10 +188,8 @@ extension QueueDirectory {
 
   /// Returns when anything about a file last changed, in nanoseconds since 1970; nil if it is not
   /// there.
-  private func changed(
-    _ path: String, at place: borrowing FileDescriptor
-  ) throws(Errno) -> UInt64? {
-    guard let status = try ifPresent(fileStatus(path, at: place.rawValue)) else { return nil }
+  private func changed(_ path: String) throws(Errno) -> UInt64? {
+    guard let status = try ifPresent(fileStatus(path)) else { return nil }
     return UInt64(max(status.changedSeconds, 0)) * 1_000_000_000
   }
 }

@@ -21,42 +21,38 @@ extension QueueDirectory {
   }
 
   /// Gives a file that is about to be stored as a batch the names of its keys.
-  func mark(
-    _ staged: String, as batch: EntryFile, _ keys: [Int: String], at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  func mark(_ staged: String, as batch: EntryFile, _ keys: [Int: String]) throws(Errno) {
     for (index, key) in keys {
-      try mark(staged, Self.marksPath(batch.sender, key), "\(batch.text).\(index)", at: place)
+      try mark(staged, Self.marksPath(batch.sender, key), "\(batch.text).\(index)")
     }
   }
 
-  private func mark(
-    _ staged: String, _ marks: String, _ name: String, at place: borrowing FileDescriptor
-  ) throws(Errno) {
+  private func mark(_ staged: String, _ marks: String, _ name: String) throws(Errno) {
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
-        return try link(staged, at: place.rawValue, to: marks + "/" + name, at: place.rawValue)
+        return try link(staged, to: marks + "/" + name)
       } catch {
         switch error {
         case .alreadyExists: return
         // Without second names any file serves; only a sweep at just this moment removes it.
         case .notPermitted, .unsupported, .noFunction:
-          return try root.createFile(marks + "/" + name, at: place.rawValue).close()
-        case .noSuchFile: guard try exists(staged, at: place) else { throw error }
+          return try createFile(marks + "/" + name).close()
+        case .noSuchFile: guard try exists(staged) else { throw error }
         default: throw error
         }
       }
       // Not there yet, or removed when it was empty.
-      try root.makeDirectoryIfMissing(Self.keys, at: place.rawValue)
-      try root.makeDirectoryIfMissing(marks, at: place.rawValue)
+      try makeDirectory(Self.keys)
+      try makeDirectory(marks)
     }
     throw .deviceBusy
   }
 
   /// Removes a mark, and the directory with the last one.
-  func unmark(_ id: QueueEntryID, _ key: String, at place: borrowing FileDescriptor) {
+  func unmark(_ id: QueueEntryID, _ key: String) {
     do throws(Errno) {
-      try discard(Self.markPath(id, key), at: place)
-      try removeDirectory(Self.marksPath(id.batch.sender, key), at: place.rawValue)
+      try discard(Self.markPath(id, key))
+      try removeEmpty(Self.marksPath(id.batch.sender, key))
     } catch {
       // It contains others, or it is gone. A mark that stays does no harm, and is swept.
       return
@@ -65,12 +61,10 @@ extension QueueDirectory {
 
   /// Returns the entries of a sender with a key that are older than a given entry.
   fileprivate func marked(
-    _ key: String, olderThan id: QueueEntryID, at place: borrowing FileDescriptor
+    _ key: String, olderThan id: QueueEntryID
   ) throws(Errno) -> [QueueEntryID] {
     let marks = Self.marksPath(id.batch.sender, key)
-    return try SharedContainer.entries(marks, at: place.rawValue)?
-      .compactMap { OutcomeFile.id($0.name.text) }
-      .filter { ($0.batch, $0.index) < (id.batch, id.index) } ?? []
+    return try ids(in: marks).filter { $0.isBefore(id) }
   }
 }
 
@@ -82,8 +76,8 @@ extension Queue.Sender {
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID) {
     do {
-      guard let place = try queue.place.directory.open() else { return }
-      var older = try queue.place.marked(key, olderThan: id, at: place)[...]
+      guard let place = try queue.open() else { return }
+      var older = try place.marked(key, olderThan: id)[...]
       while !older.isEmpty {
         try superseding(Array(older.prefix(Self.withdrawnAtOnce)), key).run()
         older = older.dropFirst(Self.withdrawnAtOnce)
@@ -97,13 +91,12 @@ extension Queue.Sender {
 
   private func superseding(_ ids: [QueueEntryID], _ key: String) -> sending Change<Void> {
     let queue = queue
-    return leased { lease in
-      guard let place = try queue.place.directory.open() else { return }
+    return Change(queue.directory, .init()) { lease, _ in
+      guard let place = try queue.open() else { return }
       for (batch, ids) in Dictionary(grouping: ids, by: \.batch) {
-        _ = try queue.place.withdraw(
-          Set(ids.map(\.index)), of: batch, as: .superseded, lease, at: place)
+        _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
         // Including those that were taken or are gone: they no longer wait.
-        for id in ids { queue.place.unmark(id, key, at: place) }
+        for id in ids { place.unmark(id, key) }
       }
     }
   }

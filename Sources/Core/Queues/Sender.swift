@@ -37,7 +37,7 @@ extension Queue {
       self.queue = queue
       self.name = name
       self.component = component
-      ends = QueueEndWatch(queue.place)
+      ends = QueueEndWatch(queue)
       outlet = BatchOutlet(queue, component, limits)
     }
 
@@ -105,9 +105,6 @@ extension Queue {
         if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
-
-    /// Stores a file from elsewhere in the queue as a batch of one; see `BatchOutlet.adopt`.
-    func adopt(_ path: String) throws -> QueueEntryID? { try outlet.adopt(path) }
 
     /// - Returns: whether the caller has to write.
     private func gather(_ submission: Submission) -> Bool {

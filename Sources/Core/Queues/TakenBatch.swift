@@ -102,7 +102,7 @@ final class TakenBatch: Sendable {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
       let place = try queue.openForConsumer()
       do {
-        try queue.place.append(line, to: path + QueueDirectory.deliveriesSuffix, at: place)
+        try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
         state.withLock { $0.log.isWritten = true }
       } catch let error as Errno {
         // Without free space it is delivered all the same, because processed entries make space.
@@ -118,35 +118,33 @@ final class TakenBatch: Sendable {
   ///
   /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
-  func settle(
-    _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false
-  ) throws {
+  func settle(_ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false) throws {
     try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
       let id = QueueEntryID(batch: name, index: index)
       do {
         let place = try queue.openForConsumer()
         if isKept, let reason = status.reason {
-          try queue.place.keep(entries[index], id, reason, of: consumer, at: place)
+          try place.keep(entries[index], id, reason, of: consumer)
         }
         // The note comes first and is final: an entry with a note is not delivered again.
         if status != .processed {
-          try queue.place.note(status, of: id, from: consumer, at: place)
+          try place.note(status, of: id, from: consumer)
         }
         // A batch of one that is delivered for the first time has nothing beside it.
         let hasNotes = name.count > 1 || begun.hasNotes
         if begun.isLast {
           try discard(hasNotes: hasNotes, at: place)
         } else {
-          try queue.place.append("\(index)\n", to: path + QueueDirectory.doneSuffix, at: place)
+          try place.append("\(index)\n", to: path + QueueDirectory.doneSuffix)
         }
         // If two threads settle the last two entries, neither finds its entry to be the last: the
         // thread that finishes last removes the file.
         let isOver = state.withLock { $0.end(index, isSettled: true) }
         if isOver, !begun.isLast { try discard(hasNotes: hasNotes, at: place) }
-        if let key = entries[index].key { queue.place.unmark(id, key, at: place) }
+        if let key = entries[index].key { place.unmark(id, key) }
         if let attachment = entries[index].payload?.attachmentID {
-          queue.place.removeAttachment(attachment, of: consumer, at: place)
+          place.removeAttachment(attachment, of: consumer)
         }
       } catch {
         _ = state.withLock { $0.end(index, isSettled: false) }
@@ -156,12 +154,11 @@ final class TakenBatch: Sendable {
   }
 
   // The batch first: the record of settled entries means nothing without it.
-  private func discard(hasNotes: Bool, at place: borrowing FileDescriptor) throws {
-    try removeFile(path, at: place.rawValue)
+  private func discard(hasNotes: Bool, at place: QueueDirectory) throws {
+    try place.remove(path)
     guard hasNotes else { return }
     do throws(Errno) {
-      try queue.place.discard(path + QueueDirectory.doneSuffix, at: place)
-      try queue.place.discard(path + QueueDirectory.deliveriesSuffix, at: place)
+      try place.discardNotes(beside: path)
     } catch {
       // All are settled; the next consumer sweeps what is left.
       return
@@ -179,8 +176,8 @@ struct DeliveryTerms: Sendable {
 extension Queue {
   /// Opens the queue's directory. A consumer does not create it: if it is gone, so is what the
   /// consumer had taken.
-  func openForConsumer() throws -> FileDescriptor {
-    guard let place = try place.directory.open() else { throw replaced() }
+  func openForConsumer() throws -> QueueDirectory {
+    guard let place = try open() else { throw replaced() }
     return place
   }
 

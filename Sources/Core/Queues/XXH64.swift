@@ -19,9 +19,7 @@ package struct XXH64: Sendable {
   /// A hash of nothing yet.
   package init(seed: UInt64 = 0) {
     self.seed = seed
-    lanes = (
-      seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1
-    )
+    lanes = (seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1)
   }
 
   /// Takes more bytes in.

@@ -144,8 +144,7 @@ package func makePipe() throws(Errno) -> PipeEnds {
       $0.withMemoryRebound(to: Int32.self, capacity: 2) { csys_pipe($0) }
     }
   }
-  return PipeEnds(
-    read: FileDescriptor(owning: ends.0), write: FileDescriptor(owning: ends.1))
+  return PipeEnds(read: FileDescriptor(owning: ends.0), write: FileDescriptor(owning: ends.1))
 }
 
 /// The two ends of a pipe.

@@ -16,9 +16,7 @@ package struct ContentCopy {
   ///   - check: Called before each piece; an error that it throws ends the copy.
   ///   - copied: Called after each piece with the offset of the piece's end, except for shared
   ///     content.
-  package init(
-    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void = { _ in }
-  ) {
+  package init(check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void = { _ in }) {
     self.check = check
     self.copied = copied
   }

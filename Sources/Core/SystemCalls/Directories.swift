@@ -3,33 +3,23 @@ import Glibc
 
 /// Creates a directory. The corresponding C function is `mkdirat`; the umask applies.
 package func makeDirectory(
-  _ path: String, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
+  _ path: some PathText, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
 ) throws(Errno) {
-  _ = try perform(.mkdirat) { path.withCString { mkdirat(directory, $0, mode) } }
+  _ = try perform(.mkdirat) { path.withCPath { mkdirat(directory, $0, mode) } }
 }
 
 /// Removes the name of a file. The corresponding C function is `unlinkat`.
 package func removeFile(
-  _ path: String, at directory: Int32 = Directory.current
+  _ path: some PathText, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, 0) } }
-}
-
-/// Removes the name of a file; the name need not be valid UTF-8.
-package func removeFile(_ name: FileName, at directory: Int32) throws(Errno) {
-  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, 0) } }
+  _ = try perform(.unlinkat) { path.withCPath { unlinkat(directory, $0, 0) } }
 }
 
 /// Removes an empty directory. The corresponding C function is `unlinkat` with `AT_REMOVEDIR`.
 package func removeDirectory(
-  _ path: String, at directory: Int32 = Directory.current
+  _ path: some PathText, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { path.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
-}
-
-/// Removes an empty directory whose name need not be valid UTF-8.
-package func removeDirectory(_ name: FileName, at directory: Int32) throws(Errno) {
-  _ = try perform(.unlinkat) { name.withCString { unlinkat(directory, $0, AT_REMOVEDIR) } }
+  _ = try perform(.unlinkat) { path.withCPath { unlinkat(directory, $0, AT_REMOVEDIR) } }
 }
 
 /// The effect of a rename if the new name is taken.
@@ -46,12 +36,12 @@ package enum RenameMode: Sendable {
 ///
 /// - Throws: `Errno` as in rename(2); `.invalidArgument` if the file system has no such mode.
 package func rename(
-  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32,
+  _ old: some PathText, at oldDirectory: Int32, to new: some PathText, at newDirectory: Int32,
   _ mode: RenameMode = .replace
 ) throws(Errno) {
   _ = try perform(mode == .replace ? .renameat : .renameat2) {
-    old.withCString { old in
-      new.withCString { new in
+    old.withCPath { old in
+      new.withCPath { new in
         switch mode {
         case .replace: renameat(oldDirectory, old, newDirectory, new)
         case .keep:
@@ -64,36 +54,21 @@ package func rename(
   }
 }
 
-/// Renames a file whose name need not be valid UTF-8. The corresponding C function is `renameat`.
-package func rename(
-  _ old: FileName, at oldDirectory: Int32, to new: String, at newDirectory: Int32
+/// Gives a file a second name; a symbolic link is not followed. The corresponding C function is
+/// `linkat`.
+package func link(
+  _ old: some PathText, at oldDirectory: Int32, to new: some PathText, at newDirectory: Int32
 ) throws(Errno) {
-  _ = try perform(.renameat) {
-    old.withCString { old in
-      new.withCString { renameat(oldDirectory, old, newDirectory, $0) }
-    }
+  _ = try perform(.linkat) {
+    old.withCPath { old in new.withCPath { linkat(oldDirectory, old, newDirectory, $0, 0) } }
   }
 }
 
-/// Gives a file a second name. The corresponding C function is `linkat`.
-package func link(
-  _ old: String, at oldDirectory: Int32, to new: String, at newDirectory: Int32
-) throws(Errno) {
-  _ = try perform(.linkat) { linkat(oldDirectory, old, newDirectory, new, 0) }
-}
-
-/// Returns the target of a symbolic link. The corresponding C function is `readlinkat`.
+/// Returns the target of a symbolic link as text. The corresponding C function is `readlinkat`.
 package func linkTarget(
   _ path: String, at directory: Int32 = Directory.current
 ) throws(Errno) -> String {
-  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-  let count = try perform(.readlinkat) {
-    buffer.withUnsafeMutableBytes { raw in
-      guard let base = raw.baseAddress else { return -1 }
-      return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
-    }
-  }
-  return String(decoding: buffer[..<count], as: UTF8.self)
+  try linkTargetBytes(path, at: directory).text
 }
 
 extension FileDescriptor {

@@ -3,9 +3,7 @@ import Glibc
 
 extension FileDescriptor {
   /// Reads at most `count` bytes; 0 is the end of the file. The corresponding C function is `read`.
-  package func read(
-    into buffer: UnsafeMutableRawBufferPointer
-  ) throws(Errno) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     try perform(.read) { Glibc.read(rawValue, buffer.baseAddress, buffer.count) }
   }
 
@@ -14,9 +12,7 @@ extension FileDescriptor {
   /// - Parameter expectedBytes: The file's size according to its status. One call then suffices to
   ///   read the content and to notice the end.
   /// - Throws: `.fileTooLarge` if there is more than `maximumBytes`.
-  package func readToEnd(
-    expectedBytes: Int, maximumBytes: Int
-  ) throws(Errno) -> [UInt8] {
+  package func readToEnd(expectedBytes: Int, maximumBytes: Int) throws(Errno) -> [UInt8] {
     guard expectedBytes <= maximumBytes else { throw .fileTooLarge }
     // Leaves room for one byte beyond "no limit".
     let maximumBytes = min(maximumBytes, Int.max - 1)
@@ -76,9 +72,7 @@ extension FileDescriptor {
   /// function is `memfd_create`.
   ///
   /// - Parameter name: The name that /proc shows.
-  package static func memoryFile(
-    name: String, content: [UInt8]
-  ) throws(Errno) -> FileDescriptor {
+  package static func memoryFile(name: String, content: [UInt8]) throws(Errno) -> FileDescriptor {
     let file = FileDescriptor(owning: try perform(.memfdCreate) { csys_memory_file(name) })
     try file.writeAll(content)
     _ = try perform(.lseek) { lseek(file.rawValue, 0, SEEK_SET) }

@@ -82,11 +82,11 @@ extension FileDescriptor {
   /// - Throws: `Errno` as in open(2). With `.nonBlocking`, opening a FIFO whose other end nobody
   ///   has open never blocks.
   package static func open(
-    _ path: String, at directory: Int32 = Directory.current, _ options: OpenOptions,
+    _ path: some PathText, at directory: Int32 = Directory.current, _ options: OpenOptions,
     mode: UInt32 = 0o600
   ) throws(Errno) -> FileDescriptor {
     let raw = try perform(.openat) {
-      path.withCString { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
+      path.withCPath { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
     }
     return FileDescriptor(owning: raw)
   }

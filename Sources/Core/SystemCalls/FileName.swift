@@ -30,6 +30,24 @@ package struct FileName: Hashable, Sendable {
   }
 }
 
+/// A path for a system call: text, or a name that need not be valid UTF-8.
+package protocol PathText {
+  /// Lends the path to a call as a C string.
+  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result
+}
+
+extension FileName: PathText {
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    withCString(body)
+  }
+}
+
+extension String: PathText {
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    withCString(body)
+  }
+}
+
 /// Compares two names by their bytes; the result is negative, zero or positive. The corresponding C
 /// function is `memcmp`. Swift's own comparison of bytes is slow in a debug build.
 package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
@@ -43,16 +61,6 @@ package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBu
 }
 
 extension FileDescriptor {
-  /// Opens an entry whose name need not be valid UTF-8. The corresponding C function is `openat`.
-  package static func open(
-    _ name: FileName, at directory: Int32, _ options: OpenOptions, mode: UInt32 = 0o600
-  ) throws(Errno) -> FileDescriptor {
-    let raw = try perform(.openat) {
-      name.withCString { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
-    }
-    return FileDescriptor(owning: raw)
-  }
-
   /// Opens an entry, unless something is mounted on it. The corresponding C function is `openat2`
   /// with `RESOLVE_NO_XDEV`.
   ///
@@ -72,17 +80,8 @@ extension FileDescriptor {
   }
 }
 
-/// Creates a directory whose name need not be valid UTF-8; the umask applies.
-package func makeDirectory(
-  _ name: FileName, at directory: Int32, mode: UInt32 = 0o700
-) throws(Errno) {
-  _ = try perform(.mkdirat) { name.withCString { mkdirat(directory, $0, mode) } }
-}
-
 /// Creates a FIFO. The corresponding C function is `mkfifoat`; the umask applies.
-package func makeFIFO(
-  _ name: FileName, at directory: Int32, mode: UInt32 = 0o600
-) throws(Errno) {
+package func makeFIFO(_ name: FileName, at directory: Int32, mode: UInt32 = 0o600) throws(Errno) {
   _ = try perform(.mkfifoat) { name.withCString { mkfifoat(directory, $0, mode) } }
 }
 
@@ -99,25 +98,19 @@ package func makeSymbolicLink(
 
 /// Returns the target of a symbolic link, byte for byte. The C function is `readlinkat`.
 package func linkTarget(_ name: FileName, at directory: Int32) throws(Errno) -> FileName {
+  try linkTargetBytes(name, at: directory)
+}
+
+func linkTargetBytes(_ path: some PathText, at directory: Int32) throws(Errno) -> FileName {
   // A target is shorter than the longest path with its terminator (symlink(2)).
   var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
   let count = try perform(.readlinkat) {
-    name.withCString { name in
+    path.withCPath { path in
       buffer.withUnsafeMutableBytes { raw in
         guard let base = raw.baseAddress else { return -1 }
-        return readlinkat(directory, name, base.assumingMemoryBound(to: CChar.self), raw.count)
+        return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
       }
     }
   }
   return FileName(bytes: Array(buffer[..<count]))
-}
-
-/// Gives a file a second name; the names need not be valid UTF-8, and a symbolic link is not
-/// followed. The corresponding C function is `linkat`.
-package func link(
-  _ old: FileName, at oldDirectory: Int32, to new: FileName, at newDirectory: Int32
-) throws(Errno) {
-  _ = try perform(.linkat) {
-    old.withCString { old in new.withCString { linkat(oldDirectory, old, newDirectory, $0, 0) } }
-  }
 }

@@ -100,21 +100,11 @@ extension FileDescriptor {
 
 /// Returns the status of a path without following a symbolic link. The C function is `fstatat`.
 package func fileStatus(
-  _ path: String, at directory: Int32 = Directory.current, followingLinks: Bool = false
+  _ path: some PathText, at directory: Int32 = Directory.current, followingLinks: Bool = false
 ) throws(Errno) -> FileStatus {
   var raw = stat()
   _ = try perform(.fstatat) {
-    path.withCString { fstatat(directory, $0, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
-  }
-  return FileStatus(raw)
-}
-
-/// Returns the status of an entry whose name need not be valid UTF-8; does not follow a symbolic
-/// link.
-package func fileStatus(_ name: FileName, at directory: Int32) throws(Errno) -> FileStatus {
-  var raw = stat()
-  _ = try perform(.fstatat) {
-    name.withCString { fstatat(directory, $0, &raw, AT_SYMLINK_NOFOLLOW) }
+    path.withCPath { fstatat(directory, $0, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
   }
   return FileStatus(raw)
 }

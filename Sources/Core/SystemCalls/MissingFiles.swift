@@ -18,7 +18,7 @@ package func ifPresent<Result: ~Copyable>(
 
 /// Whether a directory has an entry at a path; a symbolic link is an entry, whether or not it leads
 /// to a file.
-package func exists(_ path: String, at directory: Int32) throws(Errno) -> Bool {
+package func exists(_ path: some PathText, at directory: Int32) throws(Errno) -> Bool {
   try ifPresent(fileStatus(path, at: directory)) != nil
 }
 
@@ -26,16 +26,8 @@ package func exists(_ path: String, at directory: Int32) throws(Errno) -> Bool {
 ///
 /// - Returns: Whether the name existed.
 @discardableResult
-package func removeIfPresent(_ path: String, at directory: Int32) throws(Errno) -> Bool {
+package func removeIfPresent(_ path: some PathText, at directory: Int32) throws(Errno) -> Bool {
   try ifPresent(removeFile(path, at: directory)) != nil
-}
-
-/// Removes a file's name, which need not be valid UTF-8, if it exists.
-///
-/// - Returns: Whether the name existed.
-@discardableResult
-package func removeIfPresent(_ name: FileName, at directory: Int32) throws(Errno) -> Bool {
-  try ifPresent(removeFile(name, at: directory)) != nil
 }
 
 extension FileDescriptor {

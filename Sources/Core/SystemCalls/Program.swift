@@ -149,9 +149,7 @@ package enum Program {
 
   /// Reads at most `maximumBytes` from a descriptor that this process does not own; empty at the
   /// end.
-  package static func read(
-    from descriptor: Int32, maximumBytes: Int
-  ) throws(Errno) -> [UInt8] {
+  package static func read(from descriptor: Int32, maximumBytes: Int) throws(Errno) -> [UInt8] {
     var failure: Errno?
     let bytes = [UInt8](unsafeUninitializedCapacity: maximumBytes) { buffer, count in
       do throws(Errno) {

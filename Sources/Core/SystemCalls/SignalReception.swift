@@ -21,15 +21,15 @@ package struct SignalReception: ~Copyable {
   /// - Throws: `.tooManyOpenFiles` if the process's descriptors are used up.
   package init(of signals: [Signal]) throws(Errno) {
     counter = try FileDescriptor.wakeUpCounter()
-    let isFirst = Inbox.counter.compareExchange(
+    let isFirst = SignalInbox.counter.compareExchange(
       expected: -1, desired: counter.rawValue, ordering: .sequentiallyConsistent
     ).exchanged
     precondition(isFirst, "a process receives its signals in one place at a time")
-    _ = Inbox.takeAll()
+    _ = SignalInbox.takeAll()
     for signal in signals {
       var action = sigaction()
       action.sa_flags = SA_SIGINFO | SA_RESTART
-      action.__sigaction_handler.sa_sigaction = Inbox.receive
+      action.__sigaction_handler.sa_sigaction = SignalInbox.receive
       var old = sigaction()
       // Fails only for numbers that are not signals or cannot be caught (sigaction(2)).
       _ = sigaction(signal.rawValue, nil, &old)
@@ -44,7 +44,7 @@ package struct SignalReception: ~Copyable {
       var action = action
       _ = sigaction(signal.rawValue, &action, nil)
     }
-    Inbox.counter.store(-1, ordering: .sequentiallyConsistent)
+    SignalInbox.counter.store(-1, ordering: .sequentiallyConsistent)
   }
 
   /// A descriptor that becomes readable when signals have arrived.
@@ -53,7 +53,7 @@ package struct SignalReception: ~Copyable {
   /// Takes the signals that have arrived; never blocks.
   package func take() throws(Errno) -> [Received] {
     try counter.lowerCounter()
-    return Inbox.takeAll()
+    return SignalInbox.takeAll()
   }
 }
 
@@ -65,7 +65,7 @@ extension sigaction {
 }
 
 /// The record of the handler's calls; a handler may do only what signal-safety(7) lists.
-private enum Inbox {
+private enum SignalInbox {
   static let counter = Atomic<Int32>(-1)
   /// One bit per signal number.
   private static let fromProcesses = Atomic<UInt64>(0)
@@ -78,13 +78,13 @@ private enum Inbox {
       let bit = UInt64(1) << UInt64(number)
       // Positive codes come from the kernel (sigaction(2)).
       if let information, information.pointee.si_code > 0 {
-        _ = Inbox.fromKernel.bitwiseOr(bit, ordering: .sequentiallyConsistent)
+        _ = SignalInbox.fromKernel.bitwiseOr(bit, ordering: .sequentiallyConsistent)
       } else {
-        _ = Inbox.fromProcesses.bitwiseOr(bit, ordering: .sequentiallyConsistent)
+        _ = SignalInbox.fromProcesses.bitwiseOr(bit, ordering: .sequentiallyConsistent)
       }
       var one: UInt64 = 1
       // Fails only for a counter at its maximum, which is raised anyway.
-      _ = Glibc.write(Inbox.counter.load(ordering: .sequentiallyConsistent), &one, 8)
+      _ = Glibc.write(SignalInbox.counter.load(ordering: .sequentiallyConsistent), &one, 8)
       errno = before
     }
 

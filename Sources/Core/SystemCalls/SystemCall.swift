@@ -21,7 +21,7 @@ package let renameRaceLimit = 1_000
 
 /// Runs one system call: retries it when a signal interrupted it, and turns -1 into an error.
 ///
-/// This is the only place that examines `errno` and EINTR. Paths are passed with `withCString`,
+/// This is the only place that examines `errno` and EINTR. Paths are passed with `withCPath`,
 /// which lends a native string's bytes; a `String` argument for a C pointer would be copied into an
 /// array each time.
 ///

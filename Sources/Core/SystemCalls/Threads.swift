@@ -6,9 +6,7 @@ import Glibc
 ///
 /// - Parameter name: At most 15 bytes, which `ps -L` and debuggers show.
 /// - Throws: `.wouldBlock` if the process cannot have more threads.
-package func startThread(
-  name: String, _ body: @escaping @Sendable () -> Void
-) throws(Errno) {
+package func startThread(name: String, _ body: @escaping @Sendable () -> Void) throws(Errno) {
   precondition(name.utf8.count <= 15, "the kernel keeps at most 15 bytes of a thread's name")
   let box = Unmanaged.passRetained(ThreadBody(name: name, run: body))
   var all = sigset_t()

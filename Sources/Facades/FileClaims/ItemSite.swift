@@ -200,10 +200,6 @@ private struct ItemHome: LeaseHome {
       path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
   }
 
-  func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
-    try access.createFile(path, at: directory)
-  }
-
   // A claim that was not finished, or an old item on its way out; the last process removes it.
   func setAside(_ name: FileName, at source: Int32) throws(Errno) {
     try rename(

@@ -89,7 +89,7 @@ package enum ContainerFormat {
     if let group { content["group"] = .string(group) }
     let directory = handle.descriptor.rawValue
     let staged = ".container-\(Nonce.next()).plist"
-    let file = try root.createFile(staged, at: directory)
+    let file = try root.access.createFile(staged, at: directory)
     do throws(Errno) {
       try file.writeAll(content.xmlForFormatFile)
       try file.synchronize()

@@ -45,8 +45,7 @@ package enum ContainerLocation {
 
   private static func entries(of directory: String) throws(Errno) -> [FileDescriptor.Entry] {
     // No group was ever used.
-    return try ifPresent(
-      FileDescriptor.open(directory, [.readOnly, .directory]).entries()) ?? []
+    return try ifPresent(FileDescriptor.open(directory, [.readOnly, .directory]).entries()) ?? []
   }
 
   /// Returns the group of a container's directory; nil if it is not a container or cannot be read.

@@ -75,9 +75,7 @@ package final class ContainerRoot: Sendable {
 
   /// Opens the directory again if the path names another one than before, without waiting a second;
   /// for callers that found their directory removed.
-  package func refreshed(
-    _ old: Handle, now: ContinuousClock.Instant = .now
-  ) throws -> Handle {
+  package func refreshed(_ old: Handle, now: ContinuousClock.Instant = .now) throws -> Handle {
     var current: FileStatus?
     do throws(Errno) {
       current = try fileStatus(path)
@@ -104,10 +102,5 @@ package final class ContainerRoot: Sendable {
     _ path: String, at directory: Int32, staging: String? = nil
   ) throws(Errno) {
     try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
-  }
-
-  /// Creates a file inside with the container's mode, for writing; fails if the name is taken.
-  package func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
-    try access.createFile(path, at: directory)
   }
 }

@@ -48,7 +48,7 @@ package struct NameKind: Hashable, Sendable {
   package static let owns = [ownValue, ownPresence, ownQueue, ownConsumer]
 
   /// The directory and its parents in the container, topmost first.
-  var chain: [String] { isOwn ? [Self.own, path] : [path] }
+  package var chain: [String] { isOwn ? [Self.own, path] : [path] }
 
   /// Returns the paths whose replacement matters to a watcher of this kind.
   package func parents(in root: ContainerRoot) -> [String] {

@@ -5,13 +5,15 @@ package import SystemCalls
 package struct NamedDirectory: Sendable {
   package let root: ContainerRoot
   package let kind: NameKind
-  let identifier: String
+  package let identifier: String
   let name: EncodedName
   /// The path relative to the container.
   package let relativePath: String
   private let heldPath: String
 
   package static let identifierFile = "identifier"
+  /// Begins the names of a value's places at which a peer is started: see `StartPlace`.
+  package static let startPrefix = "start-"
 
   package init(root: ContainerRoot, kind: NameKind, identifier: String) {
     self.root = root
@@ -63,17 +65,26 @@ package struct NamedDirectory: Sendable {
     throw Errno.noSuchFile
   }
 
-  /// Opens the lease of the value in the directory with one call, which is enough to change an
-  /// existing value.
+  /// Returns the place of the directory's lease. One call opens an existing lease, which is enough
+  /// to change a value. If there is none, or the name is long, the directory is opened instead.
   ///
-  /// - Returns: nil if there is none, or if the directory must be examined first.
-  func openHeld() throws -> HeldDirectory? {
-    guard name.longIdentifier == nil else { return nil }
+  /// - Parameter file: the file that the lease protects, for messages.
+  func leaseSite(protecting file: String) throws -> LeaseSite {
+    if name.longIdentifier == nil {
+      let container = try root.handle().descriptor.rawValue
+      let held = try ifPresent(
+        HeldDirectory(
+          FileDescriptor.openBeneath(heldPath, at: container, [.readOnly, .directory])))
+      if let held { return LeaseSite(held: held, home: root, path: path + "/" + file) }
+    }
+    return LeaseSite(
+      directory: SharedDescriptor(try openOrMake()), home: root, path: path + "/" + file)
+  }
+
+  /// Puts the directories above on the disk: they may have been made without that.
+  package func synchronizeNames() throws {
     let handle = try root.handle()
-    return try ifPresent(
-      HeldDirectory(
-        FileDescriptor.openBeneath(
-          heldPath, at: handle.descriptor.rawValue, [.readOnly, .directory])))
+    try handle.synchronizedNames.synchronize(kind, in: handle.descriptor)
   }
 
   /// Opens the directory, and creates it if it is missing.
@@ -134,7 +145,7 @@ package struct NamedDirectory: Sendable {
       let staged = kind.path + "/.new-" + Nonce.next()
       try root.makeDirectoryIfMissing(staged, at: directory)
       do throws(Errno) {
-        let file = try root.createFile(staged + "/" + Self.identifierFile, at: directory)
+        let file = try root.access.createFile(staged + "/" + Self.identifierFile, at: directory)
         try file.writeAll(Array(identifier.utf8))
         // Not even after a loss of power, which could leave the directory with an empty file.
         try file.synchronize()
@@ -208,15 +219,11 @@ package struct NamedDirectory: Sendable {
   ]
 
   package static func longIdentifier(_ path: String, at directory: Int32) throws -> String? {
-    do throws(Errno) {
-      let file = try FileDescriptor.openBeneath(
-        path + "/" + identifierFile, at: directory, [.readOnly, .nonBlocking])
-      guard try file.status().kind == .regular else { return nil }
-      let bytes = try file.readToEnd(expectedBytes: 4_096, maximumBytes: 16 << 20)
-      return String(validating: bytes, as: UTF8.self)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return nil
-    }
+    let opened = try ifPresent(
+      FileDescriptor.openBeneath(
+        path + "/" + identifierFile, at: directory, [.readOnly, .nonBlocking]))
+    guard let opened, try opened.status().kind == .regular else { return nil }
+    let bytes = try opened.readToEnd(expectedBytes: 4_096, maximumBytes: 16 << 20)
+    return String(validating: bytes, as: UTF8.self)
   }
 }

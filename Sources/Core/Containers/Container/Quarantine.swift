@@ -32,8 +32,7 @@ package enum Quarantine {
     _ name: String, at source: Int32, root: ContainerRoot
   ) throws(Errno) -> String {
     let place = try place(for: name, root: root)
-    try SystemCalls.link(
-      name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
+    try SystemCalls.link(name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
     return directory + "/" + place.name
   }
 

@@ -29,7 +29,7 @@ package enum KeptVersion {
   static let maximumBytes = 4_096
 
   /// Returns whether a file's content never reached the disk: it is empty, or zeros.
-  static func isMissing(_ content: [UInt8]) -> Bool {
+  package static func isMissing(_ content: [UInt8]) -> Bool {
     guard content.first ?? 0 == 0 else { return false }
     return content.count <= maximumBytes && content.allSatisfy { $0 == 0 }
   }
@@ -39,7 +39,7 @@ package enum KeptVersion {
   /// - Parameter lease: The directory `lease`, open for reading.
   /// - Returns: nil if there is none, or if there is one of this start of the machine, which then
   ///   did not damage the publication.
-  static func standIn(in lease: borrowing FileDescriptor) throws(Errno) -> String? {
+  package static func standIn(in lease: borrowing FileDescriptor) throws(Errno) -> String? {
     let names = try lease.entries().map(\.name.text).filter { $0.hasPrefix(prefix) }
     guard let name, !names.contains(name) else { return nil }
     return names.first

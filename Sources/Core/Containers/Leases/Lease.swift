@@ -50,7 +50,7 @@ package final class Lease: Sendable {
       return
     }
     self.surroundings = []
-    let file = try site.home.createFile(stagingPlace.name, at: stagingPlace.directory)
+    let file = try site.home.access.createFile(stagingPlace.name, at: stagingPlace.directory)
     staged = Mutex(SharedDescriptor(file))
     isDeclared = Atomic(true)
   }
@@ -126,16 +126,14 @@ package final class Lease: Sendable {
 
   /// Publishes a file that was written elsewhere in the site's lease directory.
   func publish(
-    prepared: Preparation, as name: String, exists: Bool, durability: Durability
+    prepared: PreparedContent, as name: String, exists: Bool, durability: Durability
   ) throws {
     // Beside the entry that declares this process, not over it: ext4 writes a file's blocks at once
     // when it is renamed over another (mount option auto_da_alloc, ext4(5)).
     let directory = stagingPlace.directory
     let content = nextEntry()
-    do throws(Errno) {
+    try failingAsLost { () throws(Errno) in
       try rename(prepared.path, at: try site.directory(), to: content, at: directory)
-    } catch {
-      throw error == .noSuchFile ? lost() : error
     }
     if durability == .durable { try dropKept(of: name) }
     try moveOut(content, as: name, exists ? .exchange : .keep)
@@ -174,15 +172,12 @@ package final class Lease: Sendable {
   /// - Complexity: Three fsyncs.
   func synchronize(_ name: String) throws(Errno) {
     try dropKept(of: name)
-    do throws(Errno) {
-      let file = try FileDescriptor.open(
-        site.layout.fromHeld + name, at: held.descriptor.rawValue,
-        [.readOnly, .noFollow, .nonBlocking])
-      try file.synchronize()
-    } catch {
-      // The absence must last as well.
-      guard error == .noSuchFile else { throw error }
-    }
+    let held = held.descriptor.rawValue
+    // The absence must last as well.
+    _ = try ifPresent(
+      FileDescriptor.open(
+        site.layout.fromHeld + name, at: held, [.readOnly, .noFollow, .nonBlocking]
+      ).synchronize())
     try synchronizeDirectories()
   }
 
@@ -212,9 +207,7 @@ package final class Lease: Sendable {
         case .noSuchFile where mode == .exchange:
           // The target is missing, or our entry is: NOREPLACE tells which.
           mode = .keep
-          do throws(Errno) { try prepare() } catch {
-            throw error == .noSuchFile ? lost() : error
-          }
+          try failingAsLost { () throws(Errno) in try prepare() }
         case .alreadyExists where mode == .keep: mode = .exchange
         // A file in a directory's place, or the other way round.
         case .isDirectory where mode == .replace, .notDirectory where mode == .replace:
@@ -240,15 +233,11 @@ package final class Lease: Sendable {
       // A breaker has removed it already.
       case .noSuchFile: return
       case .isDirectory:
-        try setAsideOld(FileName(bytes: Array(name.utf8)), at: directory)
+        // Missing if a breaker came first.
+        _ = try ifPresent(site.home.setAside(FileName(name), at: directory))
       default: throw error
       }
     }
-  }
-
-  private func setAsideOld(_ name: FileName, at directory: Int32) throws(Errno) {
-    // A breaker came first.
-    _ = try ifPresent(site.home.setAside(name, at: directory))
   }
 
   /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").

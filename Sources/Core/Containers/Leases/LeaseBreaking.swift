@@ -77,9 +77,7 @@ extension LeaseSite {
     name.hasPrefix(".nfs") || name.hasPrefix(".fuse_hidden")
   }
 
-  private func remove(
-    _ entry: FileDescriptor.Entry, at directory: Int32
-  ) throws(Errno) {
+  private func remove(_ entry: FileDescriptor.Entry, at directory: Int32) throws(Errno) {
     if Self.isKeptOpen(entry.name) { return }
     do throws(Errno) {
       try removeFile(entry.name, at: directory)
@@ -94,9 +92,7 @@ extension LeaseSite {
   }
 
   /// Removes the leftovers of dead predecessors in the lease; only for its exclusive holder.
-  func removeLeftovers(
-    _ names: [FileDescriptor.Entry], in held: HeldDirectory
-  ) throws(Errno) {
+  func removeLeftovers(_ names: [FileDescriptor.Entry], in held: HeldDirectory) throws(Errno) {
     for entry in names { try remove(entry, at: held.descriptor.rawValue) }
   }
 
@@ -142,7 +138,7 @@ extension LeaseSite {
     }
     let staged = layout.prefix + Self.preparedPrefix + Nonce.next()
     do throws(Errno) {
-      let file = try home.createFile(staged, at: try directory())
+      let file = try home.access.createFile(staged, at: try directory())
       try file.writeAll(bytes)
       try rename(staged, at: try directory(), to: layout.taken, at: try directory())
     } catch {

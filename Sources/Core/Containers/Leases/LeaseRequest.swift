@@ -30,8 +30,6 @@ package final class LeaseRequest: Waiting {
   private(set) lazy var latch = WakeLatch()
 
   private var held: HeldDirectory?
-  /// Whether it was opened a moment ago, and never waited for.
-  private var isFresh: Bool
   private var watch: Watch?
   private var lineWatch: Watch?
   private var tries = 0
@@ -39,13 +37,7 @@ package final class LeaseRequest: Waiting {
   private var observed = Observed()
   private var line: WaitingLine
 
-  /// - Parameter held: The lease's directory, if the caller has just opened it.
-  package init(
-    site: LeaseSite, held: HeldDirectory? = nil, mode: LockMode, term: Duration,
-    deadline: ContinuousClock.Instant
-  ) {
-    self.held = held
-    isFresh = held != nil
+  package init(site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant) {
     self.site = site
     self.mode = mode
     self.term = term
@@ -118,9 +110,8 @@ package final class LeaseRequest: Waiting {
   private func tryOnce() throws -> Lease? {
     if mode == .shared, try !line.isEmpty() { return nil }
     lineWatch = nil
-    let isFresh = self.isFresh || self.held == nil
+    let isFresh = self.held == nil
     let held = try self.held ?? site.openHeld()
-    self.isFresh = false
     self.held = held
     guard try held.descriptor.tryLock(mode) else {
       if try !site.names(held) { try forget() }
@@ -170,7 +161,7 @@ package final class LeaseRequest: Waiting {
     let surroundings = try site.clearRemains()
     guard !site.layout.isPassing else { return surroundings }
     do throws(Errno) {
-      _ = try site.home.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
+      _ = try site.home.access.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
     } catch {
       // Another shared holder has already created it.
       guard error == .alreadyExists else { throw error }

@@ -66,11 +66,7 @@ package struct Observed {
   package mutating func waiterIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    let seen = undeclared(now: now)
-    guard seen >= LeaseRequest.grace else { return false }
-    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
-    if holders.isEmpty { return seen >= Value.standardTerm }
-    return holders.contains(where: \.isStopped)
+    try lockIsOverdue(file, now) { $0.contains(where: \.isStopped) }
   }
 
   /// Returns whether a shared lock is overdue: it is passed over only if all visible holders are
@@ -78,11 +74,17 @@ package struct Observed {
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
+    try lockIsOverdue(file, now) { $0.allSatisfy(\.isStopped) }
+  }
+
+  /// - Parameter areStopped: Decides for the visible holders.
+  private mutating func lockIsOverdue(
+    _ file: FileStatus, _ now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus]) -> Bool
+  ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
     let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
-    if holders.isEmpty { return seen >= Value.standardTerm }
-    return holders.allSatisfy(\.isStopped)
+    return holders.isEmpty ? seen >= Value.standardTerm : areStopped(holders)
   }
 
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {

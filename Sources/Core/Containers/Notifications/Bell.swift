@@ -39,7 +39,7 @@ package struct Bell: Sendable {
     let bells = try names(in: place)
     let new = Self.prefix + Nonce.next()
     guard let first = bells.first else {
-      _ = try directory.root.createFile(new, at: place.rawValue)
+      _ = try directory.root.access.createFile(new, at: place.rawValue)
       return true
     }
     guard

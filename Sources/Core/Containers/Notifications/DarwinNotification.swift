@@ -91,9 +91,7 @@ public struct DarwinNotification: Sendable {
   /// Sets the 64-bit state for all processes; does not post.
   ///
   /// - Throws: `AppGroupError`, as `Value.replace`.
-  public func setState(
-    _ state: UInt64, until deadline: ContinuousClock.Instant? = nil
-  ) throws {
+  public func setState(_ state: UInt64, until deadline: ContinuousClock.Instant? = nil) throws {
     try stateValue.replace(with: PropertyListValue(state), until: deadline)
   }
 }

@@ -12,7 +12,7 @@ public final class NotificationRegistration: Sendable {
     var postedWhileSuspended = false
     var isCancelled = false
     var observation: Observation?
-    var delivery: Delivery<Bell.Sound?>?
+    var delivery: ChangeDelivery<Bell.Sound?>?
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -37,7 +37,7 @@ public final class NotificationRegistration: Sendable {
     let call: @Sendable () -> Void = { [weak self] in
       if let self, self.mayCall() { handler(self) }
     }
-    let delivery = Delivery<Bell.Sound?>(initial: nil, on: queue) { [bell] last in
+    let delivery = ChangeDelivery<Bell.Sound?>(initial: nil, on: queue) { [bell] last in
       do {
         let sound = try bell.sound()
         return (sound, sound == last ? nil : call)
@@ -96,7 +96,7 @@ public final class NotificationRegistration: Sendable {
   /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
   public func resume() throws {
     try valid()
-    let delivery = condition.withLock { condition -> Delivery<Bell.Sound?>? in
+    let delivery = condition.withLock { condition -> ChangeDelivery<Bell.Sound?>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
       guard condition.suspensions == 0, condition.postedWhileSuspended else { return nil }

@@ -41,37 +41,38 @@ struct BodyError: Error {
   let cause: any Error
 }
 
-/// One change of a value from beginning to end: take the lease, do the work, publish. Begins again
-/// if the lease was taken over meanwhile.
+/// One change under a lease from beginning to end: take the lease, do the work, publish. Begins
+/// again if the lease was taken over meanwhile.
 package final class Change<Result: Sendable>: Waiting {
-  private let value: Value
+  private let directory: NamedDirectory
+  private let file: String
   private let terms: ChangeTerms
   private let content: [UInt8]?
-  private let work: @Sendable (Lease, Preparation?) throws -> Result
+  private let work: @Sendable (Lease, PreparedContent?) throws -> Result
   private var request: LeaseRequest?
-  private var prepared: Preparation?
+  private var prepared: PreparedContent?
+
+  private var path: String { directory.path + "/" + file }
 
   /// - Parameters:
+  ///   - directory: the directory that contains the lease.
+  ///   - file: the file in it that the lease protects, for messages.
   ///   - content: written before the lease is taken, and given to the work as a prepared file.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
-  init(
-    _ value: Value, _ terms: ChangeTerms, preparing content: [UInt8]?,
-    _ work: @escaping @Sendable (Lease, Preparation?) throws -> Result
+  package init(
+    _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
+    preparing content: [UInt8]? = nil,
+    _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
-    self.value = value
+    self.directory = directory
+    self.file = file
     self.terms = terms
     self.content = content
     self.work = work
   }
 
-  package convenience init(
-    _ value: Value, _ terms: ChangeTerms, _ work: @escaping @Sendable (Lease) throws -> Result
-  ) {
-    self.init(value, terms, preparing: nil) { lease, _ in try work(lease) }
-  }
-
   package func step() throws -> WaitingStep<Result> {
-    try reporting("change the value", path: value.path) {
+    try reporting("change the value", path: path) {
       while true {
         let step: WaitingStep<Lease>
         do {
@@ -100,20 +101,11 @@ package final class Change<Result: Sendable>: Waiting {
 
   private func current() throws -> LeaseRequest {
     if let request { return request }
-    let value = value
-    let held = try value.directory.openHeld()
-    let site: LeaseSite
-    if let held {
-      site = LeaseSite(held: held, home: value.container.root, path: value.path)
-    } else {
-      site = LeaseSite(
-        directory: SharedDescriptor(try value.directory.openOrMake()), home: value.container.root,
-        path: value.path)
-    }
-    if terms.durability == .durable { try value.synchronizeNames() }
-    prepared = try content.map { try Preparation($0, at: site, durability: terms.durability) }
+    let site = try directory.leaseSite(protecting: file)
+    if terms.durability == .durable { try directory.synchronizeNames() }
+    prepared = try content.map { try PreparedContent($0, at: site, durability: terms.durability) }
     let request = LeaseRequest(
-      site: site, held: held, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
     self.request = request
     return request
   }

@@ -18,8 +18,7 @@ package enum ForeignFile {
           remedy: "name a file")
       }
       do throws(Errno) {
-        return try file.readToEnd(
-          expectedBytes: Int(status.size), maximumBytes: maximumBytes)
+        return try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: maximumBytes)
       } catch {
         guard error == .fileTooLarge else { throw error }
         throw AppGroupError(

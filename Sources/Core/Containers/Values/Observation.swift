@@ -7,22 +7,22 @@ import SystemCalls
 public final class Observation: Sendable {
   /// Nil for an observation inside this process.
   private let watch: Watch?
-  private let delivery: any Cancellable
+  private let delivery: any Cancelling
 
-  package init(watch: Watch? = nil, delivery: any Cancellable) {
+  package init(watch: Watch? = nil, delivery: any Cancelling) {
     self.watch = watch
     self.delivery = delivery
   }
 
   /// Creates an observation that another observation triggers; both end together.
-  package init(_ beginning: Observation, delivery: any Cancellable) {
+  package init(_ beginning: Observation, delivery: any Cancelling) {
     watch = beginning.watch
     self.delivery = Both(beginning: beginning, delivery: delivery)
   }
 
-  private struct Both: Cancellable {
+  private struct Both: Cancelling {
     let beginning: Observation
-    let delivery: any Cancellable
+    let delivery: any Cancelling
 
     func cancel() {
       beginning.cancel()
@@ -48,7 +48,7 @@ public final class Observation: Sendable {
 
 /// Calls a handler on a queue, one call at a time, with the current state. However many signals
 /// arrive while a call is pending, one look is enough.
-package final class Delivery<State: Sendable>: Cancellable {
+package final class ChangeDelivery<State: Sendable>: Cancelling {
   /// The state of the calls. Calls follow one another even on a concurrent queue, because the next
   /// is enqueued only when the last has ended. A serial queue in front of it would do the same with
   /// one more hop per call.

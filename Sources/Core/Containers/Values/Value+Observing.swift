@@ -22,7 +22,7 @@ extension Value {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
   ) throws -> Observation {
-    let delivery = Delivery<Seen>(initial: .nothing, on: queue) { last in
+    let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = snapshotOrFailure()
       let now = Seen.version(snapshot)
       let call: @Sendable () -> Void = { handler(snapshot) }

@@ -31,9 +31,7 @@ extension Value {
     until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
-    try replacement(
-      bytes, .init(durability, until: deadline, willPublish: willPublish)
-    ).run()
+    try replacement(bytes, .init(durability, until: deadline, willPublish: willPublish)).run()
   }
 
   /// Removes the value; afterwards it reads as never written.
@@ -162,8 +160,9 @@ extension Value {
   private func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending Change<Void> {
     let value = self
     let durability = terms.durability
-    let isPrepared = durability == .durable || bytes.count >= Preparation.worthwhileBytes
-    return Change(self, terms, preparing: isPrepared ? bytes : nil) { lease, prepared in
+    let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
+    return Change(directory, protecting: fileName, terms, preparing: isPrepared ? bytes : nil) {
+      lease, prepared in
       if let prepared {
         terms.willPublish(prepared.stamp)
         try lease.publish(
@@ -182,7 +181,9 @@ extension Value {
     // A removal makes no name, so it need not put the names above it on the disk.
     var beforeLease = terms
     beforeLease.durability = .standard
-    return Change(self, beforeLease) { lease in try value.remove(lease, terms.durability) }
+    return Change(directory, protecting: fileName, beforeLease) { lease, _ in
+      try value.remove(lease, terms.durability)
+    }
   }
 
   private func modification<Result: Sendable>(
@@ -190,7 +191,7 @@ extension Value {
   ) -> sending Change<Result> {
     let value = self
     let durability = terms.durability
-    return Change(self, terms) { lease in
+    return Change(directory, protecting: fileName, terms) { lease, _ in
       let old = try value.snapshot()
       let (edit, result): (Edit, Result)
       do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
@@ -237,11 +238,5 @@ extension Value {
       guard new != old else { return (.keep, result) }
       return (try new.map { .replace(try encode($0)) } ?? .remove, result)
     }
-  }
-
-  /// Puts the directories above the value's own on the disk: they may have been made without that.
-  func synchronizeNames() throws {
-    let handle = try container.root.handle()
-    try handle.synchronizedNames.synchronize(directory.kind, in: handle.descriptor)
   }
 }

@@ -38,8 +38,7 @@ public struct Value: Sendable {
       case .value: "value.plist"
       case .notification: "state.plist"
       case .presence, .consumer: "exclusive.plist"
-      // Only its lease is used, by cancelling processes.
-      case .queue: "cancelling.plist"
+      case .queue: preconditionFailure("a queue has a lease, and no value")
       }
     relativePath = directory.relativePath + "/" + fileName
   }
@@ -67,8 +66,7 @@ public struct Value: Sendable {
     try reporting("read the value", path: path) {
       let handle = try container.root.handle()
       do {
-        return try snapshot(
-          at: handle.descriptor.rawValue, relativePath, handle.status, limits)
+        return try snapshot(at: handle.descriptor.rawValue, relativePath, handle.status, limits)
       } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
         let fresh = try container.root.refreshed(handle)
         guard fresh !== handle else { return ValueSnapshot(bytes: nil, version: nil, path: path) }
@@ -111,8 +109,7 @@ public struct Value: Sendable {
     }
     let bytes: [UInt8]
     do throws(Errno) {
-      bytes = try file.readToEnd(
-        expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+      bytes = try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
     } catch {
       guard error == .fileTooLarge else { throw error }
       throw AppGroupError(

@@ -62,7 +62,7 @@ public struct ValueSnapshot: Sendable {
 }
 
 extension AppGroupError {
-  static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
+  package static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
     AppGroupError(
       .damaged, "read the value", path: path, reason: "\(error)",
       remedy: "replace it, remove it, or put it aside with quarantine()")

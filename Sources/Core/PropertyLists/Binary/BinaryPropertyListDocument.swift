@@ -159,8 +159,7 @@ struct BinaryPropertyListDocument {
       let high = try number(at: offset + 1, width: 8)
       let low = try number(at: offset + 9, width: 8)
       guard high == 0 else {
-        throw PropertyListError(
-          .malformed, atByte: offset, "an integer does not fit 64 bits")
+        throw PropertyListError(.malformed, atByte: offset, "an integer does not fit 64 bits")
       }
       return PropertyListValue(low)
     default:

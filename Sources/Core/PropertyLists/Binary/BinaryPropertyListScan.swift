@@ -74,8 +74,7 @@ struct BinaryPropertyListScan {
     let cost = costs[object]
     if cost.nodes > 0 {
       try budget.checkDepth(frames.count + Int(cost.height), atByte: offset)
-      try budget.charge(
-        nodes: Int(cost.nodes), contentBytes: cost.contentBytes, atByte: offset)
+      try budget.charge(nodes: Int(cost.nodes), contentBytes: cost.contentBytes, atByte: offset)
       raise(to: Int(cost.height))
       return
     }

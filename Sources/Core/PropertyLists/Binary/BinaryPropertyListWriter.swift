@@ -42,9 +42,7 @@ struct BinaryPropertyListWriter {
 
   /// Checks what a reader with these limits would refuse. The counts are upper bounds: a string of
   /// n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
-  private func check(
-    _ bytes: [UInt8], _ limits: PropertyListLimits
-  ) throws(PropertyListError) {
+  private func check(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(PropertyListError) {
     let nodes = references.count + 1
     let expandedBytes = 3 * contentBytes + nodes * PropertyListLimits.bytesPerNode
     guard

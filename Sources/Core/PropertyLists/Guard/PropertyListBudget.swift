@@ -10,9 +10,7 @@ struct PropertyListBudget {
     maximumDepth = min(limits.maximumDepth, PropertyListLimits.deepestNesting)
   }
 
-  static func checkSize(
-    of bytes: [UInt8], limits: PropertyListLimits
-  ) throws(PropertyListError) {
+  static func checkSize(of bytes: [UInt8], limits: PropertyListLimits) throws(PropertyListError) {
     guard bytes.count <= limits.maximumBytes else {
       throw PropertyListError(
         .tooManyBytes, atByte: limits.maximumBytes,

@@ -10,9 +10,7 @@ extension PropertyListValue {
   ///   types within the limits. OpenStep text is `unknownFormat`, although Foundation reads some of
   ///   it.
   /// - Complexity: Linear in the size of the file for the check, then linear in the expanded value.
-  public init(
-    bytes: [UInt8], limits: PropertyListLimits = .standard
-  ) throws(PropertyListError) {
+  public init(bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     switch try PropertyListGuard.accept(bytes, limits: limits, into: PropertyListTreeBuilder()) {
     case .binary(let document): self = try BinaryPropertyListReader.value(of: document)
     case .xml(let builder): self = try builder.value()
@@ -25,9 +23,7 @@ extension PropertyListValue {
   ///   - data: The whole file.
   ///   - limits: The most that the file may cost.
   /// - Throws: `PropertyListError`, as `init(bytes:limits:)`.
-  public init(
-    data: Data, limits: PropertyListLimits = .standard
-  ) throws(PropertyListError) {
+  public init(data: Data, limits: PropertyListLimits = .standard) throws(PropertyListError) {
     try self.init(bytes: [UInt8](data), limits: limits)
   }
 

@@ -48,9 +48,7 @@ struct XMLPropertyListWriter {
     writeLine("</array>", indentation: depth - 1)
   }
 
-  private mutating func write(
-    _ dictionary: [String: PropertyListValue]
-  ) throws(PropertyListError) {
+  private mutating func write(_ dictionary: [String: PropertyListValue]) throws(PropertyListError) {
     try enter()
     defer { depth -= 1 }
     guard !dictionary.isEmpty else { return writeLine("<dict/>", indentation: depth - 1) }
@@ -80,9 +78,7 @@ struct XMLPropertyListWriter {
       "<date>\(CalendarTime(secondsSinceReferenceDate: Int(seconds.rounded(.down))))</date>")
   }
 
-  private mutating func writeText(
-    _ string: String, in tag: String
-  ) throws(PropertyListError) {
+  private mutating func writeText(_ string: String, in tag: String) throws(PropertyListError) {
     indent(depth)
     append("<\(tag)>")
     // PropertyListDecoder reads a value "$null" as nil, and fails on a key "$null" and on any

@@ -56,7 +56,7 @@ extension GroupDefaults {
 }
 
 /// Whether an observation has ended; the changes of one look are several calls.
-private final class End: Cancellable {
+private final class End: Cancelling {
   private let isReached = Atomic(false)
 
   var isAwaited: Bool { !isReached.load(ordering: .acquiring) }

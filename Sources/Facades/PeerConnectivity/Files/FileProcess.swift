@@ -5,7 +5,7 @@ import Synchronization
 /// How far a transfer is that this process copies, or asks about.
 final class FileProcess: Sendable {
   /// A handler that is called with the progress, until it is cancelled.
-  final class Observer: Cancellable {
+  final class Observer: Cancelling {
     private let handler: @Sendable (PeerFileProgress) -> Void
     private let isCancelled = Atomic(false)
 

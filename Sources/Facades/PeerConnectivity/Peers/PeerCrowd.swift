@@ -7,7 +7,7 @@ final class PeerCrowd: Sendable {
   private struct State {
     var names: Watch?
     var peers: [String: Observation] = [:]
-    var delivery: Delivery<Void>?
+    var delivery: ChangeDelivery<Void>?
     /// The peers that were told last; changed on the queue only.
     var last: [Peer]?
     var isEnded = false
@@ -40,7 +40,7 @@ final class PeerCrowd: Sendable {
   }
 
   private func begin() throws {
-    let delivery = Delivery<Void>(initial: (), on: queue) { [weak self] _ in
+    let delivery = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
       self?.look()
       return ((), nil)
     }

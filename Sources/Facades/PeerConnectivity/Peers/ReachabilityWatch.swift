@@ -9,7 +9,7 @@ import Synchronization
 /// once a second, and otherwise nothing. A different state that this session finds meanwhile, because it looks
 /// or because the peer has sent something, is told at once: so the observer's last state is that of the last
 /// answer.
-final class ReachabilityWatch: Cancellable {
+final class ReachabilityWatch: Cancelling {
   /// How long a stop may go unnoticed while the session does not look.
   static let pace: Duration = .seconds(1)
 
@@ -27,7 +27,7 @@ final class ReachabilityWatch: Cancellable {
   private let container: SharedContainer
   private let state = Mutex(State())
   /// Holds this object weakly; nil only before it is made.
-  private let delivery = Mutex<Delivery<Void>?>(nil)
+  private let delivery = Mutex<ChangeDelivery<Void>?>(nil)
 
   private init(_ peer: String, in container: SharedContainer) {
     self.peer = peer
@@ -42,7 +42,7 @@ final class ReachabilityWatch: Cancellable {
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void
   ) throws -> Observation {
     let watch = ReachabilityWatch(peer, in: container)
-    let delivery = Delivery<Void>(initial: (), on: queue) { [weak watch] _ in
+    let delivery = ChangeDelivery<Void>(initial: (), on: queue) { [weak watch] _ in
       guard let news = watch?.news() else { return ((), nil) }
       let call: @Sendable () -> Void = { handler(news) }
       return ((), call)

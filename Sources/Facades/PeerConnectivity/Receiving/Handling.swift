@@ -8,7 +8,7 @@ import Synchronization
 final class Handling<Delivered: PeerDelivery>: Sendable {
   private struct State {
     /// Makes the looks, one at a time; its work has this object weakly.
-    var looks: Delivery<Void>?
+    var looks: ChangeDelivery<Void>?
     /// A delivery that was handled and could not be settled yet, for lack of space perhaps.
     var unsettled: Handled?
     var isEnded = false
@@ -47,7 +47,7 @@ final class Handling<Delivered: PeerDelivery>: Sendable {
     self.open = open
     self.failure = failure
     self.handler = handler
-    let looks = Delivery<Void>(initial: (), on: queue) { [weak self] _ in ((), self?.look()) }
+    let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in ((), self?.look()) }
     state.withLock { $0.looks = looks }
     // Woken from now on, and then a first look at the entries that wait already.
     consumer.onWake { [weak looks] in looks?.signal() }

@@ -1,4 +1,5 @@
-package import SystemCalls
+import AppGroup
+import SystemCalls
 
 /// `values/<name>/start-<nonce>/`: a place where a program is started at most once, however late
 /// its starting process continues.
@@ -13,11 +14,9 @@ package import SystemCalls
 /// So if a starter was stopped for a while and another process took over from it, at most one of
 /// the two starts a program, and the other finds out. A crash leaves one of the three states; the
 /// next start sweeps all places but its own.
-package struct StartPlace: Sendable {
-  package static let prefix = "start-"
-
+struct StartPlace: Sendable {
   /// The name of the place.
-  package let nonce: String
+  let nonce: String
   private let value: Value
 
   private init(value: Value, nonce: String) {
@@ -28,7 +27,7 @@ package struct StartPlace: Sendable {
   /// Creates a value for an existing place.
   ///
   /// - Parameter nonce: The noted name; the result is nil if the text is not a place's name.
-  package init?(noted nonce: String, at value: Value) {
+  init?(noted nonce: String, at value: Value) {
     guard (1...16).contains(nonce.utf8.count),
       nonce.utf8.allSatisfy(Nonce.isDigit)
     else { return nil }
@@ -36,7 +35,7 @@ package struct StartPlace: Sendable {
   }
 
   /// Creates a place beside a value's file.
-  package static func make(at value: Value) throws -> StartPlace {
+  static func make(at value: Value) throws -> StartPlace {
     let place = StartPlace(value: value, nonce: Nonce.next())
     try reporting("make a place to start a program at", path: place.path) {
       for _ in 0..<renameRaceLimit {
@@ -54,14 +53,14 @@ package struct StartPlace: Sendable {
     return place
   }
 
-  private var name: String { Self.prefix + nonce }
+  private var name: String { NamedDirectory.startPrefix + nonce }
   private var path: String { value.directory.path + "/" + name }
 
   /// The file that the program's process creates and prints to.
-  package var outputPath: String { path + "/output" }
+  var outputPath: String { path + "/output" }
 
   /// Returns the status of the program's output, or nil if no process was started here.
-  package func output() throws -> FileStatus? {
+  func output() throws -> FileStatus? {
     try reporting("look at what a program printed", path: outputPath) {
       do throws(Errno) {
         return try fileStatus(outputPath)
@@ -75,7 +74,7 @@ package struct StartPlace: Sendable {
   /// Ensures that no program will be started here any more.
   ///
   /// - Returns: False if one was started already.
-  package func prevent() throws -> Bool {
+  func prevent() throws -> Bool {
     try reporting("prevent a start", path: path) {
       guard let directory = try value.directory.open() else { return true }
       do throws(Errno) {
@@ -91,7 +90,7 @@ package struct StartPlace: Sendable {
   }
 
   /// Returns the last line of the program's output if it is short; for errors.
-  package func lastLine() -> String? {
+  func lastLine() -> String? {
     do throws(Errno) {
       let file = try FileDescriptor.open(outputPath, [.readOnly, .noFollow, .nonBlocking])
       let size = try file.status().size
@@ -106,11 +105,11 @@ package struct StartPlace: Sendable {
   }
 
   /// Removes all places of the value but this one, with their output.
-  package func sweepOthers() throws {
+  func sweepOthers() throws {
     try reporting("sweep places of earlier starts", path: value.directory.path) {
       guard let directory = try value.directory.open([.readOnly, .directory]) else { return }
       for entry in try directory.entries()
-      where entry.name.hasPrefix(Self.prefix) && entry.name.text != name {
+      where entry.name.hasPrefix(NamedDirectory.startPrefix) && entry.name.text != name {
         try remove(entry.name.text, at: directory.rawValue)
       }
     }

@@ -5,7 +5,7 @@ import SystemCalls
 ///
 /// The file lies in the site's `lease` directory, locked by its writer. An unlocked file was left
 /// by a dead process, and the next process that prepares content removes it.
-final class Preparation: Sendable {
+package final class PreparedContent: Sendable {
   let path: String
   let stamp: Stamp
   private let site: LeaseSite
@@ -16,8 +16,7 @@ final class Preparation: Sendable {
 
   init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
-    try site.home.makeDirectoryIfMissing(
-      LeaseSite.lease, at: try site.directory(), staging: nil)
+    try site.home.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory(), staging: nil)
     do throws(Errno) {
       try site.clearRemains()
     } catch {
@@ -25,7 +24,7 @@ final class Preparation: Sendable {
       guard error == .deviceBusy else { throw error }
     }
     let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
-    let file = try site.home.createFile(path, at: try site.directory())
+    let file = try site.home.access.createFile(path, at: try site.directory())
     do throws(Errno) {
       // Free: only a sweeper opens it, and that removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)

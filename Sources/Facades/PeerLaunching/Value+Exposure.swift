@@ -1,14 +1,15 @@
-package import PropertyLists
+import AppGroup
+import PropertyLists
 import SystemCalls
 
 /// A file or directory through which other users may change a value.
-package struct Exposure: Sendable, Hashable {
+struct Exposure: Sendable, Hashable {
   /// The file or directory.
-  package let path: String
+  let path: String
   /// The owner's number.
-  package let owner: UInt32
+  let owner: UInt32
   /// The permission bits.
-  package let permissions: UInt32
+  let permissions: UInt32
 
   init?(_ status: FileStatus, path: String) {
     guard status.owner != Program.effectiveUser || status.permissions & 0o022 != 0 else {
@@ -22,13 +23,13 @@ package struct Exposure: Sendable, Hashable {
 
 extension Exposure: CustomStringConvertible {
   /// "PATH belongs to user 0 and has mode 664".
-  package var description: String {
+  var description: String {
     "\(path) belongs to user \(owner) and has mode \(String(permissions, radix: 8))"
   }
 }
 
 /// A value for a reader that acts on its content.
-package enum PrivateContent: Sendable {
+enum PrivateContent: Sendable {
   /// The value was never written, or was removed.
   case absent
   case content(PropertyListValue)
@@ -44,7 +45,7 @@ extension Value {
   /// covered.
   ///
   /// - Throws: As `read`, except for another user's file, which is `exposed`.
-  package func privateContent(limits: PropertyListLimits = .standard) throws -> PrivateContent {
+  func privateContent(limits: PropertyListLimits = .standard) throws -> PrivateContent {
     try reporting("read the value", path: path) {
       guard let place = try directory.open() else { return .absent }
       let handle = try container.root.handle()
