@@ -102,9 +102,28 @@ import Testing
     #expect(try call.answer(.reply(3), isLast: false))
     try eventually("it is answered") { scene.record.ends.last == "reply 3" }
     #expect(scene.record.over == 2 && !call.isOver)
-    scene.caller.release(answered, at: scene.party)
+    try scene.caller.release(answered, at: scene.party)
     try eventually("it is released") { scene.record.over == 3 }
     #expect(scene.record.ends == ["cancelled", "timed out", "reply 3"])
+  }
+
+  @Test("A notice comes although its sender has ended, and a call from it does not")
+  func notice() throws {
+    let directory = try TemporaryDirectory()
+    let record = Record()
+    let notices = Mutex<[PropertyListValue]>([])
+    let callee = CallEndpoint(
+      in: try directory.container(), notice: { value in notices.withLock { $0.append(value) } }
+    ) { call, _ in record.take(call) }
+    let address = try callee.open()
+    let outlet = try #require(MailboxOutlet(in: directory.container(), to: address))
+    let gone = CallKey(id: 1, replyTo: "0-0")
+    let request = CallMessage.request(gone, "late", .never)
+    #expect(try outlet.post(request.propertyList) == .posted)
+    #expect(try outlet.post(CallMessage.notice("moved").propertyList) == .posted)
+    try eventually("it comes") { notices.withLock { $0 } == ["moved"] }
+    #expect(record.calls.isEmpty)
+    callee.close()
   }
 
   @Test("A call that ends while it is posted is cancelled after it has come, not before")

@@ -21,6 +21,8 @@ import Synchronization
 /// waits, for one of these reasons, or it has died. With `answer(_:isLast: false)` an answered call
 /// continues until its caller releases it or dies.
 ///
+/// **A notice** is not answered, and is delivered even if its sender has ended in the meantime.
+///
 /// **What a crash leaves**: the mailbox of the dead process, see `MailboxDirectory`. Nothing of a
 /// call outlives its caller or its callee.
 package final class CallEndpoint: Sendable {
@@ -41,17 +43,24 @@ package final class CallEndpoint: Sendable {
 
   private let container: SharedContainer
   private let handler: Handler
+  private let noticeHandler: @Sendable (PropertyListValue) -> Void
   private let calls: CallTable
   private let mailbox = Mutex<Mailbox?>(nil)
   private let state = Mutex(State())
 
   /// Creates an endpoint; it takes no calls before `open()`.
   ///
-  /// - Parameter handler: called with each call, one at a time, possibly on the monitor's thread,
-  ///   so it must be short.
-  package init(in container: SharedContainer, handler: @escaping Handler) {
+  /// - Parameters:
+  ///   - notice: called with each notice; see `handler`.
+  ///   - handler: called with each call, one at a time, possibly on the monitor's thread, so it
+  ///     must be short.
+  package init(
+    in container: SharedContainer, notice: @escaping @Sendable (PropertyListValue) -> Void = { _ in },
+    handler: @escaping Handler
+  ) {
     self.container = container
     self.handler = handler
+    noticeHandler = notice
     calls = CallTable { overdue in
       for (id, call) in overdue { CallEndpoint.end(id, call, .timedOut) }
     }
@@ -187,11 +196,19 @@ package final class CallEndpoint: Sendable {
     for (id, call) in calls.removeAll(about: subject) { Self.end(id, call, end) }
   }
 
-  /// Notifies the callee of an answered call that the caller no longer needs it; see
-  /// `IncomingCall.answer`.
-  package func release(_ id: UInt64, at callee: CallParty) {
+  /// Ends a posted call, whether or not it was answered, and notifies its callee before this
+  /// returns; see `IncomingCall.answer`. Blocks.
+  package func release(_ id: UInt64, at callee: CallParty) throws {
     guard let address else { return }
-    callee.postLater(.cancel(CallKey(id: id, replyTo: address)))
+    calls.remove(id)?.end(.cancelled)
+    _ = try callee.post(.cancel(CallKey(id: id, replyTo: address)))
+  }
+
+  /// Posts a notice; see `post`.
+  package func notify(
+    _ value: PropertyListValue, to party: CallParty
+  ) throws -> MailboxOutlet.Outcome {
+    try party.post(.notice(value))
   }
 
   /// Ends the calls to a callee, for example because it was replaced; answers that are already
@@ -224,6 +241,7 @@ package final class CallEndpoint: Sendable {
       call?.end()
     case .request(let key, let value, let expiry):
       if !expiry.hasPassed { receive(key, value, expiry, delivery) }
+    case .notice(let value): noticeHandler(value)
     case nil: return
     }
   }

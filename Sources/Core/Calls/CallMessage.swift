@@ -12,17 +12,21 @@ package import PropertyLists
 /// cancel    replyTo
 /// ```
 ///
-/// A call is identified by its id and by the mailbox that its answer goes to.
+/// A notice has no `id`, only its `value`, because it is not answered. A call is identified by its id and by the mailbox that its answer goes to.
 enum CallMessage: Sendable {
   case request(CallKey, PropertyListValue, Expiry)
   case answer(id: UInt64, CallAnswer)
   case cancel(CallKey)
+  case notice(PropertyListValue)
 
   /// Parses a message; nil for anything else, because other programs may have written anything.
   init?(_ message: PropertyListValue) {
-    guard case .dictionary(let fields) = message, let id = fields["id"]?.uint64Value else {
-      return nil
+    guard case .dictionary(let fields) = message else { return nil }
+    if fields["kind"] == "notice", let value = fields["value"] {
+      self = .notice(value)
+      return
     }
+    guard let id = fields["id"]?.uint64Value else { return nil }
     let key = fields["replyTo"]?.stringValue.map { CallKey(id: id, replyTo: $0) }
     switch fields["kind"]?.stringValue {
     case "request":
@@ -61,6 +65,7 @@ enum CallMessage: Sendable {
       ]
     case .cancel(let key):
       return ["kind": "cancel", "id": PropertyListValue(key.id), "replyTo": .string(key.replyTo)]
+    case .notice(let value): return ["kind": "notice", "value": value]
     }
   }
 }

@@ -59,6 +59,7 @@ package final class IncomingCall: Sendable {
       return false
     }
     if isOver { return handler() }
+    guard !expiry.isNever else { return }
     // A caller that is stopped does not report its timeout.
     Blocking.timers.asyncAfter(deadline: .now() + expiry.remaining.dispatchInterval) {
       [weak self] in

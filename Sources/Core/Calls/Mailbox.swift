@@ -48,6 +48,7 @@ package final class Mailbox: Sendable {
     package let value: PropertyListValue
     /// Whether this is the monitor's thread.
     let isPrompt: Bool
+    fileprivate let mailbox: Mailbox
 
     /// Continues on this thread as soon as everybody else has been notified of what happened.
     ///
@@ -56,6 +57,9 @@ package final class Mailbox: Sendable {
     package func goOn(with body: @escaping @Sendable () -> Void) -> Bool {
       isPrompt && ChangeMonitor.shared.goOn(with: body)
     }
+
+    /// See `Mailbox.catchUp`; for another thread than the one that delivers.
+    package func catchUp() { mailbox.catchUp() }
   }
 
   private let place: MailboxDirectory
@@ -301,7 +305,7 @@ package final class Mailbox: Sendable {
         }
         // Before the unlink, because nobody needs to wait for it: if this process dies in between,
         // the mailbox dies with it, and so does the receiver of the entry.
-        deliver(Delivery(value: value, isPrompt: isPrompt))
+        deliver(Delivery(value: value, isPrompt: isPrompt, mailbox: self))
         try removeFile(text, at: directory)
       }
     } catch {

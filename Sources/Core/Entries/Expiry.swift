@@ -11,6 +11,12 @@ package struct Expiry: Sendable {
   /// The start of the machine that the uptime refers to.
   let namespace: UInt64
 
+  /// The expiry of what is never too late.
+  package static var never: Expiry { Expiry(after: .seconds(longest)) }
+  private static let longest: Int64 = 3_000_000_000
+
+  package var isNever: Bool { remaining > .seconds(Self.longest / 2) }
+
   package init(after duration: Duration) {
     let nanoseconds = max(0, duration / .nanoseconds(1))
     date = Date(timeIntervalSinceNow: nanoseconds / 1e9)

@@ -66,7 +66,7 @@ struct PresentersProcessTests {
     try eventually("also from the second") {
       try other.ask("heard \(scene.path("d/file"))") == "reader reader reacquired reacquired"
     }
-    #expect(try scene.requests().isEmpty)
+    try scene.waitUntilRead()
   }
 
   @Test("get it back when the coordinator's process is killed, and its leftovers are removed")
@@ -78,7 +78,7 @@ struct PresentersProcessTests {
     #expect(try presenting.ask("heard \(scene.path("d/file"))") == "writer")
     try coordinating.end()
     try waitFor("reacquired", presenting, "d/file")
-    try eventually("its request is gone") { try scene.requests().isEmpty }
+    try scene.waitUntilRead()
     #expect(try presenting.ask("heard \(scene.path("d/file"))") == "writer reacquired")
   }
 
@@ -92,7 +92,7 @@ struct PresentersProcessTests {
       })
     #expect(error.description.contains("process \(other.processID)"))
     #expect(error.description.contains("not now"))
-    #expect(try scene.requests().isEmpty)
+    try scene.waitUntilRead()
   }
 
   @Test("that are stopped are named, and do nothing outdated when they continue")
@@ -132,7 +132,7 @@ struct PresentersProcessTests {
     try other.end()
     let conversation = try scene.ask(.content, "d/file")
     #expect(conversation.silent.isEmpty)
-    #expect(try scene.requests().isEmpty)
+    #expect(try scene.unread().isEmpty)
     conversation.finish(published: [:])
   }
 
@@ -152,7 +152,7 @@ struct PresentersProcessTests {
     try eventually("its new place is known to all") {
       try scene.site.members().contains { $0.path.text == scene.directory.path + "/moved" }
     }
-    try eventually("no notification is pending") { try scene.requests().isEmpty }
+    try scene.waitUntilRead()
     let conversation = try PresenterConversation.begin(
       [PresenterDemand(path: scene.directory.path + "/moved", kind: .content)],
       for: PresenterScene.client(), until: .now + .seconds(20))
@@ -160,45 +160,71 @@ struct PresentersProcessTests {
     conversation.finish(published: [:])
   }
 
-  @Test("are asked although there are foreign or damaged files among the requests")
+  @Test("get a move whose mover has ended, also when they were stopped meanwhile")
+  func movesOfTheDead() throws {
+    let (other, moving) = (try participant(), try participant())
+    _ = try other.ask("present \(scene.path("d/file"))")
+    try other.send(.stop)
+    try other.waitUntilStopped()
+    try scene.shell("cp d/file ../moved; rm d/file")
+    _ = try moving.ask("moved \(scene.path("d/file")) \(scene.directory.path)/moved")
+    try moving.end()
+    try other.send(.continue)
+    try waitFor("moved:moved", other, "d/file")
+  }
+
+  @Test("are asked although there are foreign registrations and messages")
   func junk() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
-    let value = scene.container.value("file-presenters")
     let stranger = try participant()
     _ = try stranger.ask("enter file-presenters text")
-    let junk: [PropertyListValue] = [
-      "text", 7, [],
-      [
-        "a": 1, "b": ["coordinator": "x"],
-        "c": ["coordinator": 3, "presenters": [:], "demands": []],
-        "d": ["coordinator": "dead", "presenters": ["x": "asked"], "demands": [["path": "/"]]],
-        "e": ["coordinator": "dead", "presenters": [], "movedFrom": "a", "movedTo": "/b"],
-      ],
+    let foreign: PropertyListValue = [
+      "presenter": "x", "path": "relative", "mailbox": "../elsewhere",
     ]
-    for content in junk {
-      try value.replace(with: content)
+    let registration = try scene.container.own.presence("file-presenters").enter(content: foreign)
+    let presenter = try #require(try scene.site.members().first)
+    let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))
+    let id = PropertyListValue.string(presenter.id)
+    let junk: [PropertyListValue] = [
+      "text", 7, [], ["presenter": 3, "demands": []], ["presenter": id, "demands": [["path": "/"]]],
+      ["presenter": "nobody", "demands": []], ["presenter": id, "demands": 1],
+      ["presenter": id, "movedFrom": "a", "movedTo": "/b"],
+    ]
+    let asking = CallEndpoint(in: scene.container) { _, _ in }
+    let replyTo = PropertyListValue.string(try asking.open())
+    for (number, value) in junk.enumerated() {
+      var request: PropertyListValue = [
+        "kind": "request", "id": PropertyListValue(UInt64(number)), "replyTo": replyTo,
+        "value": value,
+      ]
+      Expiry.never.write(into: &request)
+      for message in [value, request, ["kind": "notice", "value": value]] {
+        #expect(try outlet.post(message) == .posted)
+      }
       try scene.ask(.content, "d/file").finish(published: [:])
     }
-    try value.replace(withBytes: Array("<plist><dict>".utf8))
-    try scene.ask(.content, "d/file").finish(published: [:])
     #expect(
       try other.ask("heard \(scene.path("d/file"))")
-        == Array(repeating: "writer", count: junk.count + 1).joined(separator: " "))
-    #expect(try scene.requests().isEmpty)
-    withExtendedLifetime(stranger) {}
+        == Array(repeating: "writer", count: junk.count).joined(separator: " "))
+    try scene.waitUntilRead()
+    withExtendedLifetime((stranger, registration, asking)) {}
   }
 
   @Test("do not get the requests of a coordinator that is gone")
   func deadCoordinator() throws {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
-    let id = try #require(try scene.site.members().first?.id)
+    let presenter = try #require(try scene.site.members().first)
     let demands = [PresenterDemand(path: scene.path("d/file"), kind: .content)]
-    let request = PresenterRequest(
-      coordinator: "nobody", subject: .access(demands), answers: [id: .asked])
-    try scene.site.book.change { $0["stale"] = request }
-    try eventually("it is removed") { try scene.requests().isEmpty }
+    let message = PresenterMessage(presenter: presenter.id, subject: .access(demands))
+    var request: PropertyListValue = [
+      "kind": "request", "id": 1, "replyTo": "0-0", "value": message.propertyList,
+    ]
+    Expiry.never.write(into: &request)
+    let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))
+    #expect(try outlet.post(request) == .posted)
+    try scene.waitUntilRead()
     #expect(try other.ask("heard \(scene.path("d/file"))") == "")
   }
 }
@@ -231,5 +257,20 @@ struct PresentersWakeUpTests {
 extension PresenterScene {
   var site: PresenterSite { PresenterSites.asking([ItemPath(directory.path)])[0] }
 
-  func requests() throws -> RequestBook.Requests { try site.book.requests() }
+  /// The messages that wait in mailboxes of living processes.
+  func unread() throws -> [String] {
+    let mailboxes = directory.path + "/" + MailboxDirectory.kind
+    let dead = Set(try MailboxDirectory.dead(in: container.root))
+    return try names(mailboxes).filter { !dead.contains(MailboxDirectory.kind + "/" + $0) }
+      .flatMap { try names(mailboxes + "/" + $0) }.filter { $0 != "owner" }
+  }
+
+  func waitUntilRead() throws {
+    try eventually("all messages are read") { try unread().isEmpty }
+  }
+
+  private func names(_ path: String) throws(Errno) -> [String] {
+    try ifPresent(
+      FileDescriptor.open(path, [.readOnly, .directory]).remainingEntries().map(\.name.text)) ?? []
+  }
 }

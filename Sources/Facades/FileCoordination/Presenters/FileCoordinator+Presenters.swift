@@ -1,15 +1,4 @@
-package import AppGroup
-import PropertyLists
-
 extension FileCoordinator {
-  /// What the package keeps in a value of its own for presenters; nil for any other name.
-  package static func use(ofOwnValue name: String) -> OwnUse? {
-    guard name == PresenterSite.requests else { return nil }
-    return OwnUse("what file presenters are asked", is: "book of requests") { content in
-      if case .dictionary = content { true } else { false }
-    }
-  }
-
   /// Registers a presenter: from now on it is asked before others use its item, and hears what they
   /// did to it. It is retained until it is removed as often as it was added.
   ///
@@ -21,7 +10,8 @@ extension FileCoordinator {
   /// - Throws: an error with a sentence when the user's container for file coordination cannot be
   ///   used, or the directories above the item may not be looked at.
   /// - Complexity: for a directory one look at each entry in it, at any depth, and one watch for
-  ///   each directory; a descriptor for the item and one for its registration.
+  ///   each directory; a descriptor for the item and one for its registration; a mailbox for all
+  ///   presenters of the process in one container.
   public static func addFilePresenter(_ presenter: any FilePresenter) throws {
     try PresenterRegistry.shared.add(presenter)
   }

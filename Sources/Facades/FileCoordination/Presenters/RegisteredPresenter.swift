@@ -87,23 +87,12 @@ final class RegisteredPresenter: Sendable {
       registration = try path.map { try register($0) }
       return old
     }
-    if let old { Self.end(old) }
+    old?.presence.leave()
   }
 
   private func register(_ path: ItemPath) throws -> Registration {
     let site = try PresenterSites.registering(path)
-    try site.server.begin()
-    do {
-      return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
-    } catch {
-      site.server.end()
-      throw error
-    }
-  }
-
-  private static func end(_ registration: Registration) {
-    registration.presence.leave()
-    registration.site.server.end()
+    return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
   }
 
   // MARK: What it is being asked
@@ -139,6 +128,6 @@ final class RegisteredPresenter: Sendable {
       return registration
     }
     for exchange in exchanges { exchange.leave() }
-    if let old { Self.end(old) }
+    old?.presence.leave()
   }
 }

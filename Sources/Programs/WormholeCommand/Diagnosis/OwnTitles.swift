@@ -1,5 +1,4 @@
 import AppGroup
-import FileCoordination
 import GroupDefaults
 import PeerConnectivity
 import PropertyLists
@@ -10,7 +9,7 @@ import WatchPairing
 enum OwnTitles {
   static func use(ofValue name: String) -> OwnUse {
     GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
-      ?? WatchNames.use(ofOwnValue: name) ?? FileCoordinator.use(ofOwnValue: name)
+      ?? WatchNames.use(ofOwnValue: name)
       ?? OwnUse("the package's own value \(name.quoted)")
   }
 

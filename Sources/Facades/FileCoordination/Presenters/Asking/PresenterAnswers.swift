@@ -7,6 +7,9 @@ final class PresenterAnswers: Sendable {
     var waiting: [String: PresenterDescription] = [:]
     var silent: [PresenterDescription] = []
     var failure: (any Error)?
+
+    /// - Returns: false if the presenter is not waited for, or not any more.
+    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
   }
 
   private let latch = WakeLatch()
@@ -14,7 +17,7 @@ final class PresenterAnswers: Sendable {
 
   /// How often presenters of other processes are looked at while they are waited for: the one thing
   /// no event tells is that a process was stopped.
-  private static let interval = PresenterConversation.grace
+  private static let interval: Duration = .milliseconds(50)
 
   func expect(_ id: String, _ description: PresenterDescription) {
     state.withLock { $0.waiting[id] = description }
@@ -27,7 +30,7 @@ final class PresenterAnswers: Sendable {
 
   func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
     state.withLock { state in
-      guard state.waiting.removeValue(forKey: id) != nil else { return }
+      guard state.endWait(for: id) else { return }
       if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
     }
     latch.raise()
@@ -35,10 +38,7 @@ final class PresenterAnswers: Sendable {
 
   /// Goes on without an answer.
   func giveUp(_ id: String, _ description: PresenterDescription) {
-    state.withLock { state in
-      guard state.waiting.removeValue(forKey: id) != nil else { return }
-      state.silent.append(description)
-    }
+    state.withLock { if $0.endWait(for: id) { $0.silent.append(description) } }
     latch.raise()
   }
 
@@ -46,17 +46,16 @@ final class PresenterAnswers: Sendable {
   ///
   /// - Throws: what a presenter signalled.
   func step(until limit: ContinuousClock.Instant) throws -> WaitingStep<Void> {
-    let (isOver, failure) = state.withLock { ($0.waiting.isEmpty, $0.failure) }
-    if let failure { throw failure }
-    if isOver { return .done(()) }
     let now = ContinuousClock.now
-    guard now >= limit else {
-      return .wait(for: latch, until: min(limit, now.advanced(by: Self.interval)))
+    let (isOver, failure) = state.withLock { state in
+      if now >= limit {
+        state.silent += state.waiting.values
+        state.waiting = [:]
+      }
+      return (state.waiting.isEmpty, state.failure)
     }
-    state.withLock { state in
-      state.silent += state.waiting.values
-      state.waiting = [:]
-    }
-    return .done(())
+    if let failure { throw failure }
+    return isOver
+      ? .done(()) : .wait(for: latch, until: min(limit, now.advanced(by: Self.interval)))
   }
 }

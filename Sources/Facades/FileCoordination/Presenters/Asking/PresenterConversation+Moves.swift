@@ -1,4 +1,3 @@
-import AppGroup
 import FileClaims
 
 extension PresenterConversation {
@@ -11,7 +10,12 @@ extension PresenterConversation {
     for presenter in PresenterRegistry.shared.all where presenter.path != nil {
       presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
     }
-    for site in PresenterSites.asking([from]) { tell(from, to, at: site) }
+    for site in PresenterSites.asking([from]) {
+      for member in site.others()
+      where member.path == from || from.contains(member.path) || member.path.contains(from) {
+        site.tellMoved(member, from: from, to: to)
+      }
+    }
   }
 
   private static func place(_ path: String) -> ItemPath {
@@ -20,23 +24,6 @@ extension PresenterConversation {
     } catch {
       // A directory above that may not be looked at: it is the same place as it is written, at least.
       return ItemPath(path)
-    }
-  }
-
-  private static func tell(_ from: ItemPath, _ to: ItemPath, at site: PresenterSite) {
-    let concerned = RemoteAsking.others(at: site).filter {
-      $0.path == from || from.contains($0.path) || $0.path.contains(from)
-    }
-    guard !concerned.isEmpty else { return }
-    do {
-      let request = PresenterRequest(
-        coordinator: try site.coordinatorID(), subject: .moved(from: from.text, to: to.text),
-        answers: Dictionary(concerned.map { ($0.id, .asked) }) { first, _ in first })
-      let id = String(UInt64.random(in: .min ... .max), radix: 16)
-      try site.add(request, id, until: .now + PresenterConversation.patience)
-    } catch {
-      // Their own watches find most moves, too.
-      Diagnostics.report(error)
     }
   }
 }

@@ -11,24 +11,22 @@ package import SystemCalls
 package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
-  /// How long those of a process that is stopped are waited for.
-  static let grace: Duration = .milliseconds(50)
 
   /// The presenters that did not answer in time.
-  package var silent: [PresenterDescription] { state.withLock { $0.silent } }
+  package var silent: [PresenterDescription] { answers.silent }
 
   private struct State {
     var exchanges: [PresenterExchange] = []
     var remote: [RemoteAsking] = []
-    /// What is waited for, once they were asked, and until when.
-    var answers: PresenterAnswers?
+    /// Until when answers are waited for.
     var limit: ContinuousClock.Instant
+    var isAsked = false
     var hasAnswers = false
-    var silent: [PresenterDescription] = []
     var isOver = false
   }
 
   private let demands: [PresenterDemand]
+  private let answers = PresenterAnswers()
   private let own: RegisteredPresenter?
   private let state: Mutex<State>
 
@@ -63,17 +61,12 @@ package final class PresenterConversation: Waiting, Sendable {
   /// Asks, or looks who has answered; see `begin`. A conversation that throws is over.
   package func step() throws -> WaitingStep<Void> {
     do {
-      let (asked, remote, isDone) = state.withLock { ($0.answers, $0.remote, $0.hasAnswers) }
+      let (isAsked, remote, isDone) = state.withLock { ($0.isAsked, $0.remote, $0.hasAnswers) }
       guard !isDone else { return .done(()) }
-      if asked != nil { for asking in remote { asking.look() } }
-      let answers = asked ?? ask()
+      if isAsked { for asking in remote { asking.look() } } else { ask() }
       let step = try answers.step(until: state.withLock(\.limit))
       guard case .done = step else { return step }
-      let silent = answers.silent
-      state.withLock { state in
-        state.hasAnswers = true
-        state.silent = silent
-      }
+      state.withLock { $0.hasAnswers = true }
       if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
       return step
     } catch {
@@ -82,22 +75,22 @@ package final class PresenterConversation: Waiting, Sendable {
     }
   }
 
-  private func ask() -> PresenterAnswers {
-    let answers = PresenterAnswers()
-    let exchanges = local(answers)
-    let remote = RemoteAsking.concerned(by: demands, answers)
+  private func ask() {
+    let exchanges = exchanges()
+    let remote = PresenterSites.asking(demands.map { ItemPath($0.path) })
+      .compactMap { RemoteAsking(demands, at: $0, answers) }
     state.withLock { state in
       state.exchanges = exchanges
       state.remote = remote
-      state.answers = answers
+      state.isAsked = true
     }
     for asking in remote { asking.start(demands) }
     for exchange in exchanges { exchange.start() }
     state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
-    return answers
   }
 
-  private func local(_ answers: PresenterAnswers) -> [PresenterExchange] {
+  /// With the presenters of this process.
+  private func exchanges() -> [PresenterExchange] {
     PresenterRegistry.shared.all.compactMap { presenter in
       guard presenter !== own, let path = presenter.path else { return nil }
       let steps = presenter.steps(for: demands)
@@ -106,7 +99,7 @@ package final class PresenterConversation: Waiting, Sendable {
         presenter.id,
         PresenterDescription(
           processID: Program.processID, program: "this program", state: .running, path: path.text))
-      return PresenterExchange(presenter, steps) { answers.take(presenter.id, $0) }
+      return PresenterExchange(presenter, steps) { [answers] in answers.take(presenter.id, $0) }
     }
   }
 

@@ -1,17 +1,17 @@
 import AppGroup
+import Dispatch
 import FileClaims
-import FoundationEssentials
 import PropertyLists
-import Synchronization
 import SystemCalls
 
 /// Where presenters and coordinators of several processes meet: a container.
 ///
-/// ```
-/// own/presence/file-presenters/    a registration for each presenter: its identifier, its path, what it answers
-/// own/presence/file-coordinators/  one for each process that has asked presenters of others
-/// own/values/file-presenters/      what is being asked, and the answers: see `RequestBook`
-/// ```
+/// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier, its
+/// path, what it answers, and the address of its process's mailbox. It is asked by a call
+/// (`CallEndpoint`), which its process answers but keeps until the coordinator releases it, because the
+/// access is over, or dies: then the presenter gets its item back. Of a move it is told by a notice,
+/// which comes also when the mover has ended.
+///
 /// Nothing is made by looking whether there is a presenter.
 final class PresenterSite: Sendable {
   /// A presenter of any process.
@@ -19,7 +19,20 @@ final class PresenterSite: Sendable {
     let id: String
     let path: ItemPath
     let answered: AnsweredSteps
+    let mailbox: String
     let presence: PresenceMember
+
+    /// - Returns: nil for a registration by any other program.
+    init?(_ presence: PresenceMember) {
+      guard let content = presence.content, let id = content["presenter"]?.stringValue,
+        let path = ItemPath(content["path"]), let mailbox = content["mailbox"]?.stringValue
+      else { return nil }
+      self.id = id
+      self.path = path
+      self.mailbox = mailbox
+      self.presence = presence
+      answered = AnsweredSteps(content["answers"])
+    }
 
     var description: PresenterDescription {
       PresenterDescription(
@@ -28,35 +41,32 @@ final class PresenterSite: Sendable {
     }
   }
 
-  /// The name of the value of requests.
-  static let requests = "file-presenters"
-
   let container: SharedContainer
-  let presenters: Presence
-  let coordinators: Presence
-  let book: RequestBook
-  /// This process as a coordinator here, once it has asked a presenter.
-  private let coordinator = Mutex<PresenceRegistration?>(nil)
-  /// This process's answers to others.
-  let server: PresenterServer
+  private let presenters: Presence
+  private let calls: CallEndpoint
 
   init(_ container: SharedContainer) {
     self.container = container
     presenters = container.own.presence("file-presenters")
-    coordinators = container.own.presence("file-coordinators")
-    book = RequestBook(container.own.value(Self.requests))
-    server = PresenterServer(book, coordinators)
+    let queue = DispatchQueue(label: "wormhole.presenters")
+    calls = CallEndpoint(in: container) { notice in
+      queue.async { Self.take(notice) }
+    } handler: { call, delivery in
+      queue.async { Self.answer(call, delivery, on: queue) }
+    }
   }
 
   /// All presenters that are registered here, this process's included.
-  func members() throws -> [Member] {
-    try presenters.members().compactMap { member in
-      guard let id = member.content?["presenter"]?.stringValue,
-        let path = member.content?["path"]?.stringValue, path.utf8.first == UInt8(ascii: "/")
-      else { return nil }
-      return Member(
-        id: id, path: ItemPath(path), answered: AnsweredSteps(member.content?["answers"]),
-        presence: member)
+  func members() throws -> [Member] { try presenters.members().compactMap { Member($0) } }
+
+  /// Presenters of other processes; none when that cannot be found out.
+  func others() -> [Member] {
+    do {
+      return try members().filter { !$0.presence.isOwnProcess }
+    } catch {
+      // An access is worth more than the presenters of a container that is damaged or full.
+      Diagnostics.report(error)
+      return []
     }
   }
 
@@ -65,16 +75,105 @@ final class PresenterSite: Sendable {
   ) throws -> PresenceRegistration {
     try presenters.enter(content: [
       "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
+      "mailbox": .string(calls.open()),
     ])
   }
 
-  /// This process's identifier as a coordinator. Its presence shows others that it lives.
-  func coordinatorID() throws -> String {
-    try coordinator.withLock { coordinator in
-      if let coordinator { return coordinator.id }
-      let new = try coordinators.enter()
-      coordinator = new
-      return new.id
+  // MARK: Asking
+
+  /// A question that was posted.
+  struct Question: Sendable {
+    fileprivate let id: UInt64
+    fileprivate let callee: CallParty
+  }
+
+  /// Asks a presenter.
+  ///
+  /// - Parameter end: called once with the answer or another end of the call, on any thread.
+  /// - Returns: nil if its process has ended, or the call has ended otherwise.
+  func ask(
+    _ member: Member, _ demands: [PresenterDemand], _ end: @escaping @Sendable (CallEnd) -> Void
+  ) throws -> Question? {
+    guard let callee = try calls.watchedParty(member.mailbox) else {
+      end(.died)
+      return nil
     }
+    let id = try calls.begin(until: nil, end)
+    let message = PresenterMessage(presenter: member.id, subject: .access(demands))
+    do {
+      switch try calls.post(id, message.propertyList, expires: .never, to: callee) {
+      case .posted: return Question(id: id, callee: callee)
+      case .gone: calls.end(id, as: .died)
+      case .full: calls.end(id, as: .timedOut)
+      }
+    } catch {
+      calls.end(id, as: .failed(error))
+    }
+    return nil
+  }
+
+  /// The access is over: the presenter gets its item back, or need not answer any more.
+  func release(_ question: Question) {
+    do {
+      try calls.release(question.id, at: question.callee)
+    } catch {
+      // Until this process ends, the presenter believes that the access goes on.
+      Diagnostics.report(error)
+    }
+  }
+
+  func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
+    let message = PresenterMessage(presenter: member.id, subject: .moved(from: old, to: new))
+    do {
+      guard let party = calls.party(member.mailbox) else { return }
+      _ = try calls.notify(message.propertyList, to: party)
+    } catch {
+      // Its own watch finds most moves, too.
+      Diagnostics.report(error)
+    }
+  }
+
+  // MARK: Being asked
+
+  private static func answer(
+    _ call: IncomingCall, _ delivery: Mailbox.Delivery, on queue: DispatchQueue
+  ) {
+    // A process that was stopped meanwhile must do nothing that is out of date.
+    delivery.catchUp()
+    guard !call.isOver, let message = PresenterMessage(call.value),
+      case .access(let demands) = message.subject
+    else { return }
+    guard let presenter = PresenterRegistry.shared.registered(message.presenter) else {
+      return answer(call, .success(()))
+    }
+    // It keeps the call until its end, and the call keeps it.
+    let exchange = PresenterExchange(presenter, presenter.steps(for: demands)) { outcome in
+      queue.async { answer(call, outcome) }
+    }
+    exchange.start()
+    call.onEnd { exchange.finish() }
+  }
+
+  private static func answer(_ call: IncomingCall, _ outcome: PresenterExchange.Outcome) {
+    do {
+      switch outcome {
+      case .success: _ = try call.answer(.reply([:]), isLast: false)
+      case .failure(let error):
+        _ = try call.answer(.failure(code: refusal, reason: "\(error)"), isLast: false)
+      }
+    } catch {
+      // The access that waits for the answer goes on without it after a time.
+      Diagnostics.report(error)
+    }
+  }
+
+  /// The code of a presenter's own error.
+  static let refusal = "refused"
+
+  private static func take(_ notice: PropertyListValue) {
+    guard let message = PresenterMessage(notice), case .moved(let old, let new) = message.subject
+    else { return }
+    PresenterRegistry.shared.registered(message.presenter)?
+      .watcher.follow(from: old, to: new, isOwn: false)
   }
 }

@@ -70,10 +70,9 @@ enum PresenterSites {
 
   private static func keep(_ container: SharedContainer) -> PresenterSite {
     known.withLock { known in
-      // Excludes: two sites for one container, each of which would serve the same requests.
       let path = container.url.path
       if let site = known[path] { return site }
-      if known.count >= maximumKnown { known = known.filter { $0.value.server.isServing } }
+      if known.count >= maximumKnown { known = [:] }
       let site = PresenterSite(container)
       known[path] = site
       return site

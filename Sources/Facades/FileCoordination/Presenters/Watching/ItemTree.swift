@@ -186,7 +186,7 @@ struct ItemTree {
   ) -> Bool {
     if name.hasPrefix(Self.ownPrefix) { return true }
     // Where presenters and coordinators meet in a container: what changes there is about them.
-    guard name.bytes.elementsEqual(NameKind.own.utf8) else { return false }
+    guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
     let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
     return status?.kind == .regular
   }
