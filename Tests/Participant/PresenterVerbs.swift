@@ -42,13 +42,9 @@ enum PresenterVerbs {
     case "over":
       let key = first + (second ?? "")
       conversations.withLock { $0.removeValue(forKey: key) }?.finish(published: [:])
-    default: PresenterConversation.tellMoved(from: first, to: second ?? "", by: client)
+    default: PresenterConversation.tellMoved(from: first, to: second ?? "", by: nil)
     }
     return "done"
-  }
-
-  private static var client: PresenterClient {
-    PresenterClient(id: "participant", presenter: nil, purposeIdentifier: "participant")
   }
 
   private static func ask(_ kind: String, _ path: String) throws -> String {
@@ -59,7 +55,7 @@ enum PresenterVerbs {
     default: demand = AccessKind(rawValue: kind) ?? .content
     }
     let conversation = try PresenterConversation.begin(
-      [PresenterDemand(path: path, kind: demand)], for: client, until: .now + .seconds(20))
+      [PresenterDemand(path: path, kind: demand)], for: nil, until: .now + .seconds(20))
     conversations.withLock { $0[kind + path] = conversation }
     return (["begun"] + conversation.silent.map(\.state.rawValue)).joined(separator: " ")
   }

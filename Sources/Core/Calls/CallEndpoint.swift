@@ -55,7 +55,8 @@ package final class CallEndpoint: Sendable {
   ///   - handler: called with each call, one at a time, possibly on the monitor's thread, so it
   ///     must be short.
   package init(
-    in container: SharedContainer, notice: @escaping @Sendable (PropertyListValue) -> Void = { _ in },
+    in container: SharedContainer,
+    notice: @escaping @Sendable (PropertyListValue) -> Void = { _ in },
     handler: @escaping Handler
   ) {
     self.container = container

@@ -8,10 +8,20 @@
 package func ifPresent<Result: ~Copyable>(
   _ call: @autoclosure () throws(Errno) -> Result
 ) throws(Errno) -> Result? {
+  try tolerating([.noSuchFile], call())
+}
+
+/// Makes a call that may fail in certain ways.
+///
+/// - Returns: The result of the call, or nil if it failed with one of the errors.
+/// - Throws: Every other error of the call.
+package func tolerating<Result: ~Copyable>(
+  _ errors: [Errno], _ call: @autoclosure () throws(Errno) -> Result
+) throws(Errno) -> Result? {
   do throws(Errno) {
     return try call()
   } catch {
-    guard error == .noSuchFile else { throw error }
+    guard errors.contains(error) else { throw error }
     return nil
   }
 }

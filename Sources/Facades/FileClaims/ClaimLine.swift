@@ -14,10 +14,10 @@ final class ClaimLine: Sendable {
   /// A place in the line of an item, until it is released.
   final class Place: Sendable {
     fileprivate let latch: WakeLatch
-    private let location: ItemLocation
+    private let location: ItemPath
 
     /// - Parameter latch: raised when it is this place's turn.
-    init(at location: ItemLocation, _ latch: WakeLatch) {
+    init(at location: ItemPath, _ latch: WakeLatch) {
       self.location = location
       self.latch = latch
     }
@@ -66,10 +66,10 @@ final class ClaimLine: Sendable {
 
   static let shared = ClaimLine()
 
-  private let lines = Mutex<[ItemLocation: State]>([:])
+  private let lines = Mutex<[ItemPath: State]>([:])
 
   private func mayLook(
-    _ id: ObjectIdentifier, _ latch: WakeLatch, _ location: ItemLocation,
+    _ id: ObjectIdentifier, _ latch: WakeLatch, _ location: ItemPath,
     _ now: ContinuousClock.Instant
   ) -> Bool {
     lines.withLock { lines in
@@ -93,7 +93,7 @@ final class ClaimLine: Sendable {
   }
 
   private func mustWait(
-    _ id: ObjectIdentifier, _ latch: WakeLatch, _ location: ItemLocation,
+    _ id: ObjectIdentifier, _ latch: WakeLatch, _ location: ItemPath,
     _ now: ContinuousClock.Instant
   ) -> Int {
     let (place, next) = lines.withLock { lines -> (Int, WakeLatch?) in
@@ -108,7 +108,7 @@ final class ClaimLine: Sendable {
     return place
   }
 
-  private func leave(_ id: ObjectIdentifier, _ location: ItemLocation) {
+  private func leave(_ id: ObjectIdentifier, _ location: ItemPath) {
     let latches = lines.withLock { lines -> [WakeLatch] in
       guard var state = lines[location] else { return [] }
       var latches: [WakeLatch] = []

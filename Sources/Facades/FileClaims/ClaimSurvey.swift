@@ -84,17 +84,13 @@ struct ClaimSurvey {
     _ name: ClaimName, at site: ItemSite
   ) throws(Errno) -> SharedDescriptor? {
     if let claim = known[name] { return claim }
-    do throws(Errno) {
-      let claim = SharedDescriptor(
-        try FileDescriptor.open(
-          name.text, at: site.descriptor, [.readOnly, .directory, .noFollow]))
-      known[name] = claim
-      return claim
-    } catch {
-      // No directory, and so no claim.
-      guard error == .notDirectory || error == .tooManyLinks else { throw error }
-      return nil
-    }
+    // What is no directory is no claim.
+    let claim = try tolerating(
+      [.notDirectory, .tooManyLinks],
+      SharedDescriptor(
+        FileDescriptor.open(name.text, at: site.descriptor, [.readOnly, .directory, .noFollow])))
+    known[name] = claim
+    return claim
   }
 
   /// Watches for the end of the claims that were found.

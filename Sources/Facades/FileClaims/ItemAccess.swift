@@ -4,13 +4,13 @@ import SystemCalls
 
 /// Access to an item that has been granted.
 package final class ItemAccess: Sendable {
-  package let location: ItemLocation
+  package let location: ItemPath
   package let kind: AccessKind
   package let claim: Claim?
   /// Readers share it; an access in place keeps them out with it.
   private let lock: Mutex<ItemLock?>
 
-  init(_ location: ItemLocation, _ kind: AccessKind, claim: Claim?, lock: ItemLock? = nil) {
+  init(_ location: ItemPath, _ kind: AccessKind, claim: Claim?, lock: ItemLock? = nil) {
     self.location = location
     self.kind = kind
     self.claim = claim
@@ -32,8 +32,19 @@ package final class ItemAccess: Sendable {
   /// The reason why the access was lost; nil as long as it was not taken over.
   package func loss() throws -> FileCoordinationError? {
     guard let claim else { return nil }
-    let isStanding = try reporting(kind.action, path: location.path) { try claim.isStanding() }
+    let isStanding = try reporting(kind.action, path: location.text) { try claim.isStanding() }
     return isStanding ? nil : claim.overtaken()
+  }
+
+  /// Ends an access to the item itself.
+  ///
+  /// - Throws: `overtaken` when another process had it meanwhile.
+  package func endInPlace() throws {
+    // No process could take it over before its program had ended, and a later loss does not matter.
+    let isSafe = claim?.isHandedOn ?? true
+    let loss = isSafe ? nil : try loss()
+    end()
+    if let loss, kind.claim == .inPlace { throw loss }
   }
 
   /// Ends the access of a reader.
@@ -46,7 +57,7 @@ package final class ItemAccess: Sendable {
     guard try !lock.isAt(location) else { return }
     removeWhatWasRead(lock)
     throw FileCoordinationError(
-      .overtaken, kind.action, path: location.path,
+      .overtaken, kind.action, path: location.text,
       reason:
         "the directory was replaced while it was read, because this process was stopped, or by "
         + "a program that does not coordinate",
@@ -62,5 +73,24 @@ package final class ItemAccess: Sendable {
       // The next process removes the leftovers.
       Diagnostics.report(error)
     }
+  }
+}
+
+extension [ItemAccess] {
+  /// The cause of an error: an access that was overtaken fails with an error of its own, because it finds
+  /// no place for its copy, or no copy.
+  ///
+  /// - Parameter isAny: whether an error of any kind can be due to that.
+  package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
+    guard isAny || (error as? FileCoordinationError)?.code == .inputOutput else { return error }
+    do {
+      for access in self {
+        if let loss = try access.loss() { return loss }
+      }
+    } catch let unknown {
+      // Without an answer, the error stays as it is.
+      Diagnostics.report(unknown)
+    }
+    return error
   }
 }

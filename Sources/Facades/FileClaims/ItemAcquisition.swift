@@ -15,15 +15,18 @@ import SystemCalls
 ///
 /// Of two accesses that exclude each other, each announces itself before it looks for the other.
 package final class ItemAcquisition: Waiting {
+  /// What an attempt has come to; nil when something has changed, and the next one is due at once.
+  private typealias Attempt = WaitingStep<ItemAccess>?
+
   private let kind: AccessKind
   /// Whether the access must state its purpose, because other processes may have the same purpose: a
   /// claim states it, a lock does not.
-  private let tellsPurpose: Bool
+  private var tellsPurpose: Bool
   private let purpose: String
   private let term: Duration
   private let patience: Patience
 
-  private var location: ItemLocation
+  private var location: ItemPath
   /// Whether an earlier attempt looked for the site: then another process may be there.
   private var hasLookedForSite = false
   private let latch = WakeLatch()
@@ -34,7 +37,7 @@ package final class ItemAcquisition: Waiting {
   private var readers = ReadersWait()
   private var moved: MovedItem?
   private var hasLooked = false
-  /// The parts that are held so far; the next step continues from there.
+  /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
   /// The site that this acquisition used; it is removed if no other process uses it.
   private var visited: ItemSite?
@@ -42,13 +45,13 @@ package final class ItemAcquisition: Waiting {
   private var wasLeftLocked = false
   /// The directory above whose contents another process has claimed. The caller must also give up its
   /// other accesses in that directory, because that process waits for them.
-  package private(set) var givesWayTo: ItemLocation?
-  /// The place in the line of waiters, and the claims found ahead of it.
+  package private(set) var givesWayTo: ItemPath?
+  /// The place in the line of waiters, and the claim found ahead of it.
   private var place: ClaimLine.Place?
   private var obstacle: ClaimName?
 
   package init(
-    _ location: ItemLocation, _ kind: AccessKind, tellsPurpose: Bool = false, purpose: String,
+    _ location: ItemPath, _ kind: AccessKind, tellsPurpose: Bool = false, purpose: String,
     term: Duration, patience: Patience
   ) {
     self.location = location
@@ -64,51 +67,52 @@ package final class ItemAcquisition: Waiting {
   deinit { leaveSite() }
 
   package func step() throws -> WaitingStep<ItemAccess> {
-    let given = location.path
-    do {
-      return try reporting(kind.action, path: given) {
-        while true {
-          try patience.check(kind.action, path: given)
-          switch try attempt() {
-          case .access(let access): return .done(access)
-          case .again: continue
-          case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
-          case .spin(let pause): return .spin(pause)
-          }
-        }
+    let given = location.text
+    while true {
+      do {
+        try patience.check(kind.action, path: given)
+        if let step = try reporting(kind.action, path: given, attempt) { return step }
+      } catch let error as FileCoordinationError
+        where error.code == .permissionDenied && kind.isReading && tellsPurpose
+      {
+        // Where nothing may be made, readers only lock what they read.
+        leave()
+        tellsPurpose = false
+      } catch {
+        leave()
+        throw error
       }
-    } catch {
-      giveUp()
-      leaveSite()
-      throw error
     }
+  }
+
+  private func leave() {
+    giveUp()
+    leaveSite()
   }
 
   // A process that left while we had the lease has left the site to us (Tests/Models/claims.pml,
   // GIVE_UP_AT_ONCE).
   private func leaveSite() {
-    guard let site = visited else { return }
-    visited = nil
+    guard let site = visited.take() else { return }
     request = nil
     site.removeReporting()
   }
 
-  private enum Attempt {
-    case access(ItemAccess)
-    case again
-    case wait(for: WakeLatch, until: ContinuousClock.Instant)
-    case spin(Duration)
-  }
-
   private func attempt() throws -> Attempt {
     do {
-      return try attemptOnce()
+      givesWayTo = nil
+      if hasLooked { try followMove() } else { try rememberItem() }
+      if let claim { return try attemptHolding(claim) }
+      if let claimKind = kind.claim ?? (tellsPurpose ? .sharing : nil) {
+        return try attemptClaim(claimKind)
+      }
+      return try attemptReading()
     } catch {
       // This process was stopped for so long that others took the claim away, or removed the site.
       guard try hasLostItsPlace() else { throw error }
       giveUp()
       request = nil
-      return patience.isOver ? try timedOut(nil) : .again
+      return try tryAgain()
     }
   }
 
@@ -119,14 +123,9 @@ package final class ItemAcquisition: Waiting {
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
-  private func attemptOnce() throws -> Attempt {
-    givesWayTo = nil
-    if hasLooked { try followMove() } else { try rememberItem() }
-    guard let claimKind = kind.claim ?? (tellsPurpose ? .sharing : nil) else {
-      return try attemptReading()
-    }
-    guard let claim else { return try attemptClaim(claimKind) }
-    return try attemptHolding(claim)
+  private func tryAgain() throws -> Attempt {
+    if patience.isOver { throw timeout(nil) }
+    return nil
   }
 
   // MARK: Readers
@@ -150,19 +149,18 @@ package final class ItemAcquisition: Waiting {
       // (Tests/Models/claims.pml, DROP_SECOND_LOCK). If it is still locked, then by a program without
       // claims.
       wasLeftLocked = true
-      return .again
+      return nil
     }
     wasLeftLocked = false
-    if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
-      givesWayTo = directory
-      return try wait(for: name, at: directory) { containing.watch($0) }
+    if let (name, directory) = try containing.look(location, purpose: purpose) {
+      return try giveWay(to: name, at: directory)
     }
     // The item was replaced between opening and locking.
-    if let lock, try !lock.isAt(location) { return .again }
+    if let lock, try !lock.isAt(location) { return nil }
     // Or it was moved between the look for it and opening.
-    if lock == nil, try moved?.newPlace(of: location) != nil { return .again }
+    if lock == nil, try moved?.newPlace(of: location) != nil { return nil }
     // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
-    return .access(ItemAccess(location, kind, claim: nil, lock: lock))
+    return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
 
   private func siteForReading() throws -> ItemSite? {
@@ -183,7 +181,7 @@ package final class ItemAcquisition: Waiting {
       guard patience.isOver else {
         return .wait(for: latch, until: patience.deadline(after: .seconds(1)))
       }
-      if let obstacle { return try timedOut(obstacle.holder) }
+      if let obstacle { throw timeout(obstacle.holder) }
     }
     do {
       let (request, site) = try self.request ?? makeRequest()
@@ -194,12 +192,12 @@ package final class ItemAcquisition: Waiting {
       case .spin(let pause): return .spin(pause)
       case .done(let lease):
         self.request = nil
-        return try claim(kind, at: site, under: lease)
+        return try withExtendedLifetime(lease) { try claim(kind, at: site, under: lease) }
       }
     } catch let error as Errno where error == .staleHandle {
       // The last process that left has just removed the site.
       request = nil
-      return patience.isOver ? try timedOut(nil) : .again
+      return try tryAgain()
     }
   }
 
@@ -215,90 +213,87 @@ package final class ItemAcquisition: Waiting {
   private func claim(
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
   ) throws -> Attempt {
-    try withExtendedLifetime(lease) {
-      do {
-        let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
-          kind.excludes($0.kind)
-        }
-        switch finding {
-        case .present(let name): return try waitInLine(for: name)
-        case .removable(let name, let isAlive):
-          guard try site.takeAway(name, isAlive: isAlive, under: lease) else {
-            return try waitInLine(for: name)
-          }
-          return .again
-        case .nobody:
-          let name = ClaimName(
-            kind: kind, coversContents: self.kind.coversContents,
-            declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
-          claim = try Claim.make(name, at: site, under: lease)
-          // The process that ends the claim removes the site.
-          visited = nil
-          place = nil
-          return .again
-        }
-      } catch let error as AppGroupError where error.code == .leaseLost {
-        return .again
-      } catch let error as Errno where error == .noSuchFile {
-        // This process was stopped with the lease for so long that others took it over and removed
-        // the site.
-        guard try !site.isAtItsPlace() else { throw error }
-        return .again
+    do {
+      let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
+        kind.excludes($0.kind)
       }
+      switch finding {
+      case .present(let name): return try waitInLine(for: name)
+      case .removable(let name, let isAlive):
+        let isTaken = try site.takeAway(name, isAlive: isAlive, under: lease)
+        return isTaken ? nil : try waitInLine(for: name)
+      case .nobody:
+        let name = ClaimName(
+          kind: kind, coversContents: self.kind.coversContents,
+          declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
+        claim = try Claim.make(name, at: site, under: lease)
+        // The process that ends the claim removes the site.
+        visited = nil
+        place = nil
+        return nil
+      }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      return nil
+    } catch let error as Errno where error == .noSuchFile {
+      // This process was stopped with the lease for so long that others took it over and removed
+      // the site.
+      guard try !site.isAtItsPlace() else { throw error }
+      return nil
     }
   }
 
   private func attemptHolding(_ claim: Claim) throws -> Attempt {
-    if case .present(let name, let directory) = try containing.look(location, purpose: purpose) {
+    if let (name, directory) = try containing.look(location, purpose: purpose) {
       // The owner of the directory waits for this access unless it gives way.
       giveUp()
-      givesWayTo = directory
-      return try wait(for: name, at: directory) { containing.watch($0) }
+      return try giveWay(to: name, at: directory)
     }
     // Only after that look: a process that finished before it has replaced the directory by now, and
     // one that came later has found our claim, or will (Tests/Models/contents.pml, PLACE_FIRST).
     guard try claim.site.isAtItsPlace() else {
       // No process looks for the claim there any more, or would see anything published there.
       giveUp()
-      return .again
+      return nil
     }
-    if kind.coversContents, let waiting = try waitForContents() { return waiting }
+    if kind.coversContents, try location.status()?.kind == .directory {
+      var waiting = contents ?? ContentsWait(location, purpose: purpose)
+      defer { contents = waiting }
+      if let obstacle = try waiting.look() {
+        return try wait(for: obstacle.holder, obstacle.what) { waiting.watch($0) }
+      }
+    }
     guard kind.claim == .inPlace else {
-      return .access(ItemAccess(location, kind, claim: claim))
+      return .done(ItemAccess(location, kind, claim: claim))
     }
     switch try readers.look(at: location) {
     case .over(let lock):
       // The access is the only owner now, so the item is unlocked before the claim ends.
       readers = ReadersWait()
-      return .access(
-        ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
+      return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
     case .present(let lock):
-      guard !patience.isOver else { return try timedOut(lock.holder(), "is reading it") }
-      return readers.watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
+      return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
     }
-  }
-
-  private func waitForContents() throws -> Attempt? {
-    guard try location.status()?.kind == .directory else { return nil }
-    var waiting = contents ?? ContentsWait(location, purpose: purpose)
-    defer { contents = waiting }
-    guard let obstacle = try waiting.look() else { return nil }
-    guard !patience.isOver else {
-      return try timedOut(obstacle.holder, "works on \(obstacle.path)")
-    }
-    return waiting.watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
   }
 
   // MARK: Waiting
 
   private func wait(
-    for name: ClaimName, at place: ItemLocation? = nil, _ watch: (WakeLatch) -> Bool
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String,
+    _ watch: (WakeLatch) -> Bool
   ) throws -> Attempt {
-    if patience.isOver {
-      let what = place.map { "has the directory \($0.path)" } ?? "has access to it"
-      return try timedOut(name.holder, what)
+    if patience.isOver { throw timeout(try holder(), what) }
+    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : nil
+  }
+
+  private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> Attempt {
+    try wait(for: name.holder, "has access to it", watch)
+  }
+
+  private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> Attempt {
+    givesWayTo = directory
+    return try wait(for: name.holder, "has the directory \(directory.text)") {
+      containing.watch($0)
     }
-    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
   }
 
   private func waitInLine(for name: ClaimName) throws -> Attempt {
@@ -310,11 +305,10 @@ package final class ItemAcquisition: Waiting {
     return try wait(for: name) { _ in true }
   }
 
-  private func timedOut(
+  private func timeout(
     _ holder: LeaseHolder?, _ what: String = "has access to it"
-  ) throws -> Attempt {
-    throw FileCoordinationError.timedOut(
-      kind.action, path: location.path, holder: holder, has: what)
+  ) -> FileCoordinationError {
+    .timedOut(kind.action, path: location.text, holder: holder, has: what)
   }
 
   /// Begins again after granted access had to be given up; finds an item that was moved in the
@@ -330,17 +324,12 @@ package final class ItemAcquisition: Waiting {
   private func rememberItem() throws {
     hasLooked = true
     guard kind.followsMoves else { return }
-    do throws(Errno) {
-      moved = try MovedItem(location)
-    } catch {
-      // A place that this user cannot reach is not followed.
-      guard error == .accessDenied || error == .notDirectory else { throw error }
-    }
+    // A place that this user cannot reach is not followed.
+    moved = try tolerating([.accessDenied, .notDirectory], MovedItem(location)) ?? nil
   }
 
   private func followMove() throws {
-    guard let moved else { return }
-    guard let place = try moved.newPlace(of: location) else { return }
+    guard let moved, let place = try moved.newPlace(of: location) else { return }
     giveUp()
     // The site of the old place: no process may come there any more.
     leaveSite()
@@ -356,8 +345,7 @@ package final class ItemAcquisition: Waiting {
   /// Releases everything that is held so far.
   package func giveUp() {
     place = nil
-    guard let claim else { return }
-    self.claim = nil
+    guard let claim = self.claim.take() else { return }
     // Findings under the claim are void, because others may begin without it now
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
     contents = nil

@@ -11,9 +11,9 @@ final class ItemLock: Sendable {
   private let file: FileDescriptor
   let status: FileStatus
 
-  private init(_ file: consuming FileDescriptor, _ status: FileStatus) {
+  private init(_ file: consuming FileDescriptor) throws(Errno) {
+    status = try file.status()
     self.file = file
-    self.status = status
   }
 
   // A child that is being started this moment has the same open file, and would keep the lock until
@@ -32,38 +32,27 @@ final class ItemLock: Sendable {
   /// - Parameter found: what is there, if its caller has just looked.
   /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
   static func open(
-    _ location: ItemLocation, found: FileStatus? = nil
+    _ location: ItemPath, found: FileStatus? = nil
   ) throws(Errno) -> ItemLock? {
-    do throws(Errno) {
-      var found = found
-      if found == nil { found = try location.status() }
-      guard let found, [.regular, .directory].contains(found.kind) else { return nil }
-      let file = try FileDescriptor.open(location.path, [.readOnly, .noFollow, .nonBlocking])
-      let status = try file.status()
-      return ItemLock(file, status)
-    } catch {
-      let refusals: [Errno] = [.noSuchFile, .accessDenied, .tooManyLinks, .noSuchDevice]
-      guard refusals.contains(error) else { throw error }
-      return nil
-    }
+    let refusals: [Errno] = [.noSuchFile, .accessDenied, .tooManyLinks, .noSuchDevice]
+    var found = found
+    if found == nil { found = try tolerating(refusals, location.status()) ?? nil }
+    guard let found, [.regular, .directory].contains(found.kind) else { return nil }
+    return try tolerating(
+      refusals,
+      ItemLock(FileDescriptor.open(location.text, [.readOnly, .noFollow, .nonBlocking])))
   }
 
   /// - Returns: false when others hold it; also true where the file system knows no such locks.
   func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
-    do throws(Errno) {
-      return try file.tryLock(mode)
-    } catch {
-      guard [.unsupported, .invalidArgument, .noFunction, .noLocks].contains(error) else {
-        throw error
-      }
-      return true
-    }
+    try tolerating([.unsupported, .invalidArgument, .noFunction, .noLocks], file.tryLock(mode))
+      ?? true
   }
 
   func unlock() throws(Errno) { try file.unlock() }
 
   /// Whether the location still names what was opened.
-  func isAt(_ location: ItemLocation) throws(Errno) -> Bool {
+  func isAt(_ location: ItemPath) throws(Errno) -> Bool {
     try location.status()?.isSameFile(as: status) ?? false
   }
 
@@ -93,7 +82,7 @@ struct ReadersWait {
   private var observed = Observed()
 
   mutating func look(
-    at location: ItemLocation, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
+    at location: ItemPath, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
   ) throws(Errno) -> Finding {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
     if lock == nil { lock = try ItemLock.open(location, found: found) }

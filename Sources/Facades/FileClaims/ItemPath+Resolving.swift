@@ -4,6 +4,35 @@ package import SystemCalls
 extension ItemPath {
   private static let mostLinks = 40
 
+  /// Finds the item that a path means.
+  ///
+  /// - Parameter followingLink: whether a symbolic link means what it points to.
+  /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
+  /// - Complexity: six system calls, and five more for each link.
+  package static func resolve(_ path: String, followingLink: Bool) throws -> ItemPath {
+    let action = "find the item"
+    return try reporting(action, path: path) {
+      do {
+        let place = try resolved(path, followingLink, takesMissing: false)
+        guard place.bytes.count > 1 else {
+          throw FileCoordinationError(
+            .notAnItem, action, path: path, reason: "the root directory is in no directory")
+        }
+        return place
+      } catch let error as Errno where error == .noSuchFile {
+        throw FileCoordinationError(
+          .directoryMissing, action, path: ItemPath(path).parent.text,
+          reason: "there is no such directory", remedy: "make it first",
+          errorNumber: error.rawValue)
+      }
+    }
+  }
+
+  /// What is there now, the link itself if it is one; nil for nothing.
+  package func status() throws(Errno) -> FileStatus? {
+    try tolerating([.noSuchFile, .notDirectory], fileStatus(text))
+  }
+
   /// The place that a path means, as the kernel has it. Directories that do not exist yet are taken as
   /// written.
   ///
@@ -13,14 +42,7 @@ extension ItemPath {
     try resolved(written, followingLink, takesMissing: true)
   }
 
-  /// The same for an item whose directory must exist.
-  ///
-  /// - Throws: `.noSuchFile` when it does not.
-  /// - Complexity: six system calls, and five more for each link.
-  static func inDirectory(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
-    try resolved(written, followingLink, takesMissing: false)
-  }
-
+  /// - Parameter takesMissing: whether the item's directory need not exist; else `.noSuchFile` is thrown.
   private static func resolved(
     _ written: String, _ followingLink: Bool, takesMissing: Bool
   ) throws(Errno) -> ItemPath {
@@ -59,13 +81,10 @@ extension ItemPath {
   private static func realDirectory(_ written: ArraySlice<UInt8>) throws(Errno) -> ItemPath? {
     let directory = String(decoding: written, as: UTF8.self)
     for _ in 0..<mostLinks {
-      let open: FileDescriptor
-      do throws(Errno) {
-        open = try FileDescriptor.open(directory, [.pathOnly, .directory])
-      } catch {
-        guard error == .noSuchFile || error == .notDirectory else { throw error }
-        return nil
-      }
+      guard
+        let open = try tolerating(
+          [.noSuchFile, .notDirectory], FileDescriptor.open(directory, [.pathOnly, .directory]))
+      else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
       let path = try SystemCalls.linkTarget(door)
       // Replaced between the two calls: then it is elsewhere by now, or nowhere.
@@ -95,22 +114,14 @@ extension ItemPath {
   private static func isSame(
     _ path: String, _ directory: borrowing FileDescriptor
   ) throws(Errno) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(path).isSameFile(as: directory.status())
-    } catch {
-      guard [.noSuchFile, .notDirectory, .accessDenied].contains(error) else { throw error }
-      return false
-    }
+    let status = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
+    return try status?.isSameFile(as: directory.status()) ?? false
   }
 
   private func linkTarget() throws(Errno) -> String? {
-    do throws(Errno) {
-      return try SystemCalls.linkTarget(text)
-    } catch {
-      // Not a link, or nothing at all (readlink(2)).
-      guard [.invalidArgument, .noSuchFile, .notDirectory].contains(error) else { throw error }
-      return nil
-    }
+    // Not a link, or nothing at all (readlink(2)).
+    try tolerating(
+      [.invalidArgument, .noSuchFile, .notDirectory], SystemCalls.linkTarget(text))
   }
 
   private func resolving(_ name: FileName) -> ItemPath {
@@ -118,6 +129,42 @@ extension ItemPath {
     case "", ".": self
     case "..": parent
     default: appending(name)
+    }
+  }
+}
+
+/// The file of an item at the beginning of a wait, to find it if it is moved meanwhile.
+struct MovedItem {
+  private let file: SharedDescriptor
+
+  /// - Returns: nil when there is no item yet.
+  init?(_ location: ItemPath) throws(Errno) {
+    guard
+      let file = try ifPresent(
+        SharedDescriptor(FileDescriptor.open(location.text, [.pathOnly, .noFollow])))
+    else { return nil }
+    self.file = file
+  }
+
+  /// Where the item is now, if it is not at its place any more, and nothing else is.
+  ///
+  /// The kernel knows the present place of an open file (proc_pid_fd(5)). An item that was published
+  /// again and then moved is not found, because that is a different file.
+  func newPlace(of location: ItemPath) throws -> ItemPath? {
+    guard try location.status() == nil else { return nil }
+    let status = try file.descriptor.status()
+    guard status.links > 0 else { return nil }
+    let path = try linkTarget("/proc/self/fd/\(file.descriptor.rawValue)")
+    // On its way out: an entry of a site is no item any more.
+    guard !path.split(separator: "/").contains(where: { $0.hasPrefix(ItemSite.prefix) }) else {
+      return nil
+    }
+    do {
+      let place = try ItemPath.resolve(path, followingLink: false)
+      let isThere = try place.status()?.isSameFile(as: status) == true
+      return place != location && isThere ? place : nil
+    } catch let error as FileCoordinationError where error.code == .directoryMissing {
+      return nil
     }
   }
 }

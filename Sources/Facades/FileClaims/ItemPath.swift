@@ -1,7 +1,8 @@
 package import SystemCalls
 
-/// An absolute path without symbolic links, "." and "..", byte for byte: two that Swift's strings
-/// call equal ("é" composed and decomposed) are different files.
+/// Where an item is: an absolute path without symbolic links, "." and "..", so two processes that mean
+/// the same file by different paths find the same one. It is compared byte for byte: two that Swift's
+/// strings call equal ("é" composed and decomposed) are different files.
 package struct ItemPath: Hashable, Sendable {
   package let bytes: [UInt8]
 
@@ -66,5 +67,13 @@ package struct ItemPath: Hashable, Sendable {
     guard old.contains(self) else { return nil }
     let rest = old.bytes.count == 1 ? bytes[...] : bytes[old.bytes.count...]
     return ItemPath(bytes: (new.bytes.count == 1 ? [] : new.bytes) + rest)
+  }
+
+  /// The one order in which several items are acquired: a directory, all that is in it, and then what
+  /// comes after it. With what is in it anywhere else, two accesses could wait for each other.
+  package static func precedes(_ left: ItemPath, _ right: ItemPath) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes) {
+      ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1)
+    }
   }
 }

@@ -1,5 +1,6 @@
 package import AppGroup
 import FileTrees
+import Synchronization
 package import SystemCalls
 
 /// Publishes an accessor's private copy in one step, and ends the claim: attempt after attempt, as long
@@ -8,6 +9,9 @@ package import SystemCalls
 /// Under the site's lease no process can take the claim away: it is still there, or nothing is
 /// published.
 package final class ItemPublication: Waiting {
+  /// What an attempt has come to; nil when something has changed, and the next one is due at once.
+  private typealias Attempt = WaitingStep<Published>?
+
   private let access: ItemAccess
   private let claim: Claim
   private let copy: StagedCopy
@@ -31,8 +35,10 @@ package final class ItemPublication: Waiting {
   /// Whether the copy has left the claim, and shares the lease's fate.
   private var isInLease = false
   private var isPublished = false
+  /// Whether the last process is to remove the site and what is left in the claim.
+  private var isSiteLeft = false
 
-  private var location: ItemLocation { access.location }
+  private var location: ItemPath { access.location }
 
   package init(
     _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, companions: Companions,
@@ -50,15 +56,9 @@ package final class ItemPublication: Waiting {
   /// - Returns: what is at the item's place now; nil for nothing.
   package func step() throws -> WaitingStep<Published> {
     do {
-      return try reporting("publish the item", path: location.path) {
+      return try reporting("publish the item", path: location.text) {
         while true {
-          switch try attempt() {
-          case .done(let published): return .done(published)
-          case .again: continue
-          case .wait(let latch):
-            return .wait(for: latch, until: min(deadline, .now + Patience.interval))
-          case .spin(let pause): return .spin(pause)
-          }
+          if let step = try attempt() { return step }
         }
       }
     } catch {
@@ -73,23 +73,7 @@ package final class ItemPublication: Waiting {
 
   // A process that lost its claim finds nothing where its copy was.
   private func cause(of error: any Error) -> any Error {
-    guard !isPublished, (error as? FileCoordinationError)?.code == .inputOutput else {
-      return error
-    }
-    do {
-      return try access.loss() ?? error
-    } catch let unknown {
-      // Without an answer, the error stays as it is.
-      Diagnostics.report(unknown)
-      return error
-    }
-  }
-
-  private enum Attempt {
-    case done(Published)
-    case again
-    case wait(for: WakeLatch)
-    case spin(Duration)
+    isPublished ? error : [access].lossBehind(error)
   }
 
   private func attempt() throws -> Attempt {
@@ -97,14 +81,15 @@ package final class ItemPublication: Waiting {
     self.change = change
     guard change != .none else {
       // There is nothing to publish, so nothing can be lost.
-      let isStanding = try claim.isStanding()
-      let error = isStanding ? nil : claim.overtaken()
+      let loss = try access.loss()
       claim.end()
-      if let error { throw error }
+      if let loss { throw loss }
       return .done(Published(change: .none, status: nil))
     }
     old = try location.status()
-    if isOfDirectory(change), let waiting = try waitForContents() { return waiting }
+    if isOfDirectory(change), let obstacle = try obstacleInContents() {
+      return try wait(obstacle.holder, obstacle.what) { contents?.watch($0) ?? true }
+    }
     if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
     switch try readers.look(at: location, found: old) {
     case .present(let lock):
@@ -114,7 +99,13 @@ package final class ItemPublication: Waiting {
     case .over:
       // The awaited processes are gone, and `readers` keeps new ones out.
       try compareEntries()
-      return try publish(change)
+      let step = try publish(change)
+      if isSiteLeft {
+        // Not under the lease, because there may be much to remove.
+        claim.end()
+        claim.site.removeReporting()
+      }
+      return step
     }
   }
 
@@ -125,12 +116,11 @@ package final class ItemPublication: Waiting {
 
   // While a directory is replaced, no process may be in the middle of a change inside it, because the
   // change would be made in the old directory.
-  private func waitForContents() throws -> Attempt? {
+  private func obstacleInContents() throws -> ContentsWait.Obstacle? {
     try claim.become(.publishing, coversContents: true)
     var waiting = contents ?? ContentsWait(location, purpose: purpose)
     defer { contents = waiting }
-    guard let obstacle = try waiting.look() else { return nil }
-    return try wait(obstacle.holder, "works on \(obstacle.path)") { waiting.watch($0) }
+    return try waiting.look()
   }
 
   // Not under the lease, because there may be many entries. Coordinated changes of them are kept out
@@ -143,72 +133,63 @@ package final class ItemPublication: Waiting {
     }
     guard changes.isEmpty else {
       throw FileCoordinationError.conflict(
-        path: location.path, entries: Array(changes.prefix(named)), areMore: changes.count > named)
+        path: location.text, entries: Array(changes.prefix(named)), areMore: changes.count > named)
     }
     compared = old
   }
 
   private func publish(_ change: StagedCopy.Change) throws -> Attempt {
-    let outcome: Result
     do {
-      outcome = try publishUnderLease(change)
+      let request =
+        self.request
+        ?? LeaseRequest(
+          site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
+      self.request = request
+      switch try request.step() {
+      case .wait(let latch, _): return .wait(for: latch, until: nextLook)
+      case .spin(let pause): return .spin(pause)
+      case .done(let lease):
+        self.request = nil
+        return try withExtendedLifetime(lease) { try publish(change, under: lease) }
+      }
     } catch let error as AppGroupError where error.code == .leaseLost {
       request = nil
       // This process was stopped in the middle. The copy is still in the claim, or the claim is gone.
-      guard isInLease else { return .again }
+      guard isInLease else { return nil }
       throw FileCoordinationError.overtaken(
-        "publish the item", path: location.path, by: error.holder)
+        "publish the item", path: location.text, by: error.holder)
     } catch let error as Errno where error == .staleHandle {
       throw claim.overtaken()
     }
-    switch outcome {
-    case .later(let attempt): return attempt
-    case .published(let published, let isSiteLeft):
-      // Not under the lease: there may be much to remove.
-      if isSiteLeft {
-        claim.end()
-        claim.site.removeReporting()
-      }
-      return .done(published)
-    }
   }
 
-  private enum Result {
-    case later(Attempt)
-    case published(Published, isSiteLeft: Bool)
-  }
-
-  private func publishUnderLease(_ change: StagedCopy.Change) throws -> Result {
-    let request =
-      self.request
-      ?? LeaseRequest(
-        site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
-    self.request = request
-    switch try request.step() {
-    case .wait(let latch, _): return .later(.wait(for: latch))
-    case .spin(let pause): return .later(.spin(pause))
-    case .done(let lease):
-      self.request = nil
-      return try publish(change, under: lease)
+  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> Attempt {
+    // A takeover renames the claim under the lease, and no other claim has this name.
+    guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
+      throw claim.overtaken()
     }
-  }
-
-  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> Result {
-    try withExtendedLifetime(lease) {
-      // A takeover renames the claim under the lease, and no other claim has this name.
-      guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
-        throw claim.overtaken()
-      }
-      if let attempt = try waitForSharers(under: lease) { return .later(attempt) }
-      guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.path) }
-      try moveIn(change, under: lease)
-      isPublished = true
-      // The lock is on the old item, which is removed next.
-      readers = ReadersWait()
-      let published = Published(change: change, status: try location.status())
-      if durability == .durable { try synchronizeDirectories(lease) }
-      return .published(published, isSiteLeft: !isRemoved(under: lease))
+    let kind = ClaimName.Kind.publishing
+    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
+      kind.excludes($0.kind)
     }
+    switch finding {
+    case .nobody: break
+    case .removable(let name, let isAlive):
+      let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
+      return isTaken ? nil : try wait(name.holder, "shares it") { others.watch($0) }
+    case .present(let name):
+      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      return try wait(name.holder, "shares it") { others.watch($0) }
+    }
+    guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
+    try moveIn(change, under: lease)
+    isPublished = true
+    // The lock is on the old item, which is removed next.
+    readers = ReadersWait()
+    let published = Published(change: change, status: try location.status())
+    if durability == .durable { try synchronizeDirectories(lease) }
+    isSiteLeft = !isRemoved(under: lease)
+    return .done(published)
   }
 
   // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
@@ -216,28 +197,10 @@ package final class ItemPublication: Waiting {
   private func isRemoved(under lease: Lease) -> Bool {
     do {
       guard try claim.removeIfEmpty() else { return false }
-      return try claim.site.removeIfUnused(under: lease, without: claim.name) == .removed
+      return try claim.site.removeIfUnused(under: lease, without: claim.name)
     } catch {
       // Tried once more without the lease, and reported then.
       return false
-    }
-  }
-
-  private func waitForSharers(under lease: Lease) throws -> Attempt? {
-    let kind = ClaimName.Kind.publishing
-    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
-      kind.excludes($0.kind)
-    }
-    switch finding {
-    case .nobody: return nil
-    case .present(let name):
-      try claim.become(.publishing, coversContents: claim.name.coversContents)
-      return try wait(name.holder, "shares it") { others.watch($0) }
-    case .removable(let name, let isAlive):
-      guard try claim.site.takeAway(name, isAlive: isAlive, under: lease) else {
-        return try wait(name.holder, "shares it") { others.watch($0) }
-      }
-      return .again
     }
   }
 
@@ -256,7 +219,7 @@ package final class ItemPublication: Waiting {
     guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
       return error
     }
-    let path = location.parent + "/" + StagedCopy.keptName(for: location.name)
+    let path = StagedCopy.keptPath(for: location)
     do throws(Errno) {
       try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
       return conflict.keeping(copy: path)
@@ -272,7 +235,7 @@ package final class ItemPublication: Waiting {
       if let old = try lease.takeIn(item) { try lease.discard(old) }
       return
     }
-    guard let entry = try lease.takeIn(location.name, at: claim.descriptor) else {
+    guard let entry = try lease.takeIn(location.name.text, at: claim.descriptor) else {
       throw Errno.noSuchFile
     }
     isInLease = true
@@ -286,11 +249,11 @@ package final class ItemPublication: Waiting {
   private func synchronizeCopy(_ change: StagedCopy.Change) throws {
     isSynchronized = true
     guard case .replaced(let status) = change else { return }
-    try TreeSynchronization.run(FileName(location.name), status, at: claim.descriptor)
+    try TreeSynchronization.run(location.name, status, at: claim.descriptor)
   }
 
   private func synchronizeDirectories(_ lease: Lease) throws {
-    try FileDescriptor.open(location.parent + "/", [.readOnly, .directory]).synchronize()
+    try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
     try lease.held.descriptor.synchronize()
   }
 
@@ -299,10 +262,12 @@ package final class ItemPublication: Waiting {
   ) throws -> Attempt {
     guard ContinuousClock.now < deadline else {
       throw FileCoordinationError.timedOut(
-        "publish the item", path: location.path, holder: holder, has: what)
+        "publish the item", path: location.text, holder: holder, has: what)
     }
-    return watch(latch) ? .wait(for: latch) : .again
+    return watch(latch) ? .wait(for: latch, until: nextLook) : nil
   }
+
+  private var nextLook: ContinuousClock.Instant { min(deadline, .now + Patience.interval) }
 }
 
 /// The result of a publication.
@@ -310,4 +275,20 @@ package struct Published: Sendable {
   package let change: StagedCopy.Change
   /// What is at the item's place now; nil for nothing.
   package let status: FileStatus?
+}
+
+/// Whether there may be another access of the same purpose at the same time. Such accesses do not wait
+/// for each other, so each one finds out when it publishes whether the item is still what it copied.
+package final class Companions: Sendable {
+  private let mayExist: Atomic<Bool>
+
+  /// - Parameter mayExist: whether other coordinators may have the same purpose.
+  package init(mayExist: Bool) {
+    self.mayExist = Atomic(mayExist)
+  }
+
+  var isPossible: Bool { mayExist.load(ordering: .acquiring) }
+
+  /// The same coordinator has begun another access.
+  package func meet() { mayExist.store(true, ordering: .releasing) }
 }

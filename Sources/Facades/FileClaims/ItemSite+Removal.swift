@@ -29,7 +29,7 @@ extension ItemSite {
           site: lease, mode: .exclusive, term: Value.standardTerm,
           deadline: .now + Self.patience)
         let lease = try request.run()
-        if try removeIfUnused(under: lease) == .removed { return }
+        if try removeIfUnused(under: lease) { return }
       } catch let error as AppGroupError where error.code == .leaseLost {
         continue
       } catch let error as AppGroupError where error.code == .timedOut {
@@ -67,34 +67,25 @@ extension ItemSite {
   // Where no lease can be made any more: each step succeeds only if the site is empty, and a process
   // that is about to use the site begins again.
   private func removeBare() throws {
-    do throws(Errno) {
-      try removeDirectory(LeaseLayout.passing.held, at: descriptor)
-    } catch {
-      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
-    }
+    _ = try tolerating(
+      Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
     _ = try removeEmpty()
   }
 
+  /// Another process has removed the directory, or put something in it.
+  private static let removalRaces: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists]
+
   // Seen from the site itself, which may have been moved with the directory that it is in.
   private func removeEmpty() throws(Errno) -> Bool {
-    do throws(Errno) {
-      try removeDirectory("../" + Self.name(of: location.name), at: descriptor)
-      return true
-    } catch {
-      guard [.directoryNotEmpty, .alreadyExists, .noSuchFile].contains(error) else { throw error }
-      return false
-    }
-  }
-
-  enum Removal {
-    case removed
-    case used, trashLeft
+    let site = "../" + Self.name(of: location)
+    return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
   }
 
   /// The same for the holder of the lease, which then ends.
   ///
   /// - Parameter claim: was removed under the lease.
-  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Removal {
+  /// - Returns: false if the site is used, or something is left in it to be removed.
+  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Bool {
     try withExtendedLifetime(lease) {
       var names = lease.surroundings.filter { $0.text != claim?.text }
       if !names.allSatisfy(self.lease.isOfNobody) {
@@ -102,28 +93,21 @@ extension ItemSite {
         names = try entries().map(\.name)
       }
       guard names.allSatisfy(self.lease.isOfNobody) else {
-        return try removeDeadClaims(names, under: lease) ? .trashLeft : .used
+        try removeDeadClaims(names, under: lease)
+        return false
       }
       guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
-        return .used
+        return false
       }
       // If a process came after the look, or an entry was put away, the caller looks again.
-      return try removeEmpty() ? .removed : .used
+      return try removeEmpty()
     }
   }
 
-  /// - Returns: whether there is something to be removed now.
-  private func removeDeadClaims(_ names: [FileName], under lease: Lease) throws -> Bool {
-    var hasTrash = false
-    for name in names {
-      if ClaimName(name) != nil, try isAbandoned(name), let taken = try lease.takeIn(name.text) {
-        try lease.discard(taken)
-        hasTrash = true
-      } else if isTrash(name), try isAbandoned(name) {
-        hasTrash = true
-      }
+  private func removeDeadClaims(_ names: [FileName], under lease: Lease) throws {
+    for name in names where ClaimName(name) != nil {
+      if try isAbandoned(name), let taken = try lease.takeIn(name.text) { try lease.discard(taken) }
     }
-    return hasTrash
   }
 
   /// Removes the trash of dead processes, and the claims that were taken over from them.

@@ -18,7 +18,7 @@ import SystemCalls
 ///
 /// The leftovers of a crash are unlocked; by that the next process knows them, and removes them.
 final class ItemSite: Sendable {
-  let location: ItemLocation
+  let location: ItemPath
   let lease: LeaseSite
   let access: ContainerAccess
   private let directory: SharedDescriptor
@@ -27,12 +27,12 @@ final class ItemSite: Sendable {
   static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
   /// Where the item is, seen from the site.
-  var item: String { "../" + location.name }
+  var item: String { "../" + location.name.text }
 
   var descriptor: Int32 { directory.descriptor.rawValue }
 
   private init(
-    _ location: ItemLocation, _ directory: consuming FileDescriptor, isNew: Bool
+    _ location: ItemPath, _ directory: consuming FileDescriptor, isNew: Bool
   ) throws {
     status = try directory.status()
     access = try Self.check(status, location)
@@ -41,43 +41,42 @@ final class ItemSite: Sendable {
     self.directory = directory
     lease = LeaseSite(
       directory: directory, home: ItemHome(site: directory, access: access), isNew: isNew,
-      path: location.path)
+      path: location.text)
   }
 
   /// The name of an item's site: recognisable for people as long as it fits.
-  static func name(of item: String) -> String {
-    let name = prefix + item
+  static func name(of item: ItemPath) -> String {
+    let name = prefix + item.name.text
     guard name.utf8.count > 255 else { return name }
-    return prefix + SHA256.hexDigest(of: Array(item.utf8))
+    return prefix + SHA256.hexDigest(of: Array(item.name.text.utf8))
   }
 
-  static func path(of location: ItemLocation) -> String {
-    location.parent + "/" + name(of: location.name)
+  static func path(of location: ItemPath) -> String {
+    location.parent.appending(FileName(name(of: location))).text
   }
 
   /// Opens the site of an item.
   ///
   /// - Returns: nil when there is none.
   /// - Throws: `unsafe`; what the kernel refuses.
-  static func open(_ location: ItemLocation) throws -> ItemSite? {
+  static func open(_ location: ItemPath) throws -> ItemSite? {
     try open(path(of: location), location)
   }
 
   /// Opens the site at a path.
   ///
   /// - Parameter location: of its item, as far as the site's name shows it.
-  static func open(_ path: String, _ location: ItemLocation) throws -> ItemSite? {
+  static func open(_ path: String, _ location: ItemPath) throws -> ItemSite? {
     try open(path, location, isNew: false)
   }
 
   private static func open(
-    _ path: String, _ location: ItemLocation, isNew: Bool
+    _ path: String, _ location: ItemPath, isNew: Bool
   ) throws -> ItemSite? {
     do {
       let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
       return try ItemSite(location, open, isNew: isNew)
-    } catch let error as Errno {
-      guard error == .noSuchFile else { throw error }
+    } catch let error as Errno where error == .noSuchFile {
       return nil
     }
   }
@@ -89,7 +88,7 @@ final class ItemSite: Sendable {
   ///
   /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
   /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and two.
-  static func openOrMake(_ location: ItemLocation, isMissing: Bool = false) throws -> ItemSite {
+  static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
     for attempt in 0..<renameRaceLimit {
       if attempt > 0 || !isMissing,
         let site = try open(path(of: location), location, isNew: attempt > 0)
@@ -100,7 +99,7 @@ final class ItemSite: Sendable {
       do throws(Errno) {
         // By name: what is made for a group is opened beneath the directory.
         try access(in: parent.status()).makeDirectoryIfMissing(
-          name(of: location.name), at: parent.rawValue, staging: prefix)
+          name(of: location), at: parent.rawValue, staging: prefix)
       } catch {
         if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
           throw unwritable(location, error)
@@ -115,28 +114,29 @@ final class ItemSite: Sendable {
   }
 
   private static func unwritable(
-    _ location: ItemLocation, _ error: Errno
+    _ location: ItemPath, _ error: Errno
   ) -> FileCoordinationError {
-    let told = FileCoordinationError.refused("", path: location.parent, error).reason
+    let told = FileCoordinationError.refused("", path: location.parent.text, error).reason
     return FileCoordinationError(
-      .permissionDenied, "coordinate the item", path: location.path,
+      .permissionDenied, "coordinate the item", path: location.text,
       reason:
         "nothing can be made in its directory (\(told)), where a hidden directory lies beside "
         + "an item while it is changed or shared, and where the change is published",
       remedy: error == .readOnlyFileSystem
         ? "the file system is mounted read-only"
-        : "look at the owner and mode of the directory (ls -ld '\(location.parent)/')",
+        : "look at the owner and mode of the directory (ls -ld '\(location.parent.text)/')",
       errorNumber: error.rawValue)
   }
 
-  private static func directory(of location: ItemLocation) throws -> FileDescriptor {
+  private static func directory(of location: ItemPath) throws -> FileDescriptor {
     do throws(Errno) {
-      return try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+      return try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
     } catch {
       guard error == .noSuchFile || error == .notDirectory else { throw error }
       throw FileCoordinationError(
-        .directoryMissing, "find the item", path: location.path,
-        reason: "there is no directory '\(location.parent)' any more", errorNumber: error.rawValue)
+        .directoryMissing, "find the item", path: location.text,
+        reason: "there is no directory '\(location.parent.text)' any more",
+        errorNumber: error.rawValue)
     }
   }
 
@@ -147,7 +147,7 @@ final class ItemSite: Sendable {
 
   // In a directory that other users may write to, one of them may have made it to get at our copies.
   private static func check(
-    _ status: FileStatus, _ location: ItemLocation
+    _ status: FileStatus, _ location: ItemPath
   ) throws -> ContainerAccess {
     let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
     let isOurs = status.owner == Program.effectiveUser
@@ -155,25 +155,21 @@ final class ItemSite: Sendable {
       if isOurs { return access }
       if access == .group, Program.isMember(ofGroup: status.group) { return access }
       // The superuser helps the owner of the directory.
-      let parent = try fileStatus(location.parent + "/", followingLinks: true)
+      let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
       if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
     }
     let path = path(of: location)
     let mode = String(status.permissions, radix: 8)
     throw FileCoordinationError(
-      .unsafe, "coordinate the item", path: location.path,
+      .unsafe, "coordinate the item", path: location.text,
       reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
   }
 
   /// Whether a process that comes for the item finds this site.
   func isAtItsPlace() throws(Errno) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(Self.path(of: location)).isSameFile(as: status)
-    } catch {
-      guard error == .noSuchFile || error == .notDirectory else { throw error }
-      return false
-    }
+    try tolerating([.noSuchFile, .notDirectory], fileStatus(Self.path(of: location)))?
+      .isSameFile(as: status) ?? false
   }
 
   /// All that is in the site now; nothing once it is removed.

@@ -30,13 +30,13 @@ package final class ReaderCopy: Sendable {
   }
 
   /// - Returns: nil when the last process has just removed the site, or the empty directory in it.
-  private init?(at location: ItemLocation) throws {
+  private init?(at location: ItemPath) throws {
     let site = try Self.site(at: location)
     self.site = site
     let base = site == nil ? Program.environment("TMPDIR") ?? "/tmp" : ItemSite.path(of: location)
     let text = (site == nil ? ".coordination-" : ItemSite.trashPrefix) + Nonce.next()
     name = FileName(text)
-    path = base + "/" + text + "/" + location.name
+    path = base + "/" + text + "/" + location.name.text
     do throws(Errno) {
       let open = SharedDescriptor(try FileDescriptor.open(base, [.readOnly, .directory]))
       parent = open
@@ -53,7 +53,7 @@ package final class ReaderCopy: Sendable {
   // An access that was given up only releases it.
   deinit { remove() }
 
-  private static func site(at location: ItemLocation) throws -> ItemSite? {
+  private static func site(at location: ItemPath) throws -> ItemSite? {
     do {
       return try ItemSite.openOrMake(location)
     } catch let error as FileCoordinationError where error.code == .permissionDenied {
@@ -65,11 +65,11 @@ package final class ReaderCopy: Sendable {
   }
 
   private static func copy(
-    _ location: ItemLocation, to directory: Int32, _ check: () throws -> Void
+    _ location: ItemPath, to directory: Int32, _ check: () throws -> Void
   ) throws {
     guard try location.status() != nil else { return }
-    let source = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
-    let name = FileName(location.name)
+    let source = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
+    let name = location.name
     try withoutActuallyEscaping(check) { check in
       let copy = TreeCopy(
         mode: .copy, leavesOut: { $0.hasPrefix(ItemSite.prefix) }, check: check)

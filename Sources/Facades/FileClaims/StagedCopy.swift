@@ -29,9 +29,31 @@ package struct StagedCopy: Sendable {
   /// Makes the copy.
   ///
   /// - Parameter check: called in between; what it throws ends the copy.
+  /// - Returns: nil for an access that works on the item itself.
   package static func make(
-    _ mode: TreeCopy.Mode?, of location: ItemLocation, in claim: Claim,
-    check: () throws -> Void
+    of access: ItemAccess, check: () throws -> Void
+  ) throws -> StagedCopy? {
+    guard let claim = access.claim, access.kind.isOnCopy else { return nil }
+    return try reporting("copy the item", path: access.location.text) {
+      try refuseMountPoint(access)
+      return try make(access.kind.copyMode, of: access.location, in: claim, check)
+    }
+  }
+
+  // Nothing can be put in the place of an item that another file system is mounted on.
+  private static func refuseMountPoint(_ access: ItemAccess) throws {
+    let location = access.location
+    guard let item = try location.status() else { return }
+    let directory = try fileStatus(location.parent.text, followingLinks: true)
+    guard item.device != directory.device else { return }
+    throw FileCoordinationError(
+      .notAnItem, access.kind.action, path: location.text,
+      reason: "another file system is mounted on it",
+      remedy: "unmount it first, or name what is in it")
+  }
+
+  private static func make(
+    _ mode: TreeCopy.Mode?, of location: ItemPath, in claim: Claim, _ check: () throws -> Void
   ) throws -> StagedCopy {
     let ofNothing = StagedCopy(
       mode: mode, item: nil, original: nil, itemTree: nil, copyTree: nil)
@@ -40,7 +62,7 @@ package struct StagedCopy: Sendable {
       guard let before = try location.status() else { return ofNothing }
       guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
         throw FileCoordinationError(
-          .notAnItem, "copy the item", path: location.path,
+          .notAnItem, "copy the item", path: location.text,
           reason: "a \(before.kind) has no content that could be published",
           remedy: "use it without coordination")
       }
@@ -53,7 +75,7 @@ package struct StagedCopy: Sendable {
       // A directory is compared when it is published.
       let isSame = isTree || after.map { $0.isUnchanged(since: before) } ?? false
       guard isSame || attempt == attempts else {
-        try TreeRemoval().remove(FileName(location.name), at: claim.descriptor)
+        try TreeRemoval().remove(location.name, at: claim.descriptor)
         continue
       }
       return StagedCopy(
@@ -64,10 +86,10 @@ package struct StagedCopy: Sendable {
   }
 
   private static func copy(
-    _ location: ItemLocation, _ kind: FileStatus.Kind, to claim: Claim,
+    _ location: ItemPath, _ kind: FileStatus.Kind, to claim: Claim,
     _ mode: TreeCopy.Mode, _ check: () throws -> Void
   ) throws -> Bool {
-    let name = FileName(location.name)
+    let name = location.name
     do {
       return try withoutActuallyEscaping(check) { check in
         guard kind == .directory else {
@@ -75,10 +97,10 @@ package struct StagedCopy: Sendable {
           var entry = EntryCopy(
             mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList())
           return try entry.copy(
-            FileName(location.path), at: Directory.current, to: name, at: claim.descriptor,
+            FileName(bytes: location.bytes), at: Directory.current, to: name, at: claim.descriptor,
             path: TreePath(name))
         }
-        let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+        let parent = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
         let copy = TreeCopy(
           mode: mode, leavesOut: isSite, check: check, refusesMounts: true)
         try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
@@ -122,28 +144,28 @@ package struct StagedCopy: Sendable {
   var hasEntries: Bool { itemTree != nil }
 
   /// The entries of a directory that others changed since it was copied.
-  package func changes(at location: ItemLocation, atMost limit: Int) throws -> [TreePath] {
+  package func changes(at location: ItemPath, atMost limit: Int) throws -> [TreePath] {
     guard let itemTree else { return [] }
     return try Self.tree(of: location).changes(since: itemTree, atMost: limit)
   }
 
-  private static func tree(of location: ItemLocation) throws -> TreeManifest {
-    let parent = try FileDescriptor.open(location.parent + "/", [.pathOnly, .directory])
+  private static func tree(of location: ItemPath) throws -> TreeManifest {
+    let parent = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
     return try TreeManifest(
-      of: FileName(location.name), at: parent.rawValue, leavingOut: isSite)
+      of: location.name, at: parent.rawValue, leavingOut: isSite)
   }
 
   private static func tree(in claim: Claim) throws -> TreeManifest {
-    try TreeManifest(of: FileName(claim.site.location.name), at: claim.descriptor)
+    try TreeManifest(of: claim.site.location.name, at: claim.descriptor)
   }
 
   private static func isSite(_ name: FileName) -> Bool { name.hasPrefix(ItemSite.prefix) }
 
-  /// What a copy is called that is not published and must not be lost.
-  static func keptName(for name: String) -> String {
+  /// Where a copy is kept that is not published and must not be lost.
+  static func keptPath(for item: ItemPath) -> String {
     let ending = ".conflict-" + Nonce.next()
-    var name = name
+    var name = item.name.text
     while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
-    return name + ending
+    return item.parent.appending(FileName(name + ending)).text
   }
 }

@@ -44,10 +44,9 @@ package struct EntryCopy {
 
   private func isMissing(_ name: FileName, at source: Int32, _ path: TreePath) throws -> Bool {
     do throws(Errno) {
-      _ = try fileStatus(name, at: source)
-      return false
+      return try tolerating(Errno.vanishing, fileStatus(name, at: source)) == nil
     } catch {
-      return error.isVanishing
+      return false
     }
   }
 
@@ -80,18 +79,12 @@ package struct EntryCopy {
   private func hasSecondName(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws(Errno) -> Bool {
-    do throws(Errno) {
-      try link(name, at: source, to: newName, at: target)
-      return true
-    } catch {
-      // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file
-      // system, or one without such names.
-      let refusals: [Errno] = [
-        .notPermitted, .accessDenied, .tooManyNames, .crossesDevices, .unsupported, .noFunction,
-      ]
-      guard refusals.contains(error) else { throw error }
-      return false
-    }
+    // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file system,
+    // or one without such names.
+    let refusals: [Errno] = [
+      .notPermitted, .accessDenied, .tooManyNames, .crossesDevices, .unsupported, .noFunction,
+    ]
+    return try tolerating(refusals, link(name, at: source, to: newName, at: target)) != nil
   }
 
   private mutating func copyFile(
@@ -109,24 +102,20 @@ package struct EntryCopy {
 
   // A FIFO opens at once for a reader that does not block (fifo(7)).
   private func openedFile(_ name: FileName, at source: Int32) throws -> FileDescriptor {
-    do throws(Errno) {
-      return try FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking])
-    } catch {
-      // A symbolic link, or a socket or device without a program behind it.
-      if error == .tooManyLinks || error == .noSuchDevice { throw KindChanged() }
-      throw error
-    }
+    // A symbolic link, or a socket or device without a program behind it.
+    guard
+      let file = try tolerating(
+        [.tooManyLinks, .noSuchDevice],
+        FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking]))
+    else { throw KindChanged() }
+    return file
   }
 
   private func copySymbolicLink(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws {
-    let pointsTo: FileName
-    do throws(Errno) {
-      pointsTo = try linkTarget(name, at: source)
-    } catch {
-      if error == .invalidArgument { throw KindChanged() }
-      throw error
+    guard let pointsTo = try tolerating([.invalidArgument], linkTarget(name, at: source)) else {
+      throw KindChanged()
     }
     try makeSymbolicLink(newName, at: target, target: pointsTo)
   }

@@ -18,11 +18,9 @@ package struct FileMetadata {
     status = try file.status()
     var attributes: [(name: FileName, value: [UInt8])] = []
     for name in try Self.attributeNames(of: file) {
-      do throws(Errno) {
-        attributes.append((name, try file.attribute(name)))
-      } catch {
-        // Removed since, or one that this user may know of but not read.
-        guard error == .noSuchAttribute || Self.isRefusal(error) else { throw error }
+      // Removed since, or one that this user may know of but not read.
+      if let value = try tolerating(Self.refusals + [.noSuchAttribute], file.attribute(name)) {
+        attributes.append((name, value))
       }
     }
     self.attributes = attributes
@@ -31,12 +29,7 @@ package struct FileMetadata {
   /// The names of extended attributes; none where the file system has none.
   package static func attributeNames(of file: borrowing FileDescriptor) throws(Errno) -> [FileName]
   {
-    do throws(Errno) {
-      return try file.attributeNames()
-    } catch {
-      guard error == .unsupported || error == .noFunction else { throw error }
-      return []
-    }
+    try tolerating([.unsupported, .noFunction], file.attributeNames()) ?? []
   }
 
   /// Gives a file these attributes, and only these access control lists.
@@ -52,13 +45,9 @@ package struct FileMetadata {
       }
     }
     for (name, value) in attributes {
-      do throws(Errno) {
-        try file.setAttribute(name, value)
-      } catch {
-        // Labels and capabilities that only the administrator may give, or another file system that
-        // has no such attributes.
-        guard Self.isRefusal(error) else { throw error }
-      }
+      // Labels and capabilities that only the administrator may give, or another file system that has
+      // no such attributes.
+      _ = try tolerating(Self.refusals, file.setAttribute(name, value))
     }
   }
 
@@ -69,33 +58,17 @@ package struct FileMetadata {
   func applyOwner(
     _ current: FileStatus, _ set: (UInt32?, UInt32?) throws(Errno) -> Void
   ) throws(Errno) -> UInt32 {
-    let keepsOwner = try attempt(status.owner == current.owner) { () throws(Errno) in
-      try set(status.owner, nil)
-    }
-    let keepsGroup = try attempt(status.group == current.group) { () throws(Errno) in
-      try set(nil, status.group)
-    }
+    // EINVAL: an owner that has no number in this user namespace.
+    let refusals = Self.refusals + [.invalidArgument]
+    var keepsOwner = status.owner == current.owner
+    if !keepsOwner { keepsOwner = try tolerating(refusals, set(status.owner, nil)) != nil }
+    var keepsGroup = status.group == current.group
+    if !keepsGroup { keepsGroup = try tolerating(refusals, set(nil, status.group)) != nil }
     var permissions = status.permissions
     if !keepsOwner { permissions &= ~0o4000 }
     if !keepsGroup { permissions &= ~0o2000 }
     return permissions
   }
 
-  private func attempt(
-    _ isDone: Bool, _ body: () throws(Errno) -> Void
-  ) throws(Errno) -> Bool {
-    guard !isDone else { return true }
-    do throws(Errno) {
-      try body()
-      return true
-    } catch {
-      // EINVAL: an owner that has no number in this user namespace.
-      guard Self.isRefusal(error) || error == .invalidArgument else { throw error }
-      return false
-    }
-  }
-
-  private static func isRefusal(_ error: Errno) -> Bool {
-    [.notPermitted, .accessDenied, .unsupported].contains(error)
-  }
+  private static let refusals: [Errno] = [.notPermitted, .accessDenied, .unsupported]
 }

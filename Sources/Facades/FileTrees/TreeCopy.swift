@@ -50,14 +50,9 @@ package struct TreeCopy {
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws {
     let path = TreePath(name)
-    let status = try reporting("copy", path) { () throws(Errno) in
-      try fileStatus(name, at: source)
-    }
-    var entries = EntryCopy(
-      mode: mode, check: check,
-      dropsInherited: try reporting("copy", path) { () throws(Errno) in
-        try hasDefaultAccessList(at: target)
-      })
+    let status = try reporting("copy", path, fileStatus(name, at: source))
+    let inherits = try reporting("copy", path, hasDefaultAccessList(at: target))
+    var entries = EntryCopy(mode: mode, check: check, dropsInherited: inherits)
     guard status.kind != .socket else {
       throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
     }
@@ -76,22 +71,16 @@ package struct TreeCopy {
     _ entries: inout EntryCopy
   ) throws {
     let path = TreePath(name)
-    let (from, to, metadata) = try reporting("copy", path) { () throws(Errno) in
-      let from = SharedDescriptor(try openDirectory(name, at: source))
-      let metadata = try FileMetadata(of: from.descriptor)
-      return (from, try makeAndOpen(newName, at: target), metadata)
-    }
-    let device = try reporting("copy", path) { () throws(Errno) in
-      refusesMounts ? try from.descriptor.status().device : nil
-    }
+    let from = try reporting("copy", path, SharedDescriptor(openDirectory(name, at: source)))
+    let metadata = try reporting("copy", path, FileMetadata(of: from.descriptor))
+    let to = try reporting("copy", path, makeAndOpen(newName, at: target))
     var visitor = TreeCopyVisitor(
-      leavesOut: leavesOut, entries: entries, root: to, device: device)
+      leavesOut: leavesOut, entries: entries, root: to,
+      device: refusesMounts ? metadata.status.device : nil)
     var walk = TreeWalk<TreeCopyVisitor>("copy", root: from, path: path)
     try walk.run(&visitor)
     entries = visitor.entries
-    try reporting("copy", path) { () throws(Errno) in
-      try entries.apply(metadata, to: to.descriptor)
-    }
+    try reporting("copy", path, entries.apply(metadata, to: to.descriptor))
   }
 
   private func hasDefaultAccessList(at directory: Int32) throws(Errno) -> Bool {

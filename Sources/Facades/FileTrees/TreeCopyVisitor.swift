@@ -35,13 +35,14 @@ struct TreeCopyVisitor: TreeVisitor {
     try entries.check()
     let path = place.path.appending(name)
     guard let source = try opened(name, at: place, path) else { return nil }
-    try refuseMount(source, path)
-    let to = try targetDirectory(path)
-    try reporting("copy", path) { () throws(Errno) in
-      metadata.append(try FileMetadata(of: source.descriptor))
-      let made = try makeAndOpen(name, at: to.descriptor.rawValue)
-      try target.descend(name, into: made)
+    let original = try reporting("copy", path, FileMetadata(of: source.descriptor))
+    if let device, original.status.device != device {
+      throw TreeError(action: "copy", path: path, reason: .mountPoint)
     }
+    let to = try targetDirectory(path)
+    let made = try reporting("copy", path, makeAndOpen(name, at: to.descriptor.rawValue))
+    metadata.append(original)
+    try reporting("copy", path, target.descend(name, into: made))
     return source
   }
 
@@ -49,23 +50,12 @@ struct TreeCopyVisitor: TreeVisitor {
     let path = place.map { $0.path.appending(name) } ?? TreePath(name)
     let done = try targetDirectory(path)
     let kept = metadata.removeLast()
-    try reporting("copy", path) { () throws(Errno) in
-      try entries.apply(kept, to: done.descriptor)
-    }
+    try reporting("copy", path, entries.apply(kept, to: done.descriptor))
     target.ascend()
   }
 }
 
 extension TreeCopyVisitor {
-  private func refuseMount(_ directory: SharedDescriptor, _ path: TreePath) throws(TreeError) {
-    guard let device else { return }
-    let status = try reporting("copy", path) { () throws(Errno) in
-      try directory.descriptor.status()
-    }
-    guard status.device != device else { return }
-    throw TreeError(action: "copy", path: path, reason: .mountPoint)
-  }
-
   // No other process knows the copy, so a directory of it that has vanished is an error.
   private func targetDirectory(_ path: TreePath) throws(TreeError) -> SharedDescriptor {
     guard let current = target.current else {
@@ -101,15 +91,9 @@ extension TreeCopyVisitor {
   private mutating func opened(
     _ name: FileName, at place: TreePlace, _ path: TreePath
   ) throws -> SharedDescriptor? {
-    do throws(Errno) {
-      return SharedDescriptor(try openDirectory(name, at: place.rawValue))
-    } catch {
-      if error.isVanishing { return nil }
-      guard error == .notDirectory || error == .tooManyLinks else {
-        throw TreeError(action: "copy", path: path, reason: .refused(error))
-      }
-      _ = try copyEntry(name, at: place, path)
-      return nil
-    }
+    let opened = try reportingUnless(
+      Errno.noDirectory, "copy", path, SharedDescriptor(openDirectory(name, at: place.rawValue)))
+    if opened == nil { _ = try copyEntry(name, at: place, path) }
+    return opened
   }
 }

@@ -52,20 +52,16 @@ package struct TreeManifest: Sendable {
 
   /// Looks at all entries of an item.
   ///
-  /// - Parameters:
-  ///   - leavesOut: which names are left out, at any depth below the item.
-  ///   - check: called between entries; what it throws ends the scan.
+  /// - Parameter leavesOut: which names are left out, at any depth below the item.
   /// - Throws: `TreeError`; an item that is not there is no error, nor are entries that vanish.
   /// - Complexity: one call of the kernel for each entry, two more for a directory.
   package init(
     of name: FileName, at directory: Int32,
-    leavingOut leavesOut: @escaping (FileName) -> Bool = {
-      _ in false
-    }, check: @escaping () throws -> Void = {}
+    leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false }
   ) throws {
     // A program may put a directory in the place of a file between two calls; not again and again.
     for _ in 0..<8 {
-      var visitor = TreeManifestVisitor(leavesOut: leavesOut, check: check)
+      var visitor = TreeManifestVisitor(leavesOut: leavesOut)
       guard try visitor.walk(name, at: directory) else { continue }
       entries = visitor.entries
       names = visitor.names
@@ -129,15 +125,13 @@ extension TreeManifest.Entry {
 /// Collects the entries of a manifest.
 private struct TreeManifestVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
-  let check: () throws -> Void
   private(set) var entries: [TreeManifest.Entry] = []
   private(set) var names: [UInt8] = []
   // The directories that were entered and not yet left.
   private var entered = [0]
 
-  init(leavesOut: @escaping (FileName) -> Bool, check: @escaping () throws -> Void) {
+  init(leavesOut: @escaping (FileName) -> Bool) {
     self.leavesOut = leavesOut
-    self.check = check
   }
 
   /// Visits an item and all below it; nothing when there is none.
@@ -160,18 +154,20 @@ private struct TreeManifestVisitor: TreeVisitor {
   private func openedRoot(
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> (SharedDescriptor, FileStatus)? {
-    do throws(Errno) {
-      let root = SharedDescriptor(try openDirectory(name, at: directory))
-      return (root, try root.descriptor.status())
-    } catch {
-      if error.isVanishing || error == .notDirectory || error == .tooManyLinks { return nil }
-      throw TreeError(action: "list", path: path, reason: .refused(error))
-    }
+    guard let root = try openListed(name, at: directory, path) else { return nil }
+    return (root, try reporting("list", path, root.descriptor.status()))
+  }
+
+  /// - Returns: nil if there is no directory any more.
+  private func openListed(
+    _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
+  ) throws(TreeError) -> SharedDescriptor? {
+    try reportingUnless(
+      Errno.noDirectory, "list", path(), SharedDescriptor(openDirectory(name, at: directory)))
   }
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
     guard !leavesOut(entry.name) else { return nil }
-    try check()
     guard
       let status = try manifestStatus(
         entry.name, at: place.rawValue, place.path.appending(entry.name))
@@ -187,15 +183,10 @@ private struct TreeManifestVisitor: TreeVisitor {
   mutating func enter(_ name: FileName, _ mark: Int, at place: TreePlace) throws
     -> SharedDescriptor?
   {
-    do throws(Errno) {
-      let opened = SharedDescriptor(try openDirectory(name, at: place.rawValue))
-      entered.append(mark)
-      return opened
-    } catch {
-      // Vanished, or replaced, after its name was read: it was an empty directory to us.
-      if error.isVanishing || error == .notDirectory || error == .tooManyLinks { return nil }
-      throw TreeError(action: "list", path: place.path.appending(name), reason: .refused(error))
-    }
+    // Vanished, or replaced, after its name was read: it was an empty directory to us.
+    let opened = try openListed(name, at: place.rawValue, place.path.appending(name))
+    if opened != nil { entered.append(mark) }
+    return opened
   }
 
   mutating func leave(_ name: FileName, at place: TreePlace?) throws {
@@ -230,10 +221,5 @@ private struct TreeManifestVisitor: TreeVisitor {
 private func manifestStatus(
   _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
 ) throws(TreeError) -> FileStatus? {
-  do throws(Errno) {
-    return try fileStatus(name, at: directory)
-  } catch {
-    if error.isVanishing { return nil }
-    throw TreeError(action: "list", path: path(), reason: .refused(error))
-  }
+  try reportingUnless(Errno.vanishing, "list", path(), fileStatus(name, at: directory))
 }

@@ -50,9 +50,7 @@ private struct TreeRemovalVisitor: TreeVisitor {
     -> SharedDescriptor?
   {
     let path = place.path.appending(name)
-    let opened = try makingWritable(place) { () throws(TreeError) in
-      try EntryRemoval.open(name, at: place.rawValue, path)
-    }
+    let opened = try makingWritable(place, EntryRemoval.open(name, at: place.rawValue, path))
     // It has become another kind of file, or has vanished.
     if opened == nil { _ = try removesFile(name, at: place) }
     return opened
@@ -62,20 +60,19 @@ private struct TreeRemovalVisitor: TreeVisitor {
     guard let place else { return }
     let path = place.path.appending(name)
     // One that is not empty after all is for the next pass.
-    _ = try makingWritable(place) { () throws(TreeError) in
-      try EntryRemoval.removesDirectory(name, at: place.rawValue, path)
-    }
+    _ = try makingWritable(
+      place, EntryRemoval.removesDirectory(name, at: place.rawValue, path))
   }
 
   private func removesFile(_ name: FileName, at place: TreePlace) throws -> Bool {
-    try makingWritable(place) { () throws(TreeError) in
-      try EntryRemoval.removesFile(name, at: place.rawValue, place.path.appending(name))
-    }
+    try makingWritable(
+      place,
+      EntryRemoval.removesFile(name, at: place.rawValue, place.path.appending(name)))
   }
 
   // A directory below the item is ours to change, unlike the one that holds the item.
   private func makingWritable<Result>(
-    _ place: TreePlace, _ body: () throws(TreeError) -> Result
+    _ place: TreePlace, _ body: @autoclosure () throws(TreeError) -> Result
   ) throws(TreeError) -> Result {
     do throws(TreeError) {
       return try body()
@@ -116,11 +113,10 @@ private enum EntryRemoval {
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> Bool {
     do throws(Errno) {
-      try removeDirectory(name, at: directory)
-      return true
+      return try tolerating(
+        [.directoryNotEmpty, .alreadyExists], removeDirectory(name, at: directory)) != nil
     } catch {
       if error.isVanishing { return true }
-      if error == .directoryNotEmpty || error == .alreadyExists { return false }
       throw refusal(error, path)
     }
   }
@@ -130,15 +126,13 @@ private enum EntryRemoval {
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> SharedDescriptor? {
     do throws(Errno) {
-      do throws(Errno) {
-        return SharedDescriptor(try openOnce(name, at: directory))
-      } catch {
-        guard error == .accessDenied else { throw error }
-        try makeAccessible(name, at: directory)
-        return SharedDescriptor(try openOnce(name, at: directory))
+      if let open = try tolerating([.accessDenied], openOnce(name, at: directory)) {
+        return SharedDescriptor(open)
       }
+      try makeAccessible(name, at: directory)
+      return SharedDescriptor(try openOnce(name, at: directory))
     } catch {
-      if error.isVanishing || error == .notDirectory || error == .tooManyLinks { return nil }
+      if Errno.noDirectory.contains(error) { return nil }
       throw refusal(error, path)
     }
   }
@@ -147,16 +141,16 @@ private enum EntryRemoval {
     _ name: FileName, at directory: Int32
   ) throws(Errno) -> FileDescriptor {
     let options: OpenOptions = [.readOnly, .directory, .noFollow, .nonBlocking]
-    do throws(Errno) {
-      return try FileDescriptor.openSameMount(name, at: directory, options)
-    } catch {
-      // A sandbox refuses openat2; then the device shows most mounts.
-      guard error == .noFunction || error == .notPermitted else { throw error }
-      let opened = try FileDescriptor.open(name, at: directory, options)
-      let holder = try FileDescriptor.open(".", at: directory, [.pathOnly, .directory])
-      guard try opened.status().device == holder.status().device else { throw .crossesDevices }
+    if let opened = try tolerating(
+      [.noFunction, .notPermitted], FileDescriptor.openSameMount(name, at: directory, options))
+    {
       return opened
     }
+    // A sandbox refuses openat2; then the device shows most mounts.
+    let opened = try FileDescriptor.open(name, at: directory, options)
+    let holder = try FileDescriptor.open(".", at: directory, [.pathOnly, .directory])
+    guard try opened.status().device == holder.status().device else { throw .crossesDevices }
+    return opened
   }
 
   // Through /proc, because chmod has no form that surely follows no symbolic link.

@@ -61,9 +61,7 @@ package struct TreeWalk<Visitor: TreeVisitor> {
         continue
       }
       let below = path.appending(next.name)
-      try reporting(action, below) { () throws(Errno) in
-        try chain.descend(next.name, into: directory)
-      }
+      try reporting(action, below, chain.descend(next.name, into: directory))
       path = below
       frames.append(Frame(name: next.name, waiting: try names(&visitor)))
     }
@@ -98,28 +96,40 @@ package struct TreeWalk<Visitor: TreeVisitor> {
   private func next(
     at place: TreePlace, _ entries: inout [FileDescriptor.Entry]
   ) throws -> Bool {
-    do throws(Errno) {
-      return try place.directory.descriptor.nextEntries { entries.append($0) }
-    } catch {
-      // A directory that was removed while it was open has no entries (getdents(2)).
-      if error.isVanishing { return false }
-      throw TreeError(action: action, path: place.path, reason: .refused(error))
-    }
+    // A directory that was removed while it was open has no entries (getdents(2)).
+    try reportingUnless(
+      Errno.vanishing, action, place.path,
+      place.directory.descriptor.nextEntries { entries.append($0) }) ?? false
   }
 }
 
 extension Errno {
-  /// Whether the error means that what was there a moment ago is there no more.
-  var isVanishing: Bool { self == .noSuchFile || self == .staleHandle }
+  /// What was there a moment ago is there no more.
+  static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
+  /// The same for what was a directory then.
+  static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
+
+  var isVanishing: Bool { Self.vanishing.contains(self) }
 }
 
-/// Runs calls of the kernel; what it refuses becomes an error that names the entry.
-package func reporting<Result: ~Copyable>(
-  _ action: String, _ path: @autoclosure () -> TreePath, _ body: () throws(Errno) -> Result
+/// Calls the kernel; what it refuses becomes an error that names the entry.
+func reporting<Result: ~Copyable>(
+  _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
 ) throws(TreeError) -> Result {
   do throws(Errno) {
-    return try body()
+    return try call()
   } catch {
     throw TreeError(action: action, path: path(), reason: .refused(error))
   }
+}
+
+/// The same for a call that may fail with certain errors.
+///
+/// - Returns: nil if it did.
+func reportingUnless<Result: ~Copyable>(
+  _ errors: [Errno], _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
+) throws(TreeError) -> Result? {
+  try reporting(action, path(), tolerating(errors, try call()))
 }

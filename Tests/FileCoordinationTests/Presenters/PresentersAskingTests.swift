@@ -184,7 +184,7 @@ struct PresentersAskingTests {
       let moving = try scene.ask(.moving, "d/new", by: own)
       try scene.shell("mv d/new d/newer")
       PresenterConversation.tellMoved(
-        from: scene.path("d/new"), to: scene.path("d/newer"), by: PresenterScene.client(own))
+        from: scene.path("d/new"), to: scene.path("d/newer"), by: own)
       moving.finish(published: [:])
       try scene.shell("mv d dd")
       try scene.wait(own, for: "moved:dd")
@@ -200,7 +200,7 @@ struct PresentersAskingTests {
           let moving = try scene.ask(.moving, "d")
           try scene.shell("mv d e")
           PresenterConversation.tellMoved(
-            from: scene.path("d"), to: scene.path("e"), by: PresenterScene.client())
+            from: scene.path("d"), to: scene.path("e"), by: nil)
           moving.finish(published: [:])
           try scene.shell("echo > e/after; echo more > e/file")
           try scene.wait(item, for: "appeared:after")

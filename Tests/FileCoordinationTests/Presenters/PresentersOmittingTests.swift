@@ -50,7 +50,7 @@ struct PresentersOmittingTests {
     #expect(try other.ask("present \(scene.path("d/file")) listens") == "done")
     let conversation = try scene.ask(.deleting, "d/file")
     #expect(conversation.silent.isEmpty)
-    #expect(try scene.requests().isEmpty)
+    #expect(try scene.unread().isEmpty)
     conversation.finish(published: [:])
   }
 

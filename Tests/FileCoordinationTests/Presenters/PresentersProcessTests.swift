@@ -145,7 +145,7 @@ struct PresentersProcessTests {
     // A copy and a removal: a different file, and only the mover knows that it is the same item.
     try scene.shell("cp d/file ../moved; rm d/file")
     PresenterConversation.tellMoved(
-      from: scene.path("d/file"), to: scene.directory.path + "/moved", by: PresenterScene.client())
+      from: scene.path("d/file"), to: scene.directory.path + "/moved", by: nil)
     moving.finish(published: [:])
     try waitFor("moved:moved", other, "d/file")
     try waitFor("moved:file:moved", other, "")
@@ -155,7 +155,7 @@ struct PresentersProcessTests {
     try scene.waitUntilRead()
     let conversation = try PresenterConversation.begin(
       [PresenterDemand(path: scene.directory.path + "/moved", kind: .content)],
-      for: PresenterScene.client(), until: .now + .seconds(20))
+      for: nil, until: .now + .seconds(20))
     try waitFor("writer", other, "d/file")
     conversation.finish(published: [:])
   }
@@ -187,7 +187,8 @@ struct PresentersProcessTests {
     let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))
     let id = PropertyListValue.string(presenter.id)
     let junk: [PropertyListValue] = [
-      "text", 7, [], ["presenter": 3, "demands": []], ["presenter": id, "demands": [["path": "/"]]],
+      "text", 7, [], ["presenter": 3, "demands": []],
+      ["presenter": id, "demands": [["path": "/"]]],
       ["presenter": "nobody", "demands": []], ["presenter": id, "demands": 1],
       ["presenter": id, "movedFrom": "a", "movedTo": "/b"],
     ]

@@ -53,12 +53,8 @@ struct PresenterScene {
     _ kind: AccessKind, _ name: String, by presenter: (any FilePresenter)? = nil
   ) throws -> PresenterConversation {
     try PresenterConversation.begin(
-      [PresenterDemand(path: path(name), kind: kind)], for: Self.client(presenter),
+      [PresenterDemand(path: path(name), kind: kind)], for: presenter,
       until: .now + .seconds(20))
-  }
-
-  static func client(_ presenter: (any FilePresenter)? = nil) -> PresenterClient {
-    PresenterClient(id: "test", presenter: presenter, purposeIdentifier: "test")
   }
 
   /// Writes a file in one step, as a coordinated access publishes it.

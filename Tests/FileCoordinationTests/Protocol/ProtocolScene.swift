@@ -32,8 +32,8 @@ struct ProtocolScene {
       .map(\.name.text).sorted()
   }
 
-  func location(_ name: String) throws -> ItemLocation {
-    try ItemLocation.resolve(directory.path + "/" + name, followingLink: false)
+  func location(_ name: String) throws -> ItemPath {
+    try ItemPath.resolve(directory.path + "/" + name, followingLink: false)
   }
 
   /// Returns the acquisition of an item by a new owner.

@@ -69,7 +69,7 @@ struct ProtocolTests {
     let pair = AccessOpening(
       requests,
       AccessOpening.Terms(
-        client: FileCoordinator().client, purpose: ClaimName.purpose(of: "pair"),
+        presenter: nil, purpose: ClaimName.purpose(of: "pair"),
         term: .seconds(60), patience: patience, durability: .standard))
     guard case .wait = try pair.step() else {
       Issue.record("the second item is in use")

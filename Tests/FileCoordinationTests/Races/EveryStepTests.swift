@@ -65,7 +65,7 @@
     }
 
     private func state() throws -> String {
-      switch try ItemLocation.resolve(scene.path("item"), followingLink: false).status()?.kind {
+      switch try ItemPath.resolve(scene.path("item"), followingLink: false).status()?.kind {
       case nil: return "nothing"
       case .directory: return try scene.names(in: "item").joined(separator: " ")
       default: return try scene.text("item") ?? ""

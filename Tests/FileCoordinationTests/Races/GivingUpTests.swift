@@ -24,7 +24,7 @@ struct GivingUpTests {
 
   /// Waits until this process waits for the holder of an item.
   private func waitUntilWaiting(_ name: String) throws {
-    let prefix = scene.path(ItemSite.name(of: name)) + "/" + ClaimName.prefix
+    let prefix = ItemSite.path(of: ItemPath(scene.path(name))) + "/" + ClaimName.prefix
     try eventually("this process waits for \(name)") {
       try RaceScene.open(by: Program.processID).contains { $0.hasPrefix(prefix) }
     }

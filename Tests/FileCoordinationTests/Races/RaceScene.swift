@@ -54,7 +54,7 @@ struct RaceScene {
 
   /// Returns the entries in an item's site; empty if there is none.
   func claims(_ name: String) throws -> [String] {
-    let location = try ItemLocation.resolve(path(name), followingLink: false)
+    let location = try ItemPath.resolve(path(name), followingLink: false)
     do {
       return try Self.names(ItemSite.path(of: location))
     } catch let error as Errno where error == .noSuchFile {
@@ -64,7 +64,7 @@ struct RaceScene {
 
   /// Waits until a process has met another process's claim of an item, and so waits for it.
   func waitUntil(_ participant: Participant, waitsFor name: String) throws {
-    let location = try ItemLocation.resolve(path(name), followingLink: false)
+    let location = try ItemPath.resolve(path(name), followingLink: false)
     let prefix = ItemSite.path(of: location) + "/" + ClaimName.prefix
     try eventually("process \(participant.processID) waits for \(name)") {
       try Self.open(by: participant.processID).contains {

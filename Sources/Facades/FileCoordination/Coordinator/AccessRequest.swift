@@ -42,10 +42,10 @@ struct AccessRequest: Sendable {
 
   /// Finds the item.
   ///
-  /// - Throws: as `ItemLocation.resolve`; `notAnItem` for what is on the web.
-  func location() throws -> ItemLocation {
+  /// - Throws: as `ItemPath.resolve`; `notAnItem` for what is on the web.
+  func location() throws -> ItemPath {
     guard let scheme else {
-      return try ItemLocation.resolve(path, followingLink: kind.followsLink)
+      return try ItemPath.resolve(path, followingLink: kind.followsLink)
     }
     throw FileCoordinationError(
       .notAnItem, "find the item", path: path,
@@ -54,8 +54,8 @@ struct AccessRequest: Sendable {
   }
 
   /// The demand that presenters are asked about; nil when none is asked.
-  func presenterDemand(at location: ItemLocation) -> PresenterDemand? {
-    asksPresenters ? PresenterDemand(path: location.path, kind: kind) : nil
+  func presenterDemand(at location: ItemPath) -> PresenterDemand? {
+    asksPresenters ? PresenterDemand(path: location.text, kind: kind) : nil
   }
 }
 
@@ -67,4 +67,52 @@ extension WritingOptions {
     ]
     return kinds.first { contains($0.0) }?.1 ?? .content
   }
+}
+
+/// How an item is to be read. The original's names and values (NSFileCoordinator.ReadingOptions).
+public struct ReadingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
+  public let rawValue: UInt
+
+  /// Makes options from their bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// Presenters are not asked to save their changes first.
+  public static let withoutChanges = ReadingOptions(rawValue: 1 << 0)
+  /// The accessor gets the place that a symbolic link points to.
+  public static let resolvesSymbolicLink = ReadingOptions(rawValue: 1 << 1)
+  /// Only metadata of the file system are read: no presenter is asked.
+  public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
+  /// The accessor gets a copy of its own, which stays as it is while others change the item, and is
+  /// removed when the accessor has returned. A directory's copy is a directory (the original makes a
+  /// zip file of it).
+  public static let forUploading = ReadingOptions(rawValue: 1 << 3)
+}
+
+/// How an item is to be written; one of these at a time. The original's names and values
+/// (NSFileCoordinator.WritingOptions).
+public struct WritingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
+  public let rawValue: UInt
+
+  /// Makes options from their bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// The accessor removes the item. Presenters are asked before; for a directory, accesses to its
+  /// contents are waited for.
+  public static let forDeleting = WritingOptions(rawValue: 1 << 0)
+  /// The accessor renames the item itself, which is one step already: it gets its real place, and
+  /// says so with `item(at:didMoveTo:)`. For a directory, accesses to its contents are waited for.
+  public static let forMoving = WritingOptions(rawValue: 1 << 1)
+  /// Presenters are asked to save their changes first.
+  public static let forMerging = WritingOptions(rawValue: 1 << 2)
+  /// The accessor makes a new item: its private place is empty at first. An item that is moved while it
+  /// is waited for is not followed.
+  public static let forReplacing = WritingOptions(rawValue: 1 << 3)
+  /// The accessor changes only mode and attributes, not the content: it gets the item's real place.
+  public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
 }

@@ -20,13 +20,16 @@ final class AccessSession: Sendable {
   private let conversation: PresenterConversation?
   private let companions: Companions
   private let durability: Durability
+  /// The coordinator's own.
+  private let presenter: (any FilePresenter)?
   /// Into or out of private copies: presenters hear of them when the copies are published.
   private let moves = Mutex<[ItemMove]>([])
 
   init(
     grants: [Grant], conversation: PresenterConversation?, companions: Companions,
-    durability: Durability
+    durability: Durability, presenter: (any FilePresenter)?
   ) {
+    self.presenter = presenter
     self.grants = grants
     self.conversation = conversation
     self.companions = companions
@@ -44,13 +47,7 @@ final class AccessSession: Sendable {
   /// The cause of an accessor's error: without its copy, because that was taken over, an accessor fails
   /// with an error of its own.
   func cause(of error: any Error) -> any Error {
-    do {
-      return try loss() ?? error
-    } catch let unknown {
-      // Without an answer, the error stays as it is.
-      Diagnostics.report(unknown)
-      return error
-    }
+    grants.compactMap(\.access).lossBehind(error, isAny: true)
   }
 
   /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
@@ -67,9 +64,9 @@ final class AccessSession: Sendable {
   private func published(_ path: String) -> String? {
     for grant in grants where grant.copy != nil {
       guard let location = grant.access?.location else { continue }
-      if path == grant.path { return location.path }
+      if path == grant.path { return location.text }
       let inside = grant.path + "/"
-      if path.hasPrefix(inside) { return location.path + "/" + path.dropFirst(inside.count) }
+      if path.hasPrefix(inside) { return location.text + "/" + path.dropFirst(inside.count) }
     }
     return nil
   }
@@ -83,18 +80,23 @@ final class AccessSession: Sendable {
     conversation?.finish(published: [:])
   }
 
-  /// Ends the access and publishes what its accessor left.
-  func closing(
-    until deadline: ContinuousClock.Instant, for client: PresenterClient
-  ) -> AccessClosing {
-    let moves = moves.withLock { $0 }
-    return AccessClosing(
-      grants, durability: durability, conversation: conversation, companions: companions,
-      until: deadline
-    ) {
-      for move in moves {
-        PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
-      }
+  fileprivate func publication(
+    of grant: Grant, until deadline: ContinuousClock.Instant
+  ) -> ItemPublication? {
+    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
+      return nil
+    }
+    return ItemPublication(
+      access, claim, copy, companions: companions, durability: durability, deadline: deadline)
+  }
+
+  fileprivate func finish(_ published: [String: FileStatus?]) {
+    conversation?.finish(published: published)
+  }
+
+  fileprivate func tellMoves() {
+    for move in moves.withLock({ $0 }) {
+      PresenterConversation.tellMoved(from: move.from, to: move.to, by: presenter)
     }
   }
 }
@@ -105,56 +107,44 @@ struct ItemMove: Sendable, Hashable {
   let to: String
 }
 
-/// Publishes the items of an access one after the other.
+/// Ends an access and publishes what its accessor left, one item after the other.
 ///
 /// What lies deeper comes first: a directory's copy is published with what was published in it.
 final class AccessClosing: Waiting {
+  private let session: AccessSession
+  private let deadline: ContinuousClock.Instant
   private var remaining: [AccessSession.Grant]
   private var current: ItemPublication?
   private var published: [String: FileStatus?] = [:]
-  private let durability: Durability
-  private var conversation: PresenterConversation?
-  private let companions: Companions
-  private let deadline: ContinuousClock.Instant
-  private let tellMoves: () -> Void
   private var isReadingOver = false
 
-  init(
-    _ grants: [AccessSession.Grant], durability: Durability, conversation: PresenterConversation?,
-    companions: Companions, until deadline: ContinuousClock.Instant,
-    whenPublished tellMoves: @escaping () -> Void
-  ) {
-    self.companions = companions
-    self.tellMoves = tellMoves
-    remaining = grants.sorted {
-      ($0.access?.location.path ?? "") < ($1.access?.location.path ?? "")
-    }
-    self.durability = durability
-    self.conversation = conversation
+  init(_ session: AccessSession, until deadline: ContinuousClock.Instant) {
+    self.session = session
     self.deadline = deadline
+    remaining = session.grants.sorted {
+      ($0.access?.location.text ?? "") < ($1.access?.location.text ?? "")
+    }
   }
 
   func step() throws -> WaitingStep<Void> {
     do {
       try endReading()
       while let grant = remaining.last {
-        guard let publication = current ?? publication(of: grant) else {
-          remaining.removeLast()
-          try endInPlace(grant)
-          continue
-        }
-        current = publication
-        switch try publication.step() {
+        current = current ?? session.publication(of: grant, until: deadline)
+        switch try current?.step() {
+        case nil: try grant.access?.endInPlace()
         case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
         case .spin(let pause): return .spin(pause)
         case .done(let result):
-          note(result, at: grant)
+          if result.change != .none, let path = grant.access?.location.text {
+            published[path] = .some(result.status)
+          }
           current = nil
-          remaining.removeLast()
         }
+        remaining.removeLast()
       }
       // Before the reacquirers, which may look for the item.
-      tellMoves()
+      session.tellMoves()
       giveUp()
       return .done(())
     } catch {
@@ -174,34 +164,11 @@ final class AccessClosing: Waiting {
     for grant in remaining where grant.access?.claim == nil { try grant.access?.endReading() }
   }
 
-  private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
-    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
-      return nil
-    }
-    return ItemPublication(
-      access, claim, copy, companions: companions, durability: durability, deadline: deadline)
-  }
-
-  private func endInPlace(_ grant: AccessSession.Grant) throws {
-    guard let access = grant.access, let claim = access.claim else { return }
-    // No process could take it over before its program had ended, and a later loss does not matter.
-    guard !claim.isHandedOn else { return access.end() }
-    let isStanding = try claim.isStanding()
-    let error = isStanding ? nil : claim.overtaken()
-    access.end()
-    if let error, access.kind.claim == .inPlace { throw error }
-  }
-
-  private func note(_ result: Published, at grant: AccessSession.Grant) {
-    guard result.change != .none, let path = grant.access?.location.path else { return }
-    published[path] = .some(result.status)
-  }
-
   private func giveUp() {
     // With what it has locked, which may be what is to be removed.
     current = nil
     for grant in remaining { grant.access?.end() }
     remaining = []
-    conversation.take()?.finish(published: published)
+    session.finish(published)
   }
 }

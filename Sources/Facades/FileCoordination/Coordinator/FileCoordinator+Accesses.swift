@@ -69,11 +69,10 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
     byAccessor accessor: (_ readingURL: URL, _ writingURL: URL) throws -> Result
   ) throws -> Result {
-    let requests = [
-      AccessRequest.reading(readingURL, readingOptions),
-      AccessRequest.writing(writingURL, writingOptions),
-    ]
-    return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
+    try access(
+      [.reading(readingURL, readingOptions), .writing(writingURL, writingOptions)], until: deadline,
+      term: term
+    ) { try accessor($0[0], $0[1]) }
   }
 
   /// Changes two items; see the form for one.
@@ -84,10 +83,9 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
     byAccessor accessor: (_ url1: URL, _ url2: URL) throws -> Result
   ) throws -> Result {
-    let requests = [
-      AccessRequest.writing(url1, options1), AccessRequest.writing(url2, options2),
-    ]
-    return try access(requests, until: deadline, term: term) { try accessor($0[0], $0[1]) }
+    try access([.writing(url1, options1), .writing(url2, options2)], until: deadline, term: term) {
+      try accessor($0[0], $0[1])
+    }
   }
 }
 
@@ -123,13 +121,10 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
     byAccessor accessor: @Sendable (_ readingURL: URL, _ writingURL: URL) async throws -> Result
   ) async throws -> Result {
-    let requests = [
-      AccessRequest.reading(readingURL, readingOptions),
-      AccessRequest.writing(writingURL, writingOptions),
-    ]
-    return try await access(requests, until: deadline, term: term) {
-      try await accessor($0[0], $0[1])
-    }
+    try await access(
+      [.reading(readingURL, readingOptions), .writing(writingURL, writingOptions)], until: deadline,
+      term: term
+    ) { try await accessor($0[0], $0[1]) }
   }
 
   /// Changes two items; see the form without `async`.
@@ -139,10 +134,9 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
     byAccessor accessor: @Sendable (_ url1: URL, _ url2: URL) async throws -> Result
   ) async throws -> Result {
-    let requests = [
-      AccessRequest.writing(url1, options1), AccessRequest.writing(url2, options2),
-    ]
-    return try await access(requests, until: deadline, term: term) {
+    try await access(
+      [.writing(url1, options1), .writing(url2, options2)], until: deadline, term: term
+    ) {
       try await accessor($0[0], $0[1])
     }
   }

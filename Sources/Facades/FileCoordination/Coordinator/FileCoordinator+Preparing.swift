@@ -1,6 +1,7 @@
 import AppGroup
 import FileClaims
 public import FoundationEssentials
+import Synchronization
 
 /// Announcing many accesses at once, so that presenters are asked once for all of them.
 extension FileCoordinator {
@@ -58,5 +59,39 @@ extension FileCoordinator {
       "preparing takes neither resolvesSymbolicLink nor forReplacing")
     return readingURLs.map { AccessRequest.reading($0, readingOptions) }
       + writingURLs.map { AccessRequest.writing($0, writingOptions) }
+  }
+}
+
+/// Presenters that have been asked on behalf of several accesses to come.
+final class Preparation: Sendable {
+  private let coordinator: FileCoordinator
+  private let paths: [String]
+  private let conversation: Mutex<PresenterConversation?>
+
+  init(
+    _ requests: [AccessRequest], _ coordinator: FileCoordinator,
+    until deadline: ContinuousClock.Instant
+  ) throws {
+    var demands: [PresenterDemand] = []
+    var paths: [String] = []
+    for request in requests {
+      let location = try request.location()
+      paths.append(location.text)
+      if let demand = request.presenterDemand(at: location) { demands.append(demand) }
+    }
+    let conversation = try PresenterConversation.begin(
+      demands, for: coordinator.filePresenter, until: deadline)
+    self.coordinator = coordinator
+    self.paths = paths
+    self.conversation = Mutex(conversation)
+    coordinator.setPrepared(paths, true)
+  }
+
+  deinit { end() }
+
+  func end() {
+    guard let conversation = conversation.withLock({ $0.take() }) else { return }
+    coordinator.setPrepared(paths, false)
+    conversation.finish(published: [:])
   }
 }

@@ -27,7 +27,6 @@ public final class FileCoordinator: Sendable {
   public let durability: Durability
 
   private let state: Mutex<State>
-  private let id = Nonce.next()
 
   private struct State {
     var purpose: String
@@ -63,7 +62,7 @@ public final class FileCoordinator: Sendable {
     self.durability = durability
     let purpose =
       filePresenter.map { "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)" }
-      ?? "coordinator-\(Self.process)-\(id)"
+      ?? "coordinator-\(Self.process)-\(Nonce.next())"
     state = Mutex(State(purpose: purpose, isPurposeSet: filePresenter != nil))
   }
 
@@ -114,17 +113,13 @@ public final class FileCoordinator: Sendable {
     let move = ItemMove(from: oldURL.path, to: newURL.path)
     let sessions = state.withLock { Array($0.sessions.values) }
     if sessions.contains(where: { $0.postpone(move) }) { return }
-    PresenterConversation.tellMoved(from: move.from, to: move.to, by: client)
+    PresenterConversation.tellMoved(from: move.from, to: move.to, by: filePresenter)
   }
 }
 
 // MARK: For the calls
 
 extension FileCoordinator {
-  var client: PresenterClient {
-    PresenterClient(id: id, presenter: filePresenter, purposeIdentifier: purposeIdentifier)
-  }
-
   /// One call of this coordinator, which it can cancel.
   func terms(
     until deadline: ContinuousClock.Instant?, term: Duration
@@ -147,7 +142,7 @@ extension FileCoordinator {
     return (
       call,
       AccessOpening.Terms(
-        client: client, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
+        presenter: filePresenter, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
         companions: companions, term: term, patience: patience,
         durability: durability, prepared: prepared)
     )
@@ -219,7 +214,7 @@ extension FileCoordinator {
       session.abandon()
       throw error
     }
-    try session.closing(until: closingDeadline(terms), for: client).run()
+    try AccessClosing(session, until: closingDeadline(terms)).run()
     return result
   }
 
@@ -245,8 +240,8 @@ extension FileCoordinator {
       try await Blocking.run { session.abandon() }
       throw cause
     }
-    let (closing, client) = (closingDeadline(terms), client)
-    try await runSuspending { session.closing(until: closing, for: client) }
+    let closing = closingDeadline(terms)
+    try await runSuspending { AccessClosing(session, until: closing) }
     return result
   }
 }

@@ -1,3 +1,4 @@
+package import AppGroup
 import SystemCalls
 
 /// Why presenters could not be asked, or what one of them said; a sentence.
@@ -29,5 +30,18 @@ struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
     PresenterError(
       description: "cannot find the presented item (\(path)): \(error); look at the directories "
         + "above it (ls -ld)")
+  }
+}
+
+/// Which presenter did not answer, and what its process was doing.
+package struct PresenterDescription: Sendable, Hashable, CustomStringConvertible {
+  package let processID: Int32
+  package let program: String
+  package let state: PresenceMember.State
+  package let path: String
+
+  /// "the presenter of /a/b in process 4711 (editor), suspended".
+  package var description: String {
+    "the presenter of \(path) in process \(processID) (\(program)), \(state.rawValue)"
   }
 }

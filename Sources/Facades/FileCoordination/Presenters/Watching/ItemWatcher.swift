@@ -87,8 +87,7 @@ final class ItemWatcher: Sendable {
   }
 
   private func look(isLater: Bool = false) {
-    let before = path
-    let result = state.withLock { state -> ItemLook.Result? in
+    update { state in
       // Excludes: a look that began before a pause and finds what is published after it.
       let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
         pending.isScheduled = false
@@ -96,22 +95,23 @@ final class ItemWatcher: Sendable {
         defer { pending.news = [:] }
         return pending.news
       }
-      let result = news.flatMap { state?.look($0, isLater: isLater) }
-      remember(state)
-      return told(result)
+      return news.flatMap { state?.look($0, isLater: isLater) }
     }
-    if let result { deliver(result, before) }
   }
 
-  // Under the lock, which only enqueues it: a thread that finds nothing new any more knows that what
-  // another one has found was told before. The new path is remembered first, so that a presenter that
-  // hears of a move, and asks, gets the new path.
-  private func told(_ result: ItemLook.Result?) -> ItemLook.Result? {
-    if let notices = result?.notices, !notices.isEmpty { tell(notices) }
-    return result
-  }
-
-  private func deliver(_ result: ItemLook.Result, _ before: ItemPath?) {
+  /// Changes what is known, and reports what was found.
+  private func update(_ body: (inout ItemLook?) -> ItemLook.Result?) {
+    let before = path
+    let result = state.withLock { state -> ItemLook.Result? in
+      let result = body(&state)
+      // Before the notices, so that a presenter that hears of a move, and asks, gets the new path.
+      remember(state)
+      // Under the lock, which only enqueues it: a thread that finds nothing new any more knows that what
+      // another one has found was told before.
+      if let notices = result?.notices, !notices.isEmpty { tell(notices) }
+      return result
+    }
+    guard let result else { return }
     if path != before { moved.withLock { $0 }() }
     if let next = result.nextLook { schedule(after: next) }
   }
@@ -133,8 +133,7 @@ final class ItemWatcher: Sendable {
   ///   - published: the published items: reported only where they are not there any more.
   ///   - attributes: where it may have changed nothing but attributes.
   func resume(published: [ItemPath: FileStatus?], attributes: [ItemPath] = []) {
-    let before = path
-    let result = state.withLock { state -> ItemLook.Result? in
+    update { state in
       let last = pending.withLock { pending -> Pending? in
         pending.pauses -= 1
         pending.published.merge(published) { $1 }
@@ -155,25 +154,17 @@ final class ItemWatcher: Sendable {
       let path = state?.path
       var result = look(&state, last.news, at: Array(last.published.keys))
       result.notices.removeAll { Self.isOwn($0, of: path, last.published) }
-      remember(state)
-      return told(result)
+      return result
     }
-    if let result { deliver(result, before) }
   }
 
   /// A mover reports that an item was moved that is, or contains, or lies in this one.
   ///
   /// - Parameter isOwn: whether the presenter itself did.
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
-    let before = path
-    let result = state.withLock { state in
-      let result = Self.follow(&state, from: old, to: new, isOwn: isOwn) {
-        look(&$0, [:], at: [old, new])
-      }
-      remember(state)
-      return told(result)
+    update { state in
+      Self.follow(&state, from: old, to: new, isOwn: isOwn) { look(&$0, [:], at: [old, new]) }
     }
-    if let result { deliver(result, before) }
   }
 
   private static func follow(

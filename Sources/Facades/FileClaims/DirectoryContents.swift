@@ -11,27 +11,30 @@ import SystemCalls
 struct ContentsWait {
   /// A process that works on something in the directory.
   struct Obstacle {
-    let path: String
+    let path: ItemPath
     let holder: LeaseHolder?
+
+    /// For the sentence of a process that waits.
+    var what: String { "works on \(path.text)" }
   }
 
-  private let location: ItemLocation
+  private let location: ItemPath
   private let purpose: String
   private var found: [Found] = []
   /// Readers that are stopped; they will find out when they are continued.
-  private var passed: Set<String> = []
+  private var passed: Set<ItemPath> = []
 
   private enum Place {
     case site(ItemSite, ClaimSurvey)
-    case item(ItemLocation, ReadersWait)
+    case item(ItemPath, ReadersWait)
   }
 
   private struct Found {
-    let path: String
+    let path: ItemPath
     var place: Place
   }
 
-  init(_ location: ItemLocation, purpose: String) {
+  init(_ location: ItemPath, purpose: String) {
     self.location = location
     self.purpose = purpose
   }
@@ -85,37 +88,29 @@ struct ContentsWait {
 
   private mutating func walk() throws {
     guard let status = try location.status(), status.kind == .directory else { return }
-    let root: SharedDescriptor
-    do throws(Errno) {
-      root = SharedDescriptor(
-        try FileDescriptor.open(location.path, [.readOnly, .directory, .noFollow]))
-    } catch {
-      // No process of this user can be seen there without a look into it.
-      guard error == .accessDenied || error == .noSuchFile else { throw error }
-      return
-    }
+    // No process of this user can be seen there without a look into it.
+    guard
+      let root = try tolerating(
+        [.accessDenied, .noSuchFile],
+        SharedDescriptor(
+          FileDescriptor.open(location.text, [.readOnly, .directory, .noFollow])))
+    else { return }
     var visitor = Visitor(
-      root: location.path, locked: try LockTable.current().shared(on: status.device))
+      root: location, locked: try LockTable.current().shared(on: status.device))
     var walk = TreeWalk<Visitor>("look through", root: root, path: TreePath())
     try walk.run(&visitor)
     for (path, isSite) in visitor.found where !passed.contains(path) {
-      guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
-      let name = String(path[path.utf8.index(after: slash)...])
-      let parent = String(path[..<slash])
-      if isSite {
-        let item = String(name.dropFirst(ItemSite.prefix.count))
-        guard let site = try Self.site(path, ItemLocation(parent: parent, name: item)) else {
-          continue
-        }
-        found.append(Found(path: path, place: .site(site, ClaimSurvey())))
-      } else {
-        let item = ItemLocation(parent: parent, name: name)
-        found.append(Found(path: path, place: .item(item, ReadersWait())))
+      guard isSite else {
+        found.append(Found(path: path, place: .item(path, ReadersWait())))
+        continue
       }
+      let name = FileName(bytes: Array(path.name.bytes.dropFirst(ItemSite.prefix.utf8.count)))
+      guard let site = try Self.site(path.text, path.parent.appending(name)) else { continue }
+      found.append(Found(path: path, place: .site(site, ClaimSurvey())))
     }
   }
 
-  private static func site(_ path: String, _ location: ItemLocation) throws -> ItemSite? {
+  private static func site(_ path: String, _ location: ItemPath) throws -> ItemSite? {
     do {
       return try ItemSite.open(path, location)
     } catch let error as Errno where error == .accessDenied || error == .notDirectory {
@@ -127,15 +122,15 @@ struct ContentsWait {
   }
 
   private struct Visitor: TreeVisitor {
-    let root: String
+    let root: ItemPath
     let locked: Set<UInt64>
-    var found: [(path: String, isSite: Bool)] = []
+    var found: [(path: ItemPath, isSite: Bool)] = []
 
     mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
       let isSite = entry.name.hasPrefix(ItemSite.prefix)
       if isSite || locked.contains(entry.inode) {
-        let below = place.path.appending(entry.name).text
-        found.append((root + "/" + below, isSite))
+        let below = FileName(bytes: place.path.appending(entry.name).bytes)
+        found.append((root.appending(below), isSite))
       }
       guard !isSite else { return nil }
       if let isDirectory = entry.isDirectory { return isDirectory ? () : nil }
@@ -145,18 +140,62 @@ struct ContentsWait {
     mutating func enter(
       _ name: FileName, _ mark: Void, at place: TreePlace
     ) throws -> SharedDescriptor? {
-      do throws(Errno) {
-        return SharedDescriptor(
-          try FileDescriptor.open(name, at: place.rawValue, [.readOnly, .directory, .noFollow]))
-      } catch {
-        // Gone, or of another user: no process of this user can be in it.
-        guard [.noSuchFile, .notDirectory, .tooManyLinks, .accessDenied].contains(error) else {
-          throw error
-        }
-        return nil
-      }
+      // Gone, or of another user: no process of this user can be in it.
+      try tolerating(
+        [.noSuchFile, .notDirectory, .tooManyLinks, .accessDenied],
+        SharedDescriptor(
+          FileDescriptor.open(name, at: place.rawValue, [.readOnly, .directory, .noFollow])))
     }
 
     mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
+  }
+}
+
+/// The directories that an item is in. An access that deletes, moves or replaces one of them, or is
+/// about to publish it, claims its contents, and then no access to them begins.
+///
+/// Both sides announce themselves first and look for each other then, so at least one of them sees
+/// the other; the inner one gives way.
+struct Containing {
+  private var others: [ItemPath: ClaimSurvey] = [:]
+
+  /// - Returns: a claim of the contents of one of the directories.
+  /// - Complexity: one look a directory between the item and the root.
+  mutating func look(
+    _ location: ItemPath, purpose: String, now: ContinuousClock.Instant = .now
+  ) throws -> (claim: ClaimName, directory: ItemPath)? {
+    for directory in location.ancestors.dropLast() {
+      guard let site = try Self.site(of: directory) else {
+        others[directory] = nil
+        continue
+      }
+      let finding = try others[directory, default: ClaimSurvey()].look(
+        at: site, purpose: purpose, now: now
+      ) { $0.coversContents }
+      // A dead or overdue claim is not waited for; the next access to the directory removes it.
+      if case .present(let name) = finding { return (name, directory) }
+    }
+    return nil
+  }
+
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    var wasComplete = true
+    for directory in Array(others.keys) {
+      wasComplete = others[directory]?.watch(latch) ?? true && wasComplete
+    }
+    return wasComplete
+  }
+
+  // A site that this user may not open belongs to another user, and so does the directory.
+  private static func site(of directory: ItemPath) throws -> ItemSite? {
+    do {
+      return try ItemSite.open(directory)
+    } catch let error as Errno
+      where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
+    {
+      return nil
+    } catch let error as FileCoordinationError where error.code == .unsafe {
+      return nil
+    }
   }
 }

@@ -31,13 +31,15 @@ package final class PresenterConversation: Waiting, Sendable {
   private let state: Mutex<State>
 
   /// What presenters are to be asked; nobody is asked before the first step.
+  ///
+  /// - Parameter presenter: the one that the coordinator was made for, which hears nothing of its accesses.
   init(
-    _ demands: [PresenterDemand], for client: PresenterClient,
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
   ) {
     self.demands = demands
     state = Mutex(State(limit: deadline))
-    own = client.presenter.flatMap { PresenterRegistry.shared.registered($0) }
+    own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
     own?.watcher.pause()
   }
 
@@ -50,10 +52,10 @@ package final class PresenterConversation: Waiting, Sendable {
   /// - Complexity: without presenters a look for containers above the items, and one at who is
   ///   present in each.
   package static func begin(
-    _ demands: [PresenterDemand], for client: PresenterClient,
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
   ) throws -> PresenterConversation {
-    let conversation = PresenterConversation(demands, for: client, until: deadline)
+    let conversation = PresenterConversation(demands, for: presenter, until: deadline)
     try conversation.run()
     return conversation
   }
@@ -103,10 +105,10 @@ package final class PresenterConversation: Waiting, Sendable {
     }
   }
 
-  /// The access is over: reacquirers are called, and the client's own presenter is watched again.
+  /// The access is over: reacquirers are called, and the coordinator's own presenter is watched again.
   ///
   /// - Parameter published: what was published at each path, nil for what was removed: of that the
-  ///   client's presenter is not told. Nor of what was demanded and done in place: that an item is
+  ///   own presenter is not told. Nor of what was demanded and done in place: that an item is
   ///   not there after it was to be deleted or moved, or has other attributes.
   package func finish(published: [String: FileStatus?]) {
     let (exchanges, remote, isFirst) = state.withLock { state in
@@ -133,5 +135,94 @@ package final class PresenterConversation: Waiting, Sendable {
       // The access itself is done; its presenter goes on as it was known before.
       Diagnostics.report(error)
     }
+  }
+}
+
+extension PresenterConversation {
+  /// Notifies the presenters of the item and of its contents of their new places, and those of
+  /// directories above that something in them was moved; the mover's own presenter knows.
+  package static func tellMoved(
+    from old: String, to new: String, by presenter: (any FilePresenter)?
+  ) {
+    let (from, to) = (place(old), place(new))
+    guard from != to else { return }
+    let own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
+    for presenter in PresenterRegistry.shared.all where presenter.path != nil {
+      presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
+    }
+    for site in PresenterSites.asking([from]) {
+      for member in site.others()
+      where member.path == from || from.contains(member.path) || member.path.contains(from) {
+        site.tellMoved(member, from: from, to: to)
+      }
+    }
+  }
+
+  private static func place(_ path: String) -> ItemPath {
+    do {
+      return try ItemPath.canonical(path, followingLink: false)
+    } catch {
+      // A directory above that may not be looked at: it is the same place as it is written, at least.
+      return ItemPath(path)
+    }
+  }
+}
+
+/// The answers that one conversation waits for.
+final class PresenterAnswers: Sendable {
+  private struct State {
+    var waiting: [String: PresenterDescription] = [:]
+    var silent: [PresenterDescription] = []
+    var failure: (any Error)?
+
+    /// - Returns: false if the presenter is not waited for, or not any more.
+    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
+  }
+
+  private let latch = WakeLatch()
+  private let state = Mutex(State())
+
+  /// How often presenters of other processes are looked at while they are waited for: the one thing
+  /// no event tells is that a process was stopped.
+  private static let interval: Duration = .milliseconds(50)
+
+  func expect(_ id: String, _ description: PresenterDescription) {
+    state.withLock { $0.waiting[id] = description }
+  }
+
+  var waiting: Set<String> { state.withLock { Set($0.waiting.keys) } }
+
+  /// The presenters that did not answer, in the state of the last look.
+  var silent: [PresenterDescription] { state.withLock { $0.silent } }
+
+  func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
+    state.withLock { state in
+      guard state.endWait(for: id) else { return }
+      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
+    }
+    latch.raise()
+  }
+
+  /// Goes on without an answer.
+  func giveUp(_ id: String, _ description: PresenterDescription) {
+    state.withLock { if $0.endWait(for: id) { $0.silent.append(description) } }
+    latch.raise()
+  }
+
+  /// Looks whether all have answered, or the moment has come.
+  ///
+  /// - Throws: what a presenter signalled.
+  func step(until limit: ContinuousClock.Instant) throws -> WaitingStep<Void> {
+    let now = ContinuousClock.now
+    let (isOver, failure) = state.withLock { state in
+      if now >= limit {
+        state.silent += state.waiting.values
+        state.waiting = [:]
+      }
+      return (state.waiting.isEmpty, state.failure)
+    }
+    if let failure { throw failure }
+    return isOver
+      ? .done(()) : .wait(for: latch, until: min(limit, now.advanced(by: Self.interval)))
   }
 }
