@@ -10,7 +10,7 @@ package import SystemCalls
 /// published.
 package final class ItemPublication: Waiting {
   /// What an attempt has come to; nil when something has changed, and the next one is due at once.
-  private typealias Attempt = WaitingStep<Published>?
+  private typealias Attempt = WaitingStep<StagedCopy.Change>?
 
   private let access: ItemAccess
   private let claim: Claim
@@ -53,8 +53,8 @@ package final class ItemPublication: Waiting {
     purpose = claim.name.purpose
   }
 
-  /// - Returns: what is at the item's place now; nil for nothing.
-  package func step() throws -> WaitingStep<Published> {
+  /// - Returns: what was published, with the item's present status.
+  package func step() throws -> WaitingStep<StagedCopy.Change> {
     do {
       return try reporting("publish the item", path: location.text) {
         while true {
@@ -84,7 +84,7 @@ package final class ItemPublication: Waiting {
       let loss = try access.loss()
       claim.end()
       if let loss { throw loss }
-      return .done(Published(change: .none, status: nil))
+      return .done(.none)
     }
     old = try location.status()
     if isOfDirectory(change), let obstacle = try obstacleInContents() {
@@ -186,10 +186,10 @@ package final class ItemPublication: Waiting {
     isPublished = true
     // The lock is on the old item, which is removed next.
     readers = ReadersWait()
-    let published = Published(change: change, status: try location.status())
+    let published = try location.status()
     if durability == .durable { try synchronizeDirectories(lease) }
     isSiteLeft = !isRemoved(under: lease)
-    return .done(published)
+    return .done(published.map { .replaced($0) } ?? .removed)
   }
 
   // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
@@ -268,13 +268,6 @@ package final class ItemPublication: Waiting {
   }
 
   private var nextLook: ContinuousClock.Instant { min(deadline, .now + Patience.interval) }
-}
-
-/// The result of a publication.
-package struct Published: Sendable {
-  package let change: StagedCopy.Change
-  /// What is at the item's place now; nil for nothing.
-  package let status: FileStatus?
 }
 
 /// Whether there may be another access of the same purpose at the same time. Such accesses do not wait

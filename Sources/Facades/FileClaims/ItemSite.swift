@@ -1,4 +1,5 @@
 import AppGroup
+import FileTrees
 import SystemCalls
 
 /// The hidden directory beside an item while a process coordinates it: it exists as long as there is
@@ -210,5 +211,144 @@ private struct ItemHome: LeaseHome {
 
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
     Stamp(try file.status())
+  }
+}
+
+/// No litter: the last process that leaves a site removes it, with the leftovers of dead processes.
+extension ItemSite {
+  // Each look after the first is due to a process that came or left during the one before.
+  private static let looks = 8
+  /// After so long without the lease, a leaving process looks again for newcomers.
+  private static let patience: Duration = .milliseconds(5)
+  /// For so long it tries in total, if it finds no other process: the holder of the lease may be
+  /// leaving, too, and may have seen that another process is there; or it is a child that is being
+  /// started, which keeps the open files locked until it runs its program, and removes nothing.
+  private static let insistence: Duration = .milliseconds(250)
+
+  /// Removes the site unless a process uses it.
+  ///
+  /// If another process has the lease, the site is left to it; so a process that had the lease looks
+  /// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK).
+  func removeIfUnused() throws {
+    let end = ContinuousClock.now + Self.insistence
+    var looks = 0
+    while looks < Self.looks {
+      looks += 1
+      do {
+        try emptyTrash()
+        guard try mayBeUnused() else { return }
+        let request = LeaseRequest(
+          site: lease, mode: .exclusive, term: Value.standardTerm,
+          deadline: .now + Self.patience)
+        let lease = try request.run()
+        if try removeIfUnused(under: lease) { return }
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        continue
+      } catch let error as AppGroupError where error.code == .timedOut {
+        // Most likely another process is there, and removes it in turn.
+        guard ContinuousClock.now < end else { return }
+        looks -= 1
+      } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
+        // Another process was quicker.
+        return
+      } catch let error as Errno where error == .noSpace || error == .diskQuotaExceeded {
+        return try removeBare()
+      }
+    }
+  }
+
+  /// The same after an access that has ended already: errors are only reported, because the next
+  /// process removes the leftovers.
+  func removeReporting() {
+    do {
+      try removeIfUnused()
+    } catch {
+      Diagnostics.report(error)
+    }
+  }
+
+  // Whether there is nothing but the lease and the leftovers of dead processes.
+  private func mayBeUnused() throws -> Bool {
+    try entries().map(\.name).allSatisfy { name in
+      if lease.isPart(name) { return true }
+      guard ClaimName(name) != nil || isTrash(name) else { return false }
+      return try isAbandoned(name)
+    }
+  }
+
+  // Where no lease can be made any more: each step succeeds only if the site is empty, and a process
+  // that is about to use the site begins again.
+  private func removeBare() throws {
+    _ = try tolerating(
+      Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
+    _ = try removeEmpty()
+  }
+
+  /// Another process has removed the directory, or put something in it.
+  private static let removalRaces: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists]
+
+  // Seen from the site itself, which may have been moved with the directory that it is in.
+  private func removeEmpty() throws(Errno) -> Bool {
+    let site = "../" + Self.name(of: location)
+    return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
+  }
+
+  /// The same for the holder of the lease, which then ends.
+  ///
+  /// - Parameter claim: was removed under the lease.
+  /// - Returns: false if the site is used, or something is left in it to be removed.
+  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Bool {
+    try withExtendedLifetime(lease) {
+      var names = lease.surroundings.filter { $0.text != claim?.text }
+      if !names.allSatisfy(self.lease.isOfNobody) {
+        // A process that left meanwhile could not have the lease, and leaves the site to this one.
+        names = try entries().map(\.name)
+      }
+      guard names.allSatisfy(self.lease.isOfNobody) else {
+        try removeDeadClaims(names, under: lease)
+        return false
+      }
+      guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
+        return false
+      }
+      // If a process came after the look, or an entry was put away, the caller looks again.
+      return try removeEmpty()
+    }
+  }
+
+  private func removeDeadClaims(_ names: [FileName], under lease: Lease) throws {
+    for name in names where ClaimName(name) != nil {
+      if try isAbandoned(name), let taken = try lease.takeIn(name.text) { try lease.discard(taken) }
+    }
+  }
+
+  /// Removes the trash of dead processes, and the claims that were taken over from them.
+  private func emptyTrash() throws {
+    for name in try entries().map(\.name) where isTrash(name) {
+      guard try isAbandoned(name) else { continue }
+      try TreeRemoval().remove(name, at: descriptor)
+    }
+  }
+
+  private func isTrash(_ name: FileName) -> Bool {
+    name.hasPrefix(ClaimName.overtakenPrefix) || name.hasPrefix(Self.trashPrefix)
+  }
+
+  // Its owner is dead or has left: a directory that is in use is locked.
+  private func isAbandoned(_ name: FileName) throws(Errno) -> Bool {
+    do throws(Errno) {
+      let open = try FileDescriptor.open(
+        name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+      guard try open.tryLock(.exclusive) else { return false }
+      // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
+      try open.unlock()
+      return true
+    } catch {
+      // A directory of another user, which only that user can remove.
+      if error == .accessDenied { return false }
+      guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
+      // No directory: neither a claim nor in use.
+      return error != .noSuchFile
+    }
   }
 }

@@ -135,10 +135,8 @@ final class AccessClosing: Waiting {
         case nil: try grant.access?.endInPlace()
         case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
         case .spin(let pause): return .spin(pause)
-        case .done(let result):
-          if result.change != .none, let path = grant.access?.location.text {
-            published[path] = .some(result.status)
-          }
+        case .done(let change):
+          note(change, at: grant)
           current = nil
         }
         remaining.removeLast()
@@ -155,6 +153,15 @@ final class AccessClosing: Waiting {
 
   // Its task was cancelled while it waited.
   deinit { giveUp() }
+
+  private func note(_ change: StagedCopy.Change, at grant: AccessSession.Grant) {
+    guard let path = grant.access?.location.text else { return }
+    switch change {
+    case .none: return
+    case .removed: published[path] = .some(nil)
+    case .replaced(let status): published[path] = .some(status)
+    }
+  }
 
   // Our own readers must not be in the way of our own writers.
   private func endReading() throws {

@@ -142,7 +142,8 @@ extension FileCoordinator {
     return (
       call,
       AccessOpening.Terms(
-        presenter: filePresenter, purpose: ClaimName.purpose(of: purpose), isPurposeShared: isShared,
+        presenter: filePresenter, purpose: ClaimName.purpose(of: purpose),
+        isPurposeShared: isShared,
         companions: companions, term: term, patience: patience,
         durability: durability, prepared: prepared)
     )

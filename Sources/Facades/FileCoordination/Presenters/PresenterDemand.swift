@@ -46,7 +46,7 @@ extension PresenterStep {
           [PresenterStep]()
         }
       // Asked twice for two demands of one access it would give back twice what it gave up once.
-      steps += more.filter { answered.includes($0) && !steps.contains($0) }
+      steps += more.filter { answered.contains($0.kind) && !steps.contains($0) }
     }
     return steps
   }
@@ -74,67 +74,53 @@ extension PresenterStep {
   }
 }
 
-/// The requests that a presenter answers itself. Its default implementations would let the other side
-/// go on at once, so those requests are not sent, and no access waits for the presenter's queue.
-struct AnsweredSteps: OptionSet, Hashable, Sendable {
-  let rawValue: UInt8
+extension PresenterStep {
+  /// The names are in the presenter's registration, so that people can read them.
+  enum Kind: String, CaseIterable, Sendable {
+    case reader, writer, save, deletion, subitemDeletion
+  }
 
-  static let reader = AnsweredSteps(rawValue: 1 << 0)
-  static let writer = AnsweredSteps(rawValue: 1 << 1)
-  static let save = AnsweredSteps(rawValue: 1 << 2)
-  static let deletion = AnsweredSteps(rawValue: 1 << 3)
-  static let subitemDeletion = AnsweredSteps(rawValue: 1 << 4)
-
-  static let all: AnsweredSteps = [.reader, .writer, .save, .deletion, .subitemDeletion]
+  fileprivate var kind: Kind {
+    switch self {
+    case .relinquishToReader: .reader
+    case .relinquishToWriter: .writer
+    case .save: .save
+    case .accommodateDeletion: .deletion
+    case .accommodateSubitemDeletion: .subitemDeletion
+    }
+  }
 }
 
+/// The requests that a presenter answers itself. Its default implementations would let the other side
+/// go on at once, so those requests are not sent, and no access waits for the presenter's queue.
+typealias AnsweredSteps = Set<PresenterStep.Kind>
+
 extension AnsweredSteps {
+  static var all: AnsweredSteps { AnsweredSteps(PresenterStep.Kind.allCases) }
+
   /// The answers of a presenter. Its conformance shows them, because the default implementations have a
   /// result type of their own.
   init(of presenter: any FilePresenter) {
     self = type(of: presenter).answeredSteps
   }
 
-  func includes(_ step: PresenterStep) -> Bool {
-    switch step {
-    case .relinquishToReader: contains(.reader)
-    case .relinquishToWriter: contains(.writer)
-    case .save: contains(.save)
-    case .accommodateDeletion: contains(.deletion)
-    case .accommodateSubitemDeletion: contains(.subitemDeletion)
-    }
+  /// - Parameter value: nil for a registration without this entry: then everything is asked.
+  init(_ value: PropertyListValue?) {
+    let names = value?.arrayValue?.compactMap(\.stringValue)
+    self = names.map { Set($0.compactMap { PresenterStep.Kind(rawValue: $0) }) } ?? .all
+  }
+
+  var propertyList: PropertyListValue {
+    .array(PresenterStep.Kind.allCases.filter { contains($0) }.map { .string($0.rawValue) })
   }
 }
 
 extension FilePresenter {
   fileprivate static var answeredSteps: AnsweredSteps {
-    var steps = AnsweredSteps()
-    if _ReaderAnswer.self != AnsweredByDefault.self { steps.insert(.reader) }
-    if _WriterAnswer.self != AnsweredByDefault.self { steps.insert(.writer) }
-    if _SaveAnswer.self != AnsweredByDefault.self { steps.insert(.save) }
-    if _DeletionAnswer.self != AnsweredByDefault.self { steps.insert(.deletion) }
-    if _SubitemDeletionAnswer.self != AnsweredByDefault.self { steps.insert(.subitemDeletion) }
-    return steps
-  }
-}
-
-/// The form in the presenter's registration: names, so that people can read them.
-extension AnsweredSteps {
-  private static let names: [(AnsweredSteps, String)] = [
-    (.reader, "reader"), (.writer, "writer"), (.save, "save"), (.deletion, "deletion"),
-    (.subitemDeletion, "subitemDeletion"),
-  ]
-
-  var propertyList: PropertyListValue {
-    .array(Self.names.filter { contains($0.0) }.map { .string($0.1) })
-  }
-
-  /// - Parameter value: nil for a registration without this entry: then everything is asked.
-  init(_ value: PropertyListValue?) {
-    guard let names = value?.arrayValue?.compactMap(\.stringValue) else {
-      self = .all
-      return
-    }
-    self = AnsweredSteps(Self.names.filter { names.contains($0.1) }.map(\.0))
+    let results: [(kind: PresenterStep.Kind, type: Any.Type)] = [
+      (.reader, _ReaderAnswer.self), (.writer, _WriterAnswer.self), (.save, _SaveAnswer.self),
+      (.deletion, _DeletionAnswer.self), (.subitemDeletion, _SubitemDeletionAnswer.self),
+    ]
+    return Set(results.filter { $0.type != AnsweredByDefault.self }.map(\.kind))
   }
 }
