@@ -1,7 +1,7 @@
 package import AppGroup
 import FileTrees
 import Synchronization
-package import SystemCalls
+import SystemCalls
 
 /// Publishes an accessor's private copy in one step, and ends the claim: attempt after attempt, as long
 /// as readers or other processes are in the way.
