@@ -53,8 +53,8 @@ import Testing
       directory = try TemporaryDirectory()
       let record = Record()
       self.record = record
-      caller = CallEndpoint(in: try directory.container()) { _, _ in }
-      callee = CallEndpoint(in: try directory.container()) { call, _ in record.take(call) }
+      caller = CallEndpoint(in: try directory.container()) { _ in }
+      callee = CallEndpoint(in: try directory.container()) { record.take($0) }
       party = try #require(try caller.watchedParty(callee.open()))
     }
 

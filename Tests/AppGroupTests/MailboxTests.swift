@@ -24,7 +24,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let container = try directory.container()
     let delivered = Delivered()
-    return (directory, container, try Mailbox(in: container) { delivered.add($0.value) }, delivered)
+    return (directory, container, try Mailbox(in: container) { delivered.add($0) }, delivered)
   }
 
   @Test("Each sender's order is kept, and each entry is delivered once, even by complete looks")

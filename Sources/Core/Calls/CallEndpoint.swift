@@ -26,8 +26,8 @@ import Synchronization
 /// **What a crash leaves**: the mailbox of the dead process, see `MailboxDirectory`. Nothing of a
 /// call outlives its caller or its callee.
 package final class CallEndpoint: Sendable {
-  /// An incoming call, and how it was delivered.
-  package typealias Handler = @Sendable (IncomingCall, Mailbox.Delivery) -> Void
+  /// Takes an incoming call.
+  package typealias Handler = @Sendable (IncomingCall) -> Void
 
   private struct Open { weak var call: IncomingCall? }
 
@@ -233,26 +233,25 @@ package final class CallEndpoint: Sendable {
 
   // MARK: Being asked
 
-  private func receive(_ delivery: Mailbox.Delivery) {
-    switch CallMessage(delivery.value) {
+  private func receive(_ message: PropertyListValue) {
+    switch CallMessage(message) {
     case .answer(let id, let answer): calls.answered(id)?.end(.answered(answer))
     case .cancel(let key):
       // Outside the lock together with the call: this may be its last reference.
       let call = state.withLock { $0.open[key]?.call }
       call?.end()
     case .request(let key, let value, let expiry):
-      if !expiry.hasPassed { receive(key, value, expiry, delivery) }
+      if !expiry.hasPassed { receive(key, value, expiry) }
     case .notice(let value): noticeHandler(value)
     case nil: return
     }
   }
 
-  private func receive(
-    _ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry, _ delivery: Mailbox.Delivery
-  ) {
+  private func receive(_ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry) {
     do {
       guard let caller = try watchedParty(key.replyTo) else { return }
-      let call = IncomingCall(key, value, expiry, from: caller) { [weak self] key in
+      let mailbox = mailbox.withLock { $0 }
+      let call = IncomingCall(key, value, expiry, from: caller, in: mailbox) { [weak self] key in
         self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
       }
       let isRefused = state.withLock { state in
@@ -263,7 +262,7 @@ package final class CallEndpoint: Sendable {
       guard !isRefused else {
         return call.refuse(code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
       }
-      handler(call, delivery)
+      handler(call)
     } catch {
       // No descriptor left: the caller's call times out.
       return

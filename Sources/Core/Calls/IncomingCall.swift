@@ -25,17 +25,19 @@ package final class IncomingCall: Sendable {
   private let expiry: Expiry
   private let caller: CallParty
   private let state = Mutex(State())
+  private weak let mailbox: Mailbox?
   /// Called when it is released.
   private let released: @Sendable (CallKey) -> Void
 
   init(
     _ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry, from caller: CallParty,
-    released: @escaping @Sendable (CallKey) -> Void
+    in mailbox: Mailbox?, released: @escaping @Sendable (CallKey) -> Void
   ) {
     self.key = key
     self.value = value
     self.expiry = expiry
     self.caller = caller
+    self.mailbox = mailbox
     self.released = released
   }
 
@@ -48,6 +50,10 @@ package final class IncomingCall: Sendable {
 
   /// Whether the caller no longer waits: it has cancelled, timed out or ended.
   package var isOver: Bool { state.withLock(\.isOver) || expiry.hasPassed }
+
+  /// Reads everything that was posted to this process so far, because a process that was stopped may
+  /// not know yet that the call is over. Blocks; not for the thread that delivers.
+  package func catchUp() { mailbox?.catchUp() }
 
   /// Calls a handler once, when the caller no longer needs the call; immediately if that is already
   /// so. The handler is not called after the last answer. It may be called on any thread, so it

@@ -43,27 +43,8 @@ package final class Mailbox: Sendable {
     var watch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
   }
 
-  /// An entry, and the chance to continue with it at once.
-  package struct Delivery: Sendable {
-    package let value: PropertyListValue
-    /// Whether this is the monitor's thread.
-    let isPrompt: Bool
-    fileprivate let mailbox: Mailbox
-
-    /// Continues on this thread as soon as everybody else has been notified of what happened.
-    ///
-    /// - Parameter body: may take any time.
-    /// - Returns: false if that is not possible; the caller then uses another thread.
-    package func goOn(with body: @escaping @Sendable () -> Void) -> Bool {
-      isPrompt && ChangeMonitor.shared.goOn(with: body)
-    }
-
-    /// See `Mailbox.catchUp`; for another thread than the one that delivers.
-    package func catchUp() { mailbox.catchUp() }
-  }
-
   private let place: MailboxDirectory
-  private let deliver: @Sendable (Delivery) -> Void
+  private let deliver: @Sendable (PropertyListValue) -> Void
   private let state = Mutex(State())
   private let ownership = Mutex(Ownership())
   private let making = Mutex(())
@@ -74,7 +55,7 @@ package final class Mailbox: Sendable {
   /// - Parameter deliver: called with each entry, one at a time, possibly on the monitor's thread,
   ///   so it must be short.
   package init(
-    in container: SharedContainer, deliver: @escaping @Sendable (Delivery) -> Void
+    in container: SharedContainer, deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws {
     // With the process number, because a forked child continues its parent's nonces.
     address = String(ProcessIdentity.current.processID, radix: 16) + "-" + Nonce.next()
@@ -207,7 +188,7 @@ package final class Mailbox: Sendable {
     }
     guard mustRead else { return }
     if isPrompt, let names = promptNames(news) {
-      for name in names { take(name, isPrompt: true) }
+      for name in names { take(name) }
       guard !isDone() else { return }
     } else {
       state.withLock { $0.news = news }
@@ -286,7 +267,7 @@ package final class Mailbox: Sendable {
 
   // MARK: One entry
 
-  private func take(_ name: EntryFile, isPrompt: Bool = false) {
+  private func take(_ name: EntryFile) {
     guard let mailbox = ownership.withLock(\.directory),
       !state.withLock({ $0.stuck.contains(name) })
     else { return }
@@ -305,7 +286,7 @@ package final class Mailbox: Sendable {
         }
         // Before the unlink, because nobody needs to wait for it: if this process dies in between,
         // the mailbox dies with it, and so does the receiver of the entry.
-        deliver(Delivery(value: value, isPrompt: isPrompt, mailbox: self))
+        deliver(value)
         try removeFile(text, at: directory)
       }
     } catch {

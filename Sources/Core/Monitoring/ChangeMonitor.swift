@@ -31,7 +31,6 @@ package final class ChangeMonitor: Sendable {
 
   /// Locked for bookkeeping only: its holder calls neither the file system nor a caller's closure.
   let state: Mutex<WatchTable>
-  private let relay = WatchRelay()
 
   /// - Parameter checkInterval: The shortest interval between comparisons of a healthy watch with
   ///   its path.
@@ -92,13 +91,6 @@ package final class ChangeMonitor: Sendable {
     if mustStart { start() }
   }
 
-  /// Runs a closure on the monitor's thread after all watches have been signalled, while another
-  /// thread watches.
-  ///
-  /// - Parameter body: May take any time.
-  /// - Returns: False if enough closures are running; the caller then uses another thread.
-  package func goOn(with body: @escaping @Sendable () -> Void) -> Bool { relay.add(body) }
-
   /// Notes that a removal was found.
   ///
   /// - Parameter container: The path of the container.
@@ -135,45 +127,13 @@ package final class ChangeMonitor: Sendable {
 
   private func start() {
     do throws(Errno) {
-      try startThread(name: "wormhole.watch") { [self] in run() }
+      try startThread(name: "wormhole.watch") { [self] in while true { turn() } }
     } catch {
       // No thread is available now, and without one no observer would ever be signalled: try until
       // there is one.
       Blocking.timers.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
         start()
       }
-    }
-  }
-
-  private func run() {
-    while true {
-      turn()
-      guard hasGoneOn() else { continue }
-      guard relay.waitToWatch() else { return }
-    }
-  }
-
-  // A separate function, so that it keeps no reference to its closure while the thread waits.
-  // - Returns: Whether another thread watches now.
-  private func hasGoneOn() -> Bool {
-    guard let body = relay.take() else { return false }
-    guard hasSuccessor() else {
-      relay.ended()
-      Blocking.queue().async(execute: body)
-      return false
-    }
-    body()
-    return true
-  }
-
-  private func hasSuccessor() -> Bool {
-    if relay.wakeSuccessor() { return true }
-    do throws(Errno) {
-      try startThread(name: "wormhole.watch") { [self] in run() }
-      return true
-    } catch {
-      // No thread is available now, so this one continues to watch.
-      return false
     }
   }
 

@@ -53,8 +53,8 @@ final class PresenterSite: Sendable {
     let queue = DispatchQueue(label: "wormhole.presenters")
     calls = CallEndpoint(in: container) { notice in
       queue.async { Self.take(notice) }
-    } handler: { call, delivery in
-      queue.async { Self.answer(call, delivery, on: queue) }
+    } handler: { call in
+      queue.async { Self.answer(call, on: queue) }
     }
   }
 
@@ -137,11 +137,9 @@ final class PresenterSite: Sendable {
 
   // MARK: Being asked
 
-  private static func answer(
-    _ call: IncomingCall, _ delivery: Mailbox.Delivery, on queue: DispatchQueue
-  ) {
+  private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
     // A process that was stopped meanwhile must do nothing that is out of date.
-    delivery.catchUp()
+    call.catchUp()
     guard !call.isOver, let message = PresenterMessage(call.value),
       case .access(let demands) = message.subject
     else { return }
