@@ -154,6 +154,7 @@ let package = Package(
       name: "Torture",
       dependencies: [
         "Histories", "Wormhole", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
+        "Terminals",
       ],
       path: "Sources/Workshop/Torture", swiftSettings: settings),
     // Calls that only the measured rivals need: sockets, shared libraries, calls that block.
@@ -166,7 +167,7 @@ let package = Package(
       dependencies: [
         "RivalCalls",
         "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls",
+        "PropertyLists", "SystemCalls", "Terminals",
       ],
       path: "Sources/Workshop/Benchmarks", swiftSettings: settings),
 

@@ -72,11 +72,14 @@ enum Layers {
     // Code as users of WatchConnectivity write it.
     "CinemaTutorial": ["WatchConnectivity", "Foundation"],
     "MainActorApp": ["WatchConnectivity", "Foundation"],
-    "Torture": ours.union(["Foundation", "FoundationEssentials", "Dispatch", "Synchronization"]),
+    "Torture": ours.union([
+      "Terminals", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
+    ]),
     // Calls that the library must not contain, but that measuring a rival needs.
     "RivalCalls": ["Glibc", "SystemCalls"],
     "Benchmarks": ours.union([
-      "RivalCalls", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
+      "RivalCalls", "Terminals", "Foundation", "FoundationEssentials", "Dispatch",
+      "Synchronization",
     ]),
   ]
 

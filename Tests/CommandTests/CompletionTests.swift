@@ -4,7 +4,7 @@ import Testing
 @testable import WormholeCommand
 
 @Suite("Completion scripts are generated from the description", .blocking) struct CompletionTests {
-  private let root = RootCommand.description
+  private let root = CommandDescription.root
 
   @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {

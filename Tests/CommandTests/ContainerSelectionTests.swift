@@ -9,7 +9,7 @@ struct ContainerSelectionTests {
     _ arguments: [String], _ variables: [String: String] = [:]
   ) throws -> ContainerSelection? {
     let line = Invocations(variables: variables)
-    guard case .run(let parsed) = try line.parse(arguments) else { return nil }
+    guard case .run(_, let parsed) = try line.parse(arguments) else { return nil }
     return parsed.selectedContainer
   }
 

@@ -55,7 +55,7 @@ struct FindingsTests {
     #expect(found.summary() == "1 fault, 2 warnings, 1 note")
     #expect(found.summary(of: [.note]) == "1 note")
     #expect([Finding]().summary() == nil)
-    #expect(found.allSatisfy { $0.propertyList["level"]?.stringValue == $0.level.rawValue })
+    #expect(found.allSatisfy { $0.propertyList["level"]?.stringValue == "\($0.level)" })
   }
 
   @Test("A network file system is reported")

@@ -24,9 +24,9 @@ import Testing
           .value("a-long-option-name", "n", .count, help: "Explained below its label."),
           .value("exactly-23-col", "four", .count, help: "Touches the column."),
         ],
-        tail: TailDescription(name: "command", help: "Run it."))
+        tail: TailDescription(name: "command", help: "Run it."), run: nil)
     ],
-    version: "1.0.0")
+    version: "1.0.0", run: nil)
 
   /// Written by hand after the example of the documentation of swift-argument-parser,
   /// Examples/math: https://github.com/apple/swift-argument-parser.
@@ -85,7 +85,7 @@ import Testing
 
   @Test("No line of any help is wider than 80 columns or ends in a space")
   func width() {
-    for path in RootCommand.description.paths() {
+    for path in CommandDescription.root.paths() {
       let help = HelpText(path: path, columns: 80).rendered
       for line in help.split(separator: "\n") {
         #expect(line.count <= 80 && line.last != " ", "\(line)")
@@ -95,7 +95,7 @@ import Testing
 
   @Test("Every command and argument is explained by a sentence")
   func sentences() {
-    for path in RootCommand.description.paths() {
+    for path in CommandDescription.root.paths() {
       #expect(path.last?.abstract.last == ".")
       let helps =
         CommandDescription.options(at: path).map(\.help)
@@ -106,7 +106,7 @@ import Testing
 
   @Test("Only the last positional repeats, and no required one follows an optional one")
   func positionals() {
-    for command in RootCommand.description.paths().compactMap(\.last) {
+    for command in CommandDescription.root.paths().compactMap(\.last) {
       #expect(!command.positionals.dropLast().contains { $0.isRepeating })
       let optional = command.positionals.drop { !$0.isOptional }
       #expect(optional.allSatisfy { $0.isOptional })

@@ -8,13 +8,13 @@ struct Invocations {
 
   func parse(_ arguments: [String]) throws(UsageError) -> ArgumentParser.Invocation {
     try ArgumentParser.parse(
-      arguments.map { Array($0.utf8) }, root: RootCommand.description,
+      arguments.map { Array($0.utf8) }, root: CommandDescription.root,
       variable: { variables[$0] })
   }
 
   func arguments(_ arguments: String...) throws -> ParsedArguments {
-    guard case .run(let parsed) = try parse(arguments) else {
-      throw UsageError(reason: "this is no command to run", path: [RootCommand.description])
+    guard case .run(_, let parsed) = try parse(arguments) else {
+      throw UsageError(reason: "this is no command to run", path: [CommandDescription.root])
     }
     return parsed
   }

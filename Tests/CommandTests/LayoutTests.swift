@@ -12,7 +12,7 @@ struct LayoutTests {
 
   @Test("The help of every command fits, down to 40 columns", arguments: widths)
   func help(columns: Int) {
-    for path in RootCommand.description.paths() {
+    for path in CommandDescription.root.paths() {
       let text = HelpText(path: path, columns: columns).rendered
       let long = text.split(separator: "\n").filter { $0.count > columns }
       #expect(long.isEmpty, "\(path.map(\.name)): \(long)")

@@ -69,20 +69,20 @@ struct HistoryLineTests {
   @Test(
     "with a wrong line are refused with the line and its fault",
     arguments: [
-      ("1 k x write 5 ; ok 20", .notANumber("x")),
-      ("1 %zz 10 write 5 ; ok 20", .notAKey("%zz")),
-      ("1 k 10 append 5 ; ok 20", .unknownCall("append")),
-      ("1 k 10 write 5 ; done", .unknownEnding("done")),
-      ("1 k 10 write 5 ; ok 20 yes", .wrongAnswer("swapped(true)")),
-      ("1 k 10 write 5 ; ok 20 21 22", .wrongAnswer("22")),
-      ("1 k 10 write 5 ; ok 9", .answeredBeforeItWasCalled),
-      ("1 k 10 update ; ok 20", .completedWithoutAttempt),
-      ("1 k 10 write 5", .missingWord("the semicolon")),
-      ("1 k 10 write 5 ;", .missingWord("the ending")),
-      ("-1 k 10 write 5 ; ok 20", .notANumber("-1")),
-      ("1 k 10 write 99999999999999999999 ; ok 20", .notANumber("99999999999999999999")),
-    ] as [(String, HistoryFormatError.Reason)])
-  func wrong(line: String, reason: HistoryFormatError.Reason) throws {
+      ("1 k x write 5 ; ok 20", "“x” is not a number"),
+      ("1 %zz 10 write 5 ; ok 20", "“%zz” is not an escaped key"),
+      ("1 k 10 append 5 ; ok 20", "no operation is called “append”"),
+      ("1 k 10 write 5 ; done", "no operation ends in “done”"),
+      ("1 k 10 write 5 ; ok 20 yes", "“swapped(true)” is not an answer to this operation"),
+      ("1 k 10 write 5 ; ok 20 21 22", "“22” is not an answer to this operation"),
+      ("1 k 10 write 5 ; ok 9", "the answer is earlier than the call"),
+      ("1 k 10 update ; ok 20", "a completed update has no attempt"),
+      ("1 k 10 write 5", "the semicolon is missing"),
+      ("1 k 10 write 5 ;", "the ending is missing"),
+      ("-1 k 10 write 5 ; ok 20", "“-1” is not a number"),
+      ("1 k 10 write 99999999999999999999 ; ok 20", "“99999999999999999999” is not a number"),
+    ])
+  func wrong(line: String, reason: String) throws {
     let error = try #require(throws: HistoryFormatError.self) {
       try parseHistory("1 k 1 write 1 ; ok 2\n" + line + "\n")
     }

@@ -16,7 +16,7 @@ struct SequentialCheckTests {
     #expect(found.description.contains("read → 5, then read → 3"))
   }
 
-  @Test("let different readers, keys and writers each have their own order")
+  @Test("let different readers and keys each have their own order")
   func separateOrders() {
     let readers = [read(5, by: 1, 0, 10), read(4, by: 2, 20, 30), read(5, by: 1, 40, 50)]
     #expect(findBackwardRead(in: readers) == nil)
@@ -26,13 +26,6 @@ struct SequentialCheckTests {
       completed(.read, .value(4), by: 1, 20, 30, key: "b"),
     ]
     #expect(findBackwardRead(in: keys) == nil)
-
-    // The writer in the hundreds, the number in the rest.
-    let place = { (value: Value) in SequenceNumber(writer: value / 100, number: value % 100) }
-    let writers = [read(205, by: 1, 0, 10), read(107, by: 1, 20, 30), read(206, by: 1, 40, 50)]
-    #expect(findBackwardRead(in: writers, sequence: place) == nil)
-    let wrong = writers + [read(204, by: 1, 60, 70)]
-    #expect(findBackwardRead(in: wrong, sequence: place)?.earlier == writers[2])
   }
 
   @Test("count nothing after something as backwards, unless the key is removed")

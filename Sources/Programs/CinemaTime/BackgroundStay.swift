@@ -8,7 +8,6 @@ enum BackgroundStay {
   /// The time without any activity after which the stay ends.
   private static let idle: TimeInterval = 3
   private static var lastWork = Date()
-
   private static var registration: NotificationRegistration?
 
   /// Posted by a phone that a user looks at; it replaces one in the background.
@@ -20,11 +19,11 @@ enum BackgroundStay {
     look()
   }
 
-  static func note() { lastWork = Date() }
-
   private static func look() {
     let session = WCSession.default
-    if session.hasContentPending || !session.outstandingFileTransfers.isEmpty { note() }
+    if session.hasContentPending || !session.outstandingFileTransfers.isEmpty {
+      lastWork = Date()
+    }
     guard Date().timeIntervalSince(lastWork) < idle else { exit(0) }
     DispatchQueue.main.asyncAfter(deadline: .now() + 0.5) { look() }
   }

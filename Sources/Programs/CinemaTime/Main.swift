@@ -1,5 +1,7 @@
+import AppGroup
 import Foundation
 import SystemCalls
+import WatchConnectivity
 
 @main
 enum Main {
@@ -17,8 +19,31 @@ enum Main {
     } catch {
       fail("\(error)", 74)
     }
-    DispatchQueue.main.async { Side.begin() }
+    DispatchQueue.main.async { begin() }
     dispatchMain()
+  }
+
+  /// Opens the office, begins the session, and reads commands if there is a user.
+  @MainActor
+  private static func begin() {
+    do {
+      try TicketOffice.shared.open()
+      try Installation.register()
+      if Cinema.options.isInBackground {
+        try BackgroundStay.begin()
+      } else if Cinema.isPhone {
+        try BackgroundStay.takeover.post()
+      }
+    } catch {
+      fail("\(error)", 74)
+    }
+    _ = Connectivity.shared
+    if Cinema.options.isInBackground { return }
+    if Program.isTerminal(0), Program.isTerminal(1) {
+      Screen.shared.begin()
+    } else {
+      CommandLoop.begin()
+    }
   }
 
   static func fail(_ reason: String, _ status: Int32) -> Never {

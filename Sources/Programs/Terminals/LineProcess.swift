@@ -26,14 +26,19 @@ package final class LineProcess {
 
   /// Starts the program.
   ///
-  /// - Parameter environment: The whole environment, as "NAME=value".
-  package init(_ program: String, _ arguments: [String], environment: [String]) throws {
+  /// - Parameters:
+  ///   - environment: The whole environment, as "NAME=value".
+  ///   - readsErrors: Whether its standard error is read, too; otherwise it shares ours.
+  package init(
+    _ program: String, _ arguments: [String], environment: [String] = Program.environment,
+    readsErrors: Bool = true
+  ) throws {
     let lines = try makePipe()
     let answers = try makePipe()
     process = ChildBox(
       try ChildProcess(
         program, arguments, environment: environment, input: lines.read.rawValue,
-        output: answers.write.rawValue, errors: answers.write.rawValue))
+        output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2))
     input = lines.takeWrite()
     output = answers.takeRead()
   }
@@ -58,6 +63,8 @@ package final class LineProcess {
   }
 
   /// Returns the next line that the program prints, on either stream.
+  ///
+  /// - Throws: `Failure` when there is none before the deadline, or the program has ended.
   package func line(until deadline: ContinuousClock.Instant) throws -> String {
     while true {
       if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
@@ -101,10 +108,16 @@ package final class LineProcess {
 
   /// Waits for the program's end.
   package func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
-    guard let termination = try process.child.wait(until: deadline) else {
+    guard let termination = try termination(until: deadline) else {
       throw Failure(description: "process \(processID) did not end in time")
     }
-    hasEnded = true
+    return termination
+  }
+
+  /// Returns how the program ended, or nil if it still runs at the deadline.
+  package func termination(until deadline: ContinuousClock.Instant) throws -> Termination? {
+    let termination = try process.child.wait(until: deadline)
+    if termination != nil { hasEnded = true }
     return termination
   }
 

@@ -6,8 +6,7 @@ struct Main {
   static func main() {
     // A closed pipe or a file that may not grow is an error to report, not a death.
     ignoreFatalWriteSignals()
-    let program = WormholeProgram(
-      root: RootCommand.description, subcommands: RootCommand.subcommands, environment: .process)
+    let program = WormholeProgram(root: .root, environment: .process)
     let status = program.run(Array(Program.rawArguments.dropFirst()))
     SharedContainer.followUpBeforeExit()
     Program.exit(status.rawValue)

@@ -1,7 +1,6 @@
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
   let root: CommandDescription
-  let subcommands: [any Subcommand]
   let environment: CommandEnvironment
 
   func run(_ arguments: [[UInt8]]) -> ExitStatus {
@@ -20,10 +19,12 @@ struct WormholeProgram {
     let invocation = try ArgumentParser.parse(
       arguments, root: root, variable: environment.variable)
     switch invocation {
-    case .run(let parsed):
-      let command = implementation(of: parsed.commandPath)
+    case .run(let command, let parsed):
+      guard let run = command.run else {
+        preconditionFailure("\(parsed.commandPath) has neither subcommands nor work")
+      }
       try prepare(for: parsed)
-      return try command.run(parsed, environment)
+      return try run(parsed, environment)
     case .help(let path):
       return try print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version):
@@ -38,14 +39,6 @@ struct WormholeProgram {
     guard let answers = environment.answers, let path = try parsed.usedPath() else { return }
     try FreeDescriptors.require(toUse: path)
     answers.begin(path: path, timeout: parsed.seconds("timeout"), tell: environment.tell)
-  }
-
-  private func implementation(of commandPath: [String]) -> any Subcommand {
-    let found = subcommands.first { type(of: $0).commandPath == commandPath }
-    guard let found else {
-      preconditionFailure("\(commandPath) is described but not among the subcommands that run")
-    }
-    return found
   }
 
   private func print(_ text: String) throws -> ExitStatus {

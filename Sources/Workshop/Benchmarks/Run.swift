@@ -10,16 +10,14 @@ struct Run {
     bench = try Bench(under: options.directory, isQuick: options.isQuick)
   }
 
-  private static var hint: String {
-    "; --directory /dev/shm measures on tmpfs, if there is one"
-  }
-
   func all() throws {
     let groups = RowGroup.all.filter {
       options.only.isEmpty || options.only.contains($0.name)
     }
     if !options.asJSON {
-      Output.line("in \(bench.path) (\(try bench.fileSystemName())\(Self.hint))")
+      Output.line(
+        "in \(bench.path) (\(try bench.fileSystemName()); --directory /dev/shm measures on tmpfs, "
+          + "if there is one)")
     }
     var rows: [Row] = []
     for group in groups {
@@ -27,7 +25,8 @@ struct Run {
       do {
         rows += try group.measure(bench)
       } catch {
-        rows.append(.failed(group.name, "\(error)"))
+        rows.append(
+          Row(group.name, ours: [], notes: ["not measured: \(error)"]))
       }
     }
     Output.progress(nil)

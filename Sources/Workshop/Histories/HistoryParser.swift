@@ -1,34 +1,12 @@
 /// The reason why a recorded history cannot be read.
 package struct HistoryFormatError: Error, Hashable, CustomStringConvertible {
-  package enum Reason: Hashable, Sendable {
-    case missingWord(String)
-    case notANumber(String)
-    case notAKey(String)
-    case unknownCall(String)
-    case unknownEnding(String)
-    case wrongAnswer(String)
-    case completedWithoutAttempt
-    case answeredBeforeItWasCalled
-  }
-
   /// The line number, counted from one.
   package let line: Int
-  package let reason: Reason
+  /// A sentence.
+  package let reason: String
 
   package var description: String {
-    let sentence =
-      switch reason {
-      case .missingWord(let what): "\(what) is missing"
-      case .notANumber(let word): "“\(word)” is not a number"
-      case .notAKey(let word): "“\(word)” is not an escaped key"
-      case .unknownCall(let word): "no operation is called “\(word)”"
-      case .unknownEnding(let word): "no operation ends in “\(word)”"
-      case .wrongAnswer(let word): "“\(word)” is not an answer to this operation"
-      case .completedWithoutAttempt: "a completed update has no attempt"
-      case .answeredBeforeItWasCalled: "the answer is earlier than the call"
-      }
-    return
-      "cannot read the history: line \(line): \(sentence); was the file written by one process?"
+    "cannot read the history: line \(line): \(reason); was the file written by one process?"
   }
 }
 
@@ -67,7 +45,9 @@ private struct LineParser {
     if isTorn && words.isEmpty { return nil }
     let process = Int(clamping: try number("the process"))
     let keyWord = try next("the key")
-    guard let key = HistoryLine.unescape(keyWord) else { throw error(.notAKey(String(keyWord))) }
+    guard let key = HistoryLine.unescape(keyWord) else {
+      throw error("“\(keyWord)” is not an escaped key")
+    }
     let invocation = try number("the time of the call")
     var call = try self.call()
     try expectSemicolon()
@@ -93,7 +73,7 @@ private struct LineParser {
     case "update": return nil
     case "increment": return .increment
     case "remove": return .remove
-    default: throw error(.unknownCall(String(word)))
+    default: throw error("no operation is called “\(word)”")
     }
   }
 
@@ -107,14 +87,15 @@ private struct LineParser {
     case "void": return nil
     case "lost": return .unknown
     case "ok": break
-    default: throw error(.unknownEnding(String(word)))
+    default: throw error("no operation ends in “\(word)”")
     }
     let response = try number("the time of the answer")
-    guard invocation <= response else { throw error(.answeredBeforeItWasCalled) }
-    guard let call else { throw error(.completedWithoutAttempt) }
+    guard invocation <= response else { throw error("the answer is earlier than the call") }
+    guard let call else { throw error("a completed update has no attempt") }
     let answer = try answer()
     guard call.canReturn(answer), words.isEmpty else {
-      throw error(.wrongAnswer(words.first.map(String.init) ?? "\(answer)"))
+      let word = words.first.map(String.init) ?? "\(answer)"
+      throw error("“\(word)” is not an answer to this operation")
     }
     return .completed(answer, at: response)
   }
@@ -128,13 +109,13 @@ private struct LineParser {
   }
 
   private mutating func next(_ what: String) throws(HistoryFormatError) -> Substring {
-    guard let word = words.popFirst() else { throw error(.missingWord(what)) }
+    guard let word = words.popFirst() else { throw error("\(what) is missing") }
     return word
   }
 
   private mutating func number(_ what: String) throws(HistoryFormatError) -> UInt64 {
     let word = try next(what)
-    guard let number = UInt64(word) else { throw error(.notANumber(String(word))) }
+    guard let number = UInt64(word) else { throw error("“\(word)” is not a number") }
     return number
   }
 
@@ -148,10 +129,10 @@ private struct LineParser {
 
   private mutating func expectSemicolon() throws(HistoryFormatError) {
     let word = try next("the semicolon")
-    guard word == ";" else { throw error(.missingWord("the semicolon before “\(word)”")) }
+    guard word == ";" else { throw error("the semicolon before “\(word)” is missing") }
   }
 
-  private func error(_ reason: HistoryFormatError.Reason) -> HistoryFormatError {
+  private func error(_ reason: String) -> HistoryFormatError {
     HistoryFormatError(line: line, reason: reason)
   }
 }

@@ -1,14 +1,3 @@
-/// The place of a value: its writer, and its number among the writer's values.
-package struct SequenceNumber: Hashable, Sendable {
-  package let writer: UInt64
-  package let number: UInt64
-
-  package init(writer: UInt64, number: UInt64) {
-    self.writer = writer
-    self.number = number
-  }
-}
-
 /// Two reads of a key by one reader, of which the later found the older value.
 package struct BackwardRead: Hashable, Sendable, CustomStringConvertible {
   package let earlier: Operation
@@ -26,37 +15,24 @@ package struct BackwardRead: Hashable, Sendable, CustomStringConvertible {
 /// long for the linearizability check. Reading nothing after something counts as backwards unless
 /// the key is removed.
 ///
-/// - Parameter sequence: The place of a value among those of its writer; by default the value
-///   itself, with a single writer. A writer must write its values in ascending order.
-package func findBackwardRead(
-  in operations: [Operation],
-  sequence: (Value) -> SequenceNumber = { SequenceNumber(writer: 0, number: $0) }
-) -> BackwardRead? {
+/// - Parameter operations: Histories in which the values of each key only ever grow.
+package func findBackwardRead(in operations: [Operation]) -> BackwardRead? {
   struct Reader: Hashable {
     let process: Int
     let key: String
-    /// `nil`: of any writer.
-    let writer: UInt64?
   }
   let removed = Set(operations.filter(\.canRemove).map(\.key))
-  var newest: [Reader: (number: UInt64, operation: Operation)] = [:]
+  var newest: [Reader: (value: Value, operation: Operation)] = [:]
   for operation in operations.sorted(by: { $0.invocation < $1.invocation }) {
     guard operation.call == .read, case .completed(.value(let value), _) = operation.outcome
     else { continue }
-    let anyWriter = Reader(process: operation.process, key: operation.key, writer: nil)
-    guard let value else {
-      if let (_, earlier) = newest[anyWriter], !removed.contains(operation.key) {
-        return BackwardRead(earlier: earlier, later: operation)
-      }
-      continue
-    }
-    let place = sequence(value)
-    let reader = Reader(process: operation.process, key: operation.key, writer: place.writer)
-    if let (number, earlier) = newest[reader], place.number < number {
+    let reader = Reader(process: operation.process, key: operation.key)
+    if let (last, earlier) = newest[reader],
+      value.map({ $0 < last }) ?? !removed.contains(operation.key)
+    {
       return BackwardRead(earlier: earlier, later: operation)
     }
-    newest[reader] = (place.number, operation)
-    newest[anyWriter] = (0, operation)
+    if let value { newest[reader] = (value, operation) }
   }
   return nil
 }

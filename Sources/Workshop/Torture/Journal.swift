@@ -30,7 +30,7 @@ enum JournalEntry: Equatable {
     case .posting(let bell, let time): "posting \(bell) \(time)\n"
     case .posted(let time): "posted \(time)\n"
     case .checked(let bell, let from, let to, let heard):
-      "checked \(bell) \(from) \(to) \(heard ? "yes" : "no")\n"
+      "checked \(bell) \(from) \(to) \(heard)\n"
     case .queue(let event): "queue \(event.line)"
     case .file(let event): "file \(event.line)"
     case .request(let event): "request \(event.line)"
@@ -38,45 +38,50 @@ enum JournalEntry: Equatable {
     }
   }
 
-  /// Nil for a line that a killed process did not finish.
-  init?(line: Substring) {
-    let words = line.split(separator: " ", maxSplits: 1)
-    let rest = words.count > 1 ? words[1] : ""
-    let fields = rest.split(separator: " ")
-    switch words.first {
-    case "did": self = .did(String(rest))
+  init(line: Substring) throws {
+    var words = JournalWords(rest: line.split(separator: " ")[...])
+    switch try words.next() as String {
+    case "did": self = .did(words.sentence)
     case "retried": self = .retried
     case "lost": self = .lost
     case "timed-out": self = .timedOut
-    case "late": self = .late(String(rest))
-    case "torn": self = .torn(String(rest))
-    case "failed": self = .failed(String(rest))
-    case "posting":
-      guard fields.count == 2, let time = UInt64(fields[1]) else { return nil }
-      self = .posting(bell: String(fields[0]), at: time)
-    case "posted":
-      guard let time = UInt64(rest) else { return nil }
-      self = .posted(at: time)
+    case "late": self = .late(words.sentence)
+    case "torn": self = .torn(words.sentence)
+    case "failed": self = .failed(words.sentence)
+    case "posting": self = try .posting(bell: words.next(), at: words.next())
+    case "posted": self = try .posted(at: words.next())
     case "checked":
-      guard fields.count == 4, let from = UInt64(fields[1]), let to = UInt64(fields[2]) else {
-        return nil
-      }
-      self = .checked(bell: String(fields[0]), from: from, to: to, heard: fields[3] == "yes")
-    case "queue", "file":
-      guard let event = QueueEvent(words: fields) else { return nil }
-      self = words.first == "queue" ? .queue(event) : .file(event)
-    case "request":
-      guard let event = RequestEvent(words: fields) else { return nil }
-      self = .request(event)
+      self = try .checked(
+        bell: words.next(), from: words.next(), to: words.next(), heard: words.next())
+    case "queue": self = .queue(try QueueEvent(&words))
+    case "file": self = .file(try QueueEvent(&words))
+    case "request": self = .request(try RequestEvent(&words))
     case "rested": self = .rested
-    default: return nil
+    default: throw JournalWords.Unfinished()
     }
   }
 
   /// Returns the complete entries of a journal.
   static func parse(_ text: String) -> [JournalEntry] {
     let finished = text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]
-    return finished.split(separator: "\n").compactMap(JournalEntry.init(line:))
+    // Each line is one write, but a full disk may leave a part of one.
+    return finished.split(separator: "\n").compactMap { try? JournalEntry(line: $0) }
+  }
+}
+
+/// The words of a journal's line, taken one after the other.
+struct JournalWords {
+  /// The line ends too early, or a word is not what its place requires.
+  struct Unfinished: Error {}
+
+  var rest: ArraySlice<Substring>
+
+  /// The words that are left.
+  var sentence: String { rest.joined(separator: " ") }
+
+  mutating func next<Word: LosslessStringConvertible>() throws(Unfinished) -> Word {
+    guard let word = rest.popFirst(), let value = Word(String(word)) else { throw Unfinished() }
+    return value
   }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import SystemCalls
 import WatchConnectivity
 
 extension Connectivity: WCSessionDelegate {
@@ -40,18 +41,6 @@ extension Connectivity: WCSessionDelegate {
   ) {
     update(from: message, by: "message")
     replyHandler([ConnectivityUserInfoKey.verified.rawValue: true])
-  }
-
-  func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
-    Cinema.log("received \(messageData.count) bytes")
-  }
-
-  func session(
-    _ session: WCSession, didReceiveMessageData messageData: Data,
-    replyHandler: @escaping (Data) -> Void
-  ) {
-    Cinema.log("received \(messageData.count) bytes")
-    replyHandler(messageData)
   }
 
   func session(
@@ -114,6 +103,20 @@ extension Connectivity: WCSessionDelegate {
       } catch {
         Cinema.log("no QR code for \(movie.id): \(error.localizedDescription)")
       }
+    }
+  }
+}
+
+/// A phone for the story and the tests that is killed after it has handed a file to the session.
+enum EndAfterTransfer {
+  static let variable = "CINEMATIME_KILLED_AFTER_TRANSFER"
+
+  static func endHereIfWanted() {
+    guard Program.environment(variable) != nil else { return }
+    do throws(Errno) {
+      try Program.send(.kill, to: Program.processID)
+    } catch {
+      preconditionFailure("a process may end itself: \(error)")
     }
   }
 }

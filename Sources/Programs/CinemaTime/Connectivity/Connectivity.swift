@@ -43,17 +43,6 @@ final class Connectivity: NSObject, Sendable {
     }
   }
 
-  /// Sends bytes; see the form for films.
-  func send(
-    data: Data, replyHandler: (@Sendable (Data) -> Void)? = nil,
-    errorHandler: (@Sendable (any Error) -> Void)? = nil
-  ) {
-    guard canSendToPeer() else { return }
-    WCSession.default.sendMessageData(
-      data, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
-      errorHandler: optionalMainQueueDispatch(handler: errorHandler))
-  }
-
   /// Sends the next show to the watch's face.
   func updateComplication(_ movie: Movie?) {
     guard canSendToPeer() else { return }
@@ -78,4 +67,22 @@ final class Connectivity: NSObject, Sendable {
       DispatchQueue.main.async { handler(item) }
     }
   }
+}
+
+/// The way in which content is sent to the other side.
+enum Delivery: String, CaseIterable, Sendable {
+  /// At once or not at all: the other side must run, or be started for it.
+  case failable
+  /// Eventually, complete and in order, even if the other side does not run now.
+  case guaranteed
+  /// Eventually, and only the latest.
+  case highPriority
+}
+
+/// The keys of the content.
+enum ConnectivityUserInfoKey: String {
+  case purchased
+  case qrCodes
+  case verified
+  case nextShow
 }

@@ -1,4 +1,6 @@
+import AppGroup
 import Foundation
+import PropertyLists
 
 /// A film of the programme; both sides know the same films.
 struct Movie: Codable, Identifiable, Sendable {
@@ -35,4 +37,28 @@ extension Movie {
 
   /// Returns the film with a number, or nil if it is not in the programme.
   static func of(_ id: Int) -> Movie? { all.first { $0.id == id } }
+}
+
+/// The content of the watch's face: the next show with a ticket, according to the phone's last
+/// message.
+enum Complication {
+  private static var value: Value { Cinema.container.value("complication") }
+
+  static func save(_ id: Int?) {
+    do {
+      try value.replace(with: id.map { PropertyListValue($0) } ?? "none")
+    } catch {
+      Cinema.log("\(error)")
+    }
+  }
+
+  /// Returns the film on the watch's face, or nil if there is none.
+  static func movie() -> Movie? {
+    do {
+      return try value.snapshot().propertyList()?.intValue.flatMap { Movie.of($0) }
+    } catch {
+      Cinema.log("\(error)")
+      return nil
+    }
+  }
 }

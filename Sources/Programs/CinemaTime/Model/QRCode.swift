@@ -3,12 +3,6 @@ import Foundation
 
 /// The QR codes of tickets. Only the phone makes them; the watch receives and keeps them as files.
 enum QRCode {
-  /// Both sides could make codes, but only the phone does, because only iOS has Core Image.
-  static func generate(_ movie: Movie) -> Data? {
-    guard Cinema.isPhone else { return nil }
-    return QRSymbol(movie.ticket, level: .quartile).map { Data(PNG.bytes(of: $0, scale: 4)) }
-  }
-
   /// Returns the watch's file for the code of a film: `<id>.png` in its documents.
   static func url(for id: Int) -> URL {
     documents.appendingPathComponent("\(id).png")
@@ -26,10 +20,13 @@ enum QRCode {
 
   /// Writes a code to a temporary file, to be sent.
   static func writeTemporary(_ movie: Movie) throws -> URL {
-    guard let png = generate(movie) else { throw CocoaError(.featureUnsupported) }
+    // Both sides could make codes, but only the phone does, because only iOS has Core Image.
+    guard Cinema.isPhone, let symbol = symbol(movie) else {
+      throw CocoaError(.featureUnsupported)
+    }
     let url = FileManager.default.temporaryDirectory
       .appendingPathComponent("cinematime-\(UUID().uuidString).png")
-    try png.write(to: url)
+    try file(symbol).write(to: url)
     return url
   }
 
@@ -70,11 +67,17 @@ enum QRCode {
 
   /// Returns the code of a ticket for the screen, or nil until the watch has it.
   static func symbolRows(_ movie: Movie) -> [[Bool]]? {
-    if Cinema.isPhone { return QRSymbol(movie.ticket, level: .quartile)?.rows }
-    // Absent until it arrives; an unreadable file is shown as absent, too.
-    guard let data = FileManager.default.contents(atPath: url(for: movie.id).path) else {
-      return nil
-    }
-    return PNG.symbolRows(in: Array(data))
+    guard let symbol = symbol(movie) else { return nil }
+    // Absent until it arrives; a file with another content is shown as absent, too.
+    let isHere =
+      Cinema.isPhone
+      || FileManager.default.contents(atPath: url(for: movie.id).path) == file(symbol)
+    return isHere ? symbol.rows : nil
   }
+
+  private static func symbol(_ movie: Movie) -> QRSymbol? {
+    QRSymbol(movie.ticket, level: .quartile)
+  }
+
+  private static func file(_ symbol: QRSymbol) -> Data { Data(PNG.bytes(of: symbol, scale: 4)) }
 }

@@ -52,11 +52,6 @@ final class TicketOffice {
     }
   }
 
-  /// Gives tickets back.
-  func delete(at offsets: IndexSet) throws {
-    for movie in offsets.map({ purchased[$0] }) { _ = try delete(movie) }
-  }
-
   /// Gives a ticket back.
   ///
   /// - Returns: False if there is none.

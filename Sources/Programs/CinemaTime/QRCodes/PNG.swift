@@ -11,32 +11,22 @@ enum PNG {
   static func bytes(of symbol: QRSymbol, scale: Int) -> [UInt8] {
     let margin = 4
     let side = (symbol.size + 2 * margin) * scale
-    let isDark = { (pixel: (row: Int, column: Int)) -> Bool in
-      let row = pixel.row / scale - margin
-      let column = pixel.column / scale - margin
-      guard symbol.rows.indices.contains(row), symbol.rows.indices.contains(column) else {
-        return false
-      }
-      return symbol.rows[row][column]
-    }
-    return bytes(width: side, height: side, isDark: isDark)
-  }
-
-  static func bytes(
-    width: Int, height: Int, isDark: ((row: Int, column: Int)) -> Bool
-  ) -> [UInt8] {
     var lines: [UInt8] = []
-    for row in 0..<height {
+    for pixelRow in 0..<side {
+      let row = pixelRow / scale - margin
+      let modules = symbol.rows.indices.contains(row) ? symbol.rows[row] : []
       lines.append(0)  // no filter
-      for start in stride(from: 0, to: width, by: 8) {
+      for start in stride(from: 0, to: side, by: 8) {
         // A set bit is white.
         lines.append(
-          (start..<min(start + 8, width)).reduce(0) { byte, column in
-            isDark((row, column)) ? byte : byte | 0x80 >> UInt8(column - start)
+          (start..<min(start + 8, side)).reduce(0) { byte, pixel in
+            let column = pixel / scale - margin
+            let isDark = modules.indices.contains(column) && modules[column]
+            return isDark ? byte : byte | 0x80 >> UInt8(pixel - start)
           })
       }
     }
-    let header = big(width) + big(height) + [1, 0, 0, 0, 0]
+    let header = big(side) + big(side) + [1, 0, 0, 0, 0]
     return signature + chunk("IHDR", header) + chunk("IDAT", zlib(lines)) + chunk("IEND", [])
   }
 

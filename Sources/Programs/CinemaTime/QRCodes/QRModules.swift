@@ -126,7 +126,7 @@ struct QRModules {
 /// and D).
 enum QRInformation {
   static func format(_ level: QRCorrectionLevel, _ mask: QRMask) -> Int {
-    let data = level.formatBits << 3 | mask.number
+    let data = level.codes.formatBits << 3 | mask.number
     return (data << 10 | remainder(of: data, bits: 10, generator: 0x537)) ^ 0x5412
   }
 

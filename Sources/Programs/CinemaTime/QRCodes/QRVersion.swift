@@ -31,7 +31,10 @@ struct QRVersion: Equatable {
 
   /// Returns the division of the codewords into blocks, each with its own error correction.
   func blocks(_ level: QRCorrectionLevel) -> (count: Int, correctionEach: Int) {
-    (Self.blockCounts[level.row][number - 1], Self.correctionCodewords[level.row][number - 1])
+    (
+      Self.blockCounts[level.codes.row][number - 1],
+      Self.correctionCodewords[level.codes.row][number - 1]
+    )
   }
 
   /// Returns the number of bytes for data.
@@ -90,22 +93,14 @@ enum QRCorrectionLevel: String, Sendable, CaseIterable {
   /// About 30 percent.
   case high = "H"
 
-  var row: Int {
+  /// The row of this level in tables of L, M, Q and H, and the two bits of the format information
+  /// (table 12).
+  var codes: (row: Int, formatBits: Int) {
     switch self {
-    case .low: 0
-    case .medium: 1
-    case .quartile: 2
-    case .high: 3
-    }
-  }
-
-  /// The two bits of the format information (table 12).
-  var formatBits: Int {
-    switch self {
-    case .low: 0b01
-    case .medium: 0b00
-    case .quartile: 0b11
-    case .high: 0b10
+    case .low: (0, 0b01)
+    case .medium: (1, 0b00)
+    case .quartile: (2, 0b11)
+    case .high: (3, 0b10)
     }
   }
 }

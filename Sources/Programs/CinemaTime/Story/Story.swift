@@ -90,7 +90,7 @@ final class Story {
     let bought = try watch.receive()
     try stage.act("both", "\(gone); \(bought)")
     let onPhone = try phone.wait(for: "tickets", toShow: "\(Self.royalBed)")
-    _ = try watch.wait(for: "tickets", notToShow: "\(Self.general)")
+    _ = try watch.wait(for: "tickets", toShow: "\(Self.general)", isShown: false)
     try stage.explain(
       "If the sides sent whole lists, one of the two changes would be lost. Here each side "
         + "changes the same list in place, one after the other.")

@@ -82,28 +82,23 @@ final class StorySide {
     return notices.filter { $0.contains(text) }
   }
 
-  /// Repeats a command until the answer contains a text.
+  /// Repeats a command until the answer contains a text, or, if `isShown` is false, does not.
   ///
   /// - Returns: The duration of the wait.
-  func wait(for command: String, toShow text: String) throws -> Duration {
-    try wait(for: command, text) { $0.contains { $0.contains(text) } }
-  }
-
-  func wait(for command: String, notToShow text: String) throws -> Duration {
-    try wait(for: command, text) { !$0.contains { $0.contains(text) } }
-  }
-
-  private func wait(
-    for command: String, _ text: String, _ isThere: ([String]) -> Bool
+  func wait(
+    for command: String, toShow text: String, isShown: Bool = true
   ) throws -> Duration {
     let start = ContinuousClock.now
     let deadline = deadline
     while true {
       let lines = try answer(lines: command)
-      if isThere(lines) { return ContinuousClock.now - start }
+      if lines.contains(where: { $0.contains(text) }) == isShown {
+        return ContinuousClock.now - start
+      }
       guard ContinuousClock.now < deadline else {
         throw LineProcess.Failure(
-          description: "the \(role.rawValue) did not show '\(text)', but \(lines)")
+          description:
+            "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
       }
       pauseThread(.milliseconds(2))
     }

@@ -14,7 +14,7 @@ struct ArgumentParser {
 
   /// What a command line asks for.
   enum Invocation {
-    case run(ParsedArguments)
+    case run(CommandDescription, ParsedArguments)
     case help([CommandDescription])
     case version(String)
     case completionScript(CompletionShell)
@@ -39,12 +39,7 @@ struct ArgumentParser {
     if let early = try parser.readAll() { return early }
     let parsed = try parser.finished(variable)
     if let problem = parser.command.problem(parsed) { throw parser.error(problem) }
-    return .run(parsed)
-  }
-
-  private init(arguments: [String], path: [CommandDescription]) {
-    self.arguments = arguments
-    self.path = path
+    return .run(parser.command, parsed)
   }
 
   private var command: CommandDescription { path[path.count - 1] }
@@ -213,30 +208,34 @@ extension ArgumentParser {
     _ variable: (String) -> String?
   ) throws(UsageError) -> ContainerSelection? {
     guard command.needsContainer else { return nil }
-    switch (optionValues["group"]?.last, optionValues["container"]?.last) {
-    case (_?, _?):
-      throw error("--group and --container exclude each other: each names a container")
-    case (let group?, nil): return .group(group)
-    case (nil, let directory?): return .directory(directory)
-    case (nil, nil): break
-    }
-    let groupVariable = ContainerSelection.groupVariable
-    let directoryVariable = ContainerSelection.directoryVariable
+    let given = try selection(
+      optionValues["group"]?.last, optionValues["container"]?.last,
+      conflict: "--group and --container exclude each other: each names a container")
+    if let given { return given }
+    let (group, directory) = (
+      ContainerSelection.groupVariable, ContainerSelection.directoryVariable
+    )
     // An empty variable counts as unset.
-    let named = [groupVariable, directoryVariable].map { name in
-      variable(name).flatMap { $0.isEmpty ? nil : $0 }
-    }
-    switch (named[0], named[1]) {
-    case (_?, _?):
+    let named = [group, directory].map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+    let selected = try selection(
+      named[0], named[1],
+      conflict: "\(group) and \(directory) are both set: unset one, or give --group or --container")
+    guard let selected else {
       throw error(
-        "\(groupVariable) and \(directoryVariable) are both set: unset one, or give --group or "
-          + "--container")
+        "no container is named: give --group ID or --container DIRECTORY, or set \(group) or "
+          + directory)
+    }
+    return selected
+  }
+
+  private func selection(
+    _ group: String?, _ directory: String?, conflict: String
+  ) throws(UsageError) -> ContainerSelection? {
+    switch (group, directory) {
+    case (_?, _?): throw error(conflict)
     case (let group?, nil): return .group(group)
     case (nil, let directory?): return .directory(directory)
-    case (nil, nil):
-      throw error(
-        "no container is named: give --group ID or --container DIRECTORY, or set "
-          + "\(groupVariable) or \(directoryVariable)")
+    case (nil, nil): return nil
     }
   }
 

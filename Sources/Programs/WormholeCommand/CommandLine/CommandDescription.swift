@@ -1,4 +1,5 @@
-/// One command of the program, described once for the parser, the help and the completion scripts.
+/// One command of the program: its description for the parser, the help and the completion scripts,
+/// and its work.
 struct CommandDescription: Sendable {
   let name: String
   /// One sentence for the list of subcommands and the first line of the help.
@@ -16,8 +17,18 @@ struct CommandDescription: Sendable {
   var version: String?
   /// False for a command that brings its own container.
   var needsContainer = true
-  /// A condition on several arguments at once: returns the problem, or nil.
+  /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
   var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
+  /// The work; nil for a command with subcommands. It throws an error whose exit status
+  /// `ExitStatus(of:)` gives.
+  let run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> ExitStatus)?
+
+  /// The command with a condition on several arguments at once, which returns the problem, or nil.
+  func refusing(_ problem: @escaping @Sendable (ParsedArguments) -> String?) -> CommandDescription {
+    var command = self
+    command.problem = problem
+    return command
+  }
 
   func subcommand(named name: String) -> CommandDescription? {
     subcommands.first { $0.name == name }

@@ -59,17 +59,17 @@ enum ValueKind: Sendable, Equatable {
   }
 
   static func count(_ text: String) -> Int? {
-    guard text.utf8.allSatisfy(isDigit), let count = Int(text), count >= 1 else { return nil }
+    guard text.utf8.allSatisfy(\.isDigit), let count = Int(text), count >= 1 else { return nil }
     return count
   }
 
   static func unsigned(_ text: String) -> UInt64? {
-    text.utf8.allSatisfy(isDigit) ? UInt64(text) : nil
+    text.utf8.allSatisfy(\.isDigit) ? UInt64(text) : nil
   }
 
   /// `Double` alone would also take "inf", "nan" and hexadecimal.
   static func seconds(_ text: String) -> Duration? {
-    guard text.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") }),
+    guard text.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }),
       let seconds = Double(text), seconds <= maximumSeconds
     else { return nil }
     return .seconds(seconds)
@@ -79,10 +79,10 @@ enum ValueKind: Sendable, Equatable {
   static func isNegativeNumber(_ text: String) -> Bool {
     let rest = text.utf8.dropFirst()
     guard text.utf8.first == UInt8(ascii: "-"), let first = rest.first else { return false }
-    return (isDigit(first) || first == UInt8(ascii: ".")) && Double(text) != nil
+    return (first.isDigit || first == UInt8(ascii: ".")) && Double(text) != nil
   }
+}
 
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-  }
+extension UInt8 {
+  var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }

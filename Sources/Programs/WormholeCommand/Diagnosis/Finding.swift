@@ -9,8 +9,8 @@ struct Finding: Equatable {
     case looseMode, watchLimit, networkFileSystem, unreadablePart
   }
 
-  /// How serious it is; for machines, too.
-  enum Level: String, Comparable {
+  /// How serious it is; the names are for machines, too.
+  enum Level: Int, Comparable {
     /// Normal: a program that is killed leaves such entries, and they block nobody.
     case note
     /// It works, but slower or less safely than it should.
@@ -18,15 +18,7 @@ struct Finding: Equatable {
     /// Something is lost, refused or unreadable until it is repaired.
     case fault
 
-    static func < (a: Level, b: Level) -> Bool { a.rank < b.rank }
-
-    private var rank: Int {
-      switch self {
-      case .note: 0
-      case .warning: 1
-      case .fault: 2
-      }
-    }
+    static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
   }
 
   let kind: Kind
@@ -53,7 +45,7 @@ struct Finding: Equatable {
   /// A paragraph; paths and commands are never broken.
   func text(number: Int, columns: Int) -> String {
     let indent = "\(number). ".count
-    let lead = "\(number). \(level.rawValue.prefix(1).uppercased() + level.rawValue.dropFirst()): "
+    let lead = "\(number). \("\(level)".capitalizedFirst): "
     let space = String(repeating: " ", count: indent)
     var text =
       lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count)
@@ -66,9 +58,8 @@ struct Finding: Equatable {
 
   var propertyList: PropertyListValue {
     .object([
-      "kind": .string(kind.rawValue), "level": .string(level.rawValue), "what": .string(what),
-      "path": .string(path),
-      "advice": .string(advice), "command": command.map { .string($0) },
+      "kind": kind.rawValue, "level": "\(level)", "what": what, "path": path, "advice": advice,
+      "command": command,
     ])
   }
 }
@@ -88,7 +79,7 @@ extension [Finding] {
   func summary(of levels: [Finding.Level] = [.fault, .warning, .note]) -> String? {
     let parts = levels.compactMap { level in
       let count = self.count { $0.level == level }
-      return count == 0 ? nil : "\(count) \(level.rawValue)\(count == 1 ? "" : "s")"
+      return count == 0 ? nil : "\(count) \(level)\(count == 1 ? "" : "s")"
     }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }

@@ -19,7 +19,7 @@ enum ISO8601 {
   /// `2001-01-01T00:00:00.25Z`, or with an offset such as `+02:00` for the `Z`.
   static func date(_ text: String) -> Date? {
     let (time, rest) = (text.utf8.prefix(19), text.utf8.dropFirst(19))
-    let fraction = rest.first == UInt8(ascii: ".") ? rest.dropFirst().prefix(while: isDigit) : nil
+    let fraction = rest.first == UInt8(ascii: ".") ? rest.dropFirst().prefix(while: \.isDigit) : nil
     let zone = fraction.map { rest.dropFirst(1 + $0.count) } ?? rest
     guard fraction?.isEmpty != true,
       let whole = CalendarTime(text: time)?.secondsSinceReferenceDate,
@@ -35,14 +35,10 @@ enum ISO8601 {
     if zone == "Z" { return 0 }
     let fields = zone.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
     guard let sign = zone.first, "+-".contains(sign), fields.count == 2,
-      fields.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy(isDigit) }),
+      fields.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isDigit) }),
       let hours = Int(fields[0]), let minutes = Int(fields[1]), hours < 24, minutes < 60
     else { return nil }
     return (sign == "+" ? 1 : -1) * (hours * 60 + minutes)
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 }
 

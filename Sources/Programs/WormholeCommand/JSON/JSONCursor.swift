@@ -39,7 +39,7 @@ struct JSONCursor {
 
   mutating func takeDigits() -> Int {
     let start = position
-    while let byte, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { advance() }
+    while let byte, byte.isDigit { advance() }
     return position - start
   }
 
@@ -78,7 +78,7 @@ struct JSONCursor {
 
 extension JSONCursor {
   static func beginsNumber(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    byte == UInt8(ascii: "-") || byte.isDigit
   }
 
   /// Reads a number: an integer if it is written as one, else the nearest real.

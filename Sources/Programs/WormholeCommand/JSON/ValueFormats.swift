@@ -1,3 +1,4 @@
+import FoundationEssentials
 import PropertyLists
 
 /// JSON from an argument, standard input or a program: as a value, or as an error that names the place.
@@ -45,5 +46,30 @@ enum OutputFormat: String, CaseIterable, Sendable {
     } catch {
       throw CommandError(verb: "print", object: object, reason: "\(error)", status: .badData)
     }
+  }
+}
+
+/// A value that a key of a JSON object may have; nil where it is not known.
+protocol JSONMember { var member: PropertyListValue? { get } }
+
+extension PropertyListValue: JSONMember { var member: PropertyListValue? { self } }
+extension String: JSONMember { var member: PropertyListValue? { .string(self) } }
+extension Bool: JSONMember { var member: PropertyListValue? { .boolean(self) } }
+extension Int: JSONMember { var member: PropertyListValue? { .integer(Int64(self)) } }
+extension Int32: JSONMember { var member: PropertyListValue? { .integer(Int64(self)) } }
+extension Int64: JSONMember { var member: PropertyListValue? { .integer(self) } }
+extension Double: JSONMember { var member: PropertyListValue? { .real(self) } }
+extension Date: JSONMember { var member: PropertyListValue? { .date(self) } }
+extension Array: JSONMember where Element: JSONMember {
+  var member: PropertyListValue? { .array(compactMap(\.member)) }
+}
+extension Optional: JSONMember where Wrapped: JSONMember {
+  var member: PropertyListValue? { flatMap(\.member) }
+}
+
+extension PropertyListValue {
+  /// A dictionary of the keys with a known value.
+  static func object(_ members: [String: any JSONMember]) -> PropertyListValue {
+    .dictionary(members.compactMapValues(\.member))
   }
 }

@@ -44,3 +44,32 @@ extension Backlog {
     }
   }
 }
+
+extension ParsedArguments {
+  /// Handles one item after the other: until `--count` are handled, the deadline has passed, or the
+  /// process is told to end.
+  ///
+  /// - Parameters:
+  ///   - interruption: nil where a signal simply ends the process.
+  ///   - next: waits for the next item; nil when the deadline has passed.
+  ///   - handle: returns the item's status; nil for an item that does not count.
+  /// - Returns: the last status that was not `done`; `.no` when the process was told to end before it
+  ///   had handled `--count` items.
+  func handleEach<Item: Sendable>(
+    _ interruption: Interruption? = nil, _ next: @escaping @Sendable () throws -> Item?,
+    handle: (Item) throws -> ExitStatus?
+  ) throws -> ExitStatus {
+    var status = ExitStatus.done
+    var remaining = count("count") ?? .max
+    while remaining > 0 {
+      let found =
+        if let interruption { try interruption.wait(for: next) } else { try next() as Item?? }
+      guard let found else { return count("count") == nil ? status : .no }
+      guard let item = found else { return .deadline }
+      guard let ended = try handle(item) else { continue }
+      if ended != .done { status = ended }
+      remaining -= 1
+    }
+    return status
+  }
+}

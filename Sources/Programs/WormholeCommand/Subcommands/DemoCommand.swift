@@ -1,85 +1,16 @@
 import SystemCalls
 import Terminals
 
-struct DemoCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let demo = CommandDescription(
     name: "demo",
     abstract: "Show processes that work together, in a container of their own.",
     discussion: """
       One is suspended in the middle of a change, another is killed, and neither blocks the others. \
       The exit status is 0 if every step goes as it should.
       """,
-    needsContainer: false)
-
-  /// What the shell runs and the reader sees: these lines work in any terminal.
-  private struct Step {
-    let title: String
-    let script: String
-    let output: String
-    let explanation: String
-    let claim: String
-  }
-
-  private static let steps = [
-    Step(
-      title: "1. A message goes from one process to another",
-      script: """
-        wormhole listen tickets --current --count 1 --timeout 5 &
-        wormhole send tickets 0
-        wait
-        """,
-      output: "0",
-      explanation: "There is no server and no socket: one process replaced a file in one step, "
-        + "and the kernel told the other.",
-      claim: "a message reaches another process without a server"),
-    Step(
-      title: "2. A process is suspended in the middle of a change",
-      script: """
-        wormhole update tickets -- sh -c '
-          if [ $WORMHOLE_ATTEMPT = 1 ]; then
-            kill -STOP $PPID                # suspends this update
-            wormhole send seen "$(wormhole read tickets)"
-            wormhole update tickets -- sh -c "read n; echo \\$((n + 1))"
-            kill -CONT $PPID
-          fi
-          read n; echo $((n + 1))'
-        wormhole read seen; wormhole read tickets
-        """,
-      output: "0\n2",
-      explanation: "A reader takes no lock, and saw 0. The second update saw in /proc that the "
-        + "first is stopped, and took its lease over after 50 ms; behind flock(2) it would wait for "
-        + "ever. When the first was continued, it could not publish, and ran its command again on "
-        + "the latest value. Both tickets are sold.",
-      claim: "a suspended process blocks nobody, and no change is lost"),
-    Step(
-      title: "3. A process is killed in the middle of a change",
-      script: """
-        wormhole update tickets -- sh -c 'kill -KILL $PPID; echo 9'
-        wormhole update tickets -- sh -c 'read n; echo $((n + 1))'
-        wormhole read tickets
-        """,
-      output: "3",
-      explanation: "The kernel releases the lease of a dead process, and none of its change was "
-        + "visible.",
-      claim: "a killed process blocks nobody, and leaves nothing half done"),
-    Step(
-      title: "4. A message waits for a process that does not run yet",
-      script: """
-        wormhole peer send watch '"two seats"' >/dev/null
-        wormhole peer receive watch --count 1 --timeout 5
-        """,
-      output: #""two seats""#,
-      explanation: "A queue keeps each message until its receiver has handled it.",
-      claim: "a queued message is delivered when its receiver comes"),
-    Step(
-      title: "5. Nothing is left behind",
-      script: #"wormhole doctor --sweep --json | grep -c '"leftover"'"#,
-      output: "0",
-      explanation: "A sweep removes what the killed process left; the next change would, too.",
-      claim: "a sweep leaves nothing of a dead process"),
-  ]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    needsContainer: false
+  ) { _, environment in
     let base = environment.variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
     let directory = "\(base)/wormhole-demo-" + String(UInt64.random(in: 0 ... .max), radix: 16)
     do throws(Errno) {
@@ -96,11 +27,11 @@ struct DemoCommand: Subcommand {
     ) { try environment.print(line: $0) }
     try stage.show("wormhole demo: processes that share a directory, and nothing else")
     var failures = 0
-    for step in Self.steps where !interruption.isRequested {
+    for step in steps where !interruption.isRequested {
       try stage.title(step.title)
       for line in step.script.split(separator: "\n") { try stage.show("   $ \(line)") }
       let start = ContinuousClock.now
-      let output = try run(step.script, in: directory, environment, interruption)
+      let output = try printed(by: step.script, in: directory, environment, interruption)
       let duration = ContinuousClock.now - start
       for line in output.split(separator: "\n") { try stage.show("   \(line)") }
       try stage.explain(step.explanation)
@@ -109,36 +40,102 @@ struct DemoCommand: Subcommand {
     }
     return failures == 0 && !interruption.isRequested ? .done : .no
   }
+}
 
-  /// - Returns: the script's standard output. Standard error is dropped, because each shell reports the
-  ///   killed process in its own words.
-  private func run(
-    _ script: String, in directory: String, _ environment: CommandEnvironment,
-    _ interruption: Interruption
-  ) throws -> String {
-    let program = try Program.executablePath()
-    let programs = program.prefix(upTo: program.lastIndex(of: "/") ?? program.startIndex)
-    let shell = ExternalCommand(words: [
-      "sh", "-c", "cd \(directory.quotedForShell); exec 2>/dev/null\n\(script)",
-    ])
-    let outcome = try shell.run(
-      input: [],
-      variables: [
-        "PATH=\(programs):\(environment.variable("PATH") ?? "")",
-        "\(ContainerSelection.directoryVariable)=\(directory)",
-        "\(ContainerSelection.groupVariable)=",
-      ], collectsOutput: true, interruption: interruption)
-    let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
-    return lines.joined(separator: "\n")
-  }
+/// The steps. The shell runs the scripts as they are shown, so these lines work in any terminal.
+private let steps:
+  [(title: String, script: String, output: String, explanation: String, claim: String)] = [
+    (
+      title: "1. A message goes from one process to another",
+      script: """
+      wormhole listen tickets --current --count 1 --timeout 5 &
+      wormhole send tickets 0
+      wait
+      """,
+      output: "0",
+      explanation: "There is no server and no socket: one process replaced a file in one step, "
+        + "and the kernel told the other.",
+      claim: "a message reaches another process without a server"
+    ),
+    (
+      title: "2. A process is suspended in the middle of a change",
+      script: """
+      wormhole update tickets -- sh -c '
+        if [ $WORMHOLE_ATTEMPT = 1 ]; then
+          kill -STOP $PPID                # suspends this update
+          wormhole send seen "$(wormhole read tickets)"
+          wormhole update tickets -- sh -c "read n; echo \\$((n + 1))"
+          kill -CONT $PPID
+        fi
+        read n; echo $((n + 1))'
+      wormhole read seen; wormhole read tickets
+      """,
+      output: "0\n2",
+      explanation: "A reader takes no lock, and saw 0. The second update saw in /proc that the "
+        + "first is stopped, and took its lease over after 50 ms; behind flock(2) it would wait for "
+        + "ever. When the first was continued, it could not publish, and ran its command again on "
+        + "the latest value. Both tickets are sold.",
+      claim: "a suspended process blocks nobody, and no change is lost"
+    ),
+    (
+      title: "3. A process is killed in the middle of a change",
+      script: """
+      wormhole update tickets -- sh -c 'kill -KILL $PPID; echo 9'
+      wormhole update tickets -- sh -c 'read n; echo $((n + 1))'
+      wormhole read tickets
+      """,
+      output: "3",
+      explanation: "The kernel releases the lease of a dead process, and none of its change was "
+        + "visible.",
+      claim: "a killed process blocks nobody, and leaves nothing half done"
+    ),
+    (
+      title: "4. A message waits for a process that does not run yet",
+      script: """
+      wormhole peer send watch '"two seats"' >/dev/null
+      wormhole peer receive watch --count 1 --timeout 5
+      """,
+      output: #""two seats""#,
+      explanation: "A queue keeps each message until its receiver has handled it.",
+      claim: "a queued message is delivered when its receiver comes"
+    ),
+    (
+      title: "5. Nothing is left behind",
+      script: #"wormhole doctor --sweep --json | grep -c '"leftover"'"#,
+      output: "0",
+      explanation: "A sweep removes what the killed process left; the next change would, too.",
+      claim: "a sweep leaves nothing of a dead process"
+    ),
+  ]
 
-  private func remove(_ directory: String, _ environment: CommandEnvironment) {
-    do throws(Errno) {
-      let remove = try ChildProcess("rm", ["-rf", directory])
-      if try remove.wait(until: .now + .seconds(5)) == .exited(0) { return }
-      environment.tell("\(directory) is left")
-    } catch {
-      environment.tell("\(directory) is left: \(error)")
-    }
+/// - Returns: the script's standard output. Standard error is dropped, because each shell reports the
+///   killed process in its own words.
+private func printed(
+  by script: String, in directory: String, _ environment: CommandEnvironment,
+  _ interruption: Interruption
+) throws -> String {
+  let program = try Program.executablePath()
+  let programs = program.prefix(upTo: program.lastIndex(of: "/") ?? program.startIndex)
+  let shell = ExternalCommand(words: [
+    "sh", "-c", "cd \(directory.quotedForShell); exec 2>/dev/null\n\(script)",
+  ])
+  let outcome = try shell.run(
+    input: [],
+    variables: [
+      "PATH=\(programs):\(environment.variable("PATH") ?? "")",
+      "\(ContainerSelection.directoryVariable)=\(directory)",
+      "\(ContainerSelection.groupVariable)=",
+    ], collectsOutput: true, interruption: interruption)
+  let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
+  return lines.joined(separator: "\n")
+}
+
+private func remove(_ directory: String, _ environment: CommandEnvironment) {
+  do throws(Errno) {
+    let remove = try ChildProcess("rm", ["-rf", directory])
+    if try remove.wait(until: .now + .seconds(5)) == .exited(0) { return }
+    environment.tell("\(directory) is left")
+  } catch {
+    environment.tell("\(directory) is left: \(error)")
   }
 }

@@ -2,8 +2,8 @@ import AppGroup
 import PeerConnectivity
 import PropertyLists
 
-struct DoctorCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let doctor = CommandDescription(
     name: "doctor",
     abstract: "Show the problems of the container and how to repair them.",
     discussion: """
@@ -25,18 +25,8 @@ struct DoctorCommand: Subcommand {
         help: "The same for one of the package's own values, by the name that doctor prints."),
       .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,
-    ])
-
-  /// The changes that the options asked for, made before the report.
-  private struct Repairs {
-    var removed: [String] = []
-    /// Names that were removed, because nobody uses them any more.
-    var names: [String] = []
-    var quarantined: [String] = []
-    var failures: [AppGroupError] = []
-  }
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    ]
+  ) { arguments, environment in
     var repairs = Repairs()
     var findings: [Finding] = []
     do {
@@ -65,49 +55,56 @@ struct DoctorCommand: Subcommand {
     let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
     return isWell ? .done : .no
   }
+}
 
-  private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
-    var repairs = Repairs()
-    if arguments.has("sweep") {
-      let swept = try container.sweepWithFiles()
-      repairs.removed = swept.removed
-      repairs.names = swept.names
-      repairs.failures = swept.failures
-    }
-    let values = [
-      arguments.text("quarantine").map { container.value($0) },
-      arguments.text("quarantine-own").map { container.own.value($0) },
-    ]
-    for value in values.compactMap({ $0 }) {
-      do {
-        if let place = try value.quarantine() { repairs.quarantined.append(place) }
-      } catch let error as AppGroupError {
-        repairs.failures.append(error)
-      }
-    }
-    return repairs
-  }
+/// The changes that the options asked for, made before the report.
+private struct Repairs {
+  var removed: [String] = []
+  /// Names that were removed, because nobody uses them any more.
+  var names: [String] = []
+  var quarantined: [String] = []
+  var failures: [AppGroupError] = []
+}
 
-  private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
-    var paragraphs = repairs.removed.map { "removed \($0)\n" }
-    if !repairs.names.isEmpty {
-      let count = repairs.names.count
-      paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
-    }
-    paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
-    guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
-    let texts = findings.enumerated().map { index, finding in
-      finding.text(number: index + 1, columns: columns)
-    }
-    return paragraphs.joined() + texts.joined(separator: "\n") + "\n\(summary)\n"
+private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
+  var repairs = Repairs()
+  if arguments.has("sweep") {
+    let swept = try container.sweepWithFiles()
+    repairs.removed = swept.removed
+    repairs.names = swept.names
+    repairs.failures = swept.failures
   }
+  let values = [
+    arguments.text("quarantine").map { container.value($0) },
+    arguments.text("quarantine-own").map { container.own.value($0) },
+  ]
+  for value in values.compactMap({ $0 }) {
+    do {
+      if let place = try value.quarantine() { repairs.quarantined.append(place) }
+    } catch let error as AppGroupError {
+      repairs.failures.append(error)
+    }
+  }
+  return repairs
+}
 
-  private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
-    .object([
-      "removed": .array(repairs.removed.map { .string($0) }),
-      "names": repairs.names.isEmpty ? nil : .array(repairs.names.map { .string($0) }),
-      "quarantined": repairs.quarantined.first.map { .string($0) },
-      "findings": .array(findings.map(\.propertyList)),
-    ])
+private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
+  var paragraphs = repairs.removed.map { "removed \($0)\n" }
+  if !repairs.names.isEmpty {
+    let count = repairs.names.count
+    paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
   }
+  paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
+  guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
+  let texts = findings.enumerated().map { index, finding in
+    finding.text(number: index + 1, columns: columns)
+  }
+  return paragraphs.joined() + texts.joined(separator: "\n") + "\n\(summary)\n"
+}
+
+private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
+  .object([
+    "removed": repairs.removed, "names": repairs.names.isEmpty ? nil : repairs.names,
+    "quarantined": repairs.quarantined.first, "findings": findings.map(\.propertyList),
+  ])
 }

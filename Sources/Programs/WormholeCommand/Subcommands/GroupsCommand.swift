@@ -1,8 +1,8 @@
 import AppGroup
 import PropertyLists
 
-struct GroupsCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let groups = CommandDescription(
     name: "groups",
     abstract: "Print the groups that have a container, one line each.",
     discussion: """
@@ -13,13 +13,12 @@ struct GroupsCommand: Subcommand {
     options: [
       .flag("json", help: "Print a line of JSON for each group instead of its name alone.")
     ],
-    needsContainer: false)
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    needsContainer: false
+  ) { arguments, environment in
     for (group, path) in try ContainerLocation.groups() {
       try environment.print(
         line: arguments.has("json")
-          ? JSONWriter.string(["container": .string(path), "group": .string(group)])
+          ? JSONWriter.string(.object(["container": path, "group": group]))
           : group.withoutControlCharacters.replacing("\n", with: "\\n"))
     }
     return .done

@@ -2,8 +2,8 @@ import AppGroup
 import Dispatch
 import PropertyLists
 
-struct ListenCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let listen = CommandDescription(
     name: "listen",
     abstract: "Print messages as they arrive, one line each.",
     discussion: """
@@ -29,9 +29,8 @@ struct ListenCommand: Subcommand {
     tail: TailDescription(
       name: "command",
       help: "Run for each message, with the message on standard input, instead of printing it.",
-      isOptional: true))
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+      isOptional: true)
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     let command = arguments.tail.map(ExternalCommand.init)
     // A command that is run for each message shares our standard output, and notices the end itself.
@@ -52,10 +51,9 @@ struct ListenCommand: Subcommand {
     }
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
     return try withExtendedLifetime(observations) {
-      var status = ExitStatus.done
-      var remaining = arguments.count("count") ?? .max
-      while remaining > 0 {
-        guard let arrival = arrivals.next(until: deadline) else { return .deadline }
+      try arguments.handleEach {
+        arrivals.next(until: deadline)
+      } handle: { arrival in
         let identifier = identifiers[arrival.index]
         let message: PropertyListValue?
         do {
@@ -63,41 +61,38 @@ struct ListenCommand: Subcommand {
         } catch let error as AppGroupError {
           // A message that cannot be read is reported, and does not count.
           environment.tell(error)
-          continue
+          return nil
         }
         // The removal of a message is not a message.
-        guard let message else { continue }
+        guard let message else { return nil }
         let content: PropertyListValue =
           identifiers.count > 1
           ? ["identifier": .string(identifier), "message": message] : message
-        let ended = try handle(content, identifier, arguments.outputFormat, command, environment)
-        if ended != .done { status = ended }
-        remaining -= 1
+        return try handle(content, identifier, arguments.outputFormat, command, environment)
       }
-      return status
     }
   }
+}
 
-  /// Prints a message, or gives it to the command. A command that runs at the deadline may finish.
-  private func handle(
-    _ content: PropertyListValue, _ identifier: String, _ format: OutputFormat,
-    _ command: ExternalCommand?, _ environment: CommandEnvironment
-  ) throws -> ExitStatus {
-    let bytes: [UInt8]
-    do {
-      bytes = try format.bytes(content, of: identifier.quoted)
-    } catch let error as CommandError {
-      environment.tell(error)
-      return .no
-    }
-    guard let command else {
-      try environment.print(bytes)
-      return .done
-    }
-    let termination = try command.run(input: bytes).termination
-    if let failure = command.failure(termination) {
-      environment.tell("\(failure), given \(identifier.quoted)")
-    }
-    return ExitStatus(termination)
+/// Prints a message, or gives it to the command. A command that runs at the deadline may finish.
+private func handle(
+  _ content: PropertyListValue, _ identifier: String, _ format: OutputFormat,
+  _ command: ExternalCommand?, _ environment: CommandEnvironment
+) throws -> ExitStatus {
+  let bytes: [UInt8]
+  do {
+    bytes = try format.bytes(content, of: identifier.quoted)
+  } catch let error as CommandError {
+    environment.tell(error)
+    return .no
   }
+  guard let command else {
+    try environment.print(bytes)
+    return .done
+  }
+  let termination = try command.run(input: bytes).termination
+  if let failure = command.failure(termination) {
+    environment.tell("\(failure), given \(identifier.quoted)")
+  }
+  return ExitStatus(termination)
 }

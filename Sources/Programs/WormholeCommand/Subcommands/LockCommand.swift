@@ -3,8 +3,8 @@ import FileCoordination
 import FoundationEssentials
 import SystemCalls
 
-struct LockCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let lock = CommandDescription(
     name: "lock",
     abstract: "Run a command while nothing else uses a file or directory.",
     discussion: """
@@ -42,15 +42,12 @@ struct LockCommand: Subcommand {
     ],
     tail: TailDescription(
       name: "command", help: "Run while the file is locked; {} in its words is a private copy."),
-    needsContainer: false)
-
-  private static let standardTimeout: Duration = .seconds(60)
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    needsContainer: false
+  ) { arguments, environment in
     try LockedRun(
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
       isShared: arguments.has("shared"),
-      timeout: arguments.seconds("timeout") ?? Self.standardTimeout, environment: environment
+      timeout: arguments.seconds("timeout") ?? .seconds(60), environment: environment
     ).run()
   }
 }

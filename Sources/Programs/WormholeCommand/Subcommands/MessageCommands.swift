@@ -1,7 +1,7 @@
 import AppGroup
 
-struct SendCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let send = CommandDescription(
     name: "send",
     abstract: "Publish a message.",
     discussion: """
@@ -10,30 +10,23 @@ struct SendCommand: Subcommand {
       """,
     positionals: [
       .identifier,
-      PositionalDescription(
-        name: "value",
-        help: "The message, as JSON; without it, or with '-', it is read from standard input.",
-        isOptional: true),
+      .json("message"),
     ],
-    options: [.durable("the message")])
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    options: [.durable("the message")]
+  ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let message = try environment.value(arguments.text("value"), "the message")
     try arguments.container.open().value(identifier).replace(
       with: message, durability: arguments.durability)
     return .done
   }
-}
 
-struct ReadCommand: Subcommand {
-  static let description = CommandDescription(
+  static let read = CommandDescription(
     name: "read",
     abstract: "Print the latest message; exit status 1 if there is none.",
     positionals: [.identifier],
-    options: [OutputFormat.option])
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    options: [OutputFormat.option]
+  ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     guard let message = try arguments.container.openExisting()?.value(identifier).read() else {
       throw CommandError(
@@ -42,10 +35,8 @@ struct ReadCommand: Subcommand {
     try environment.print(arguments.outputFormat.bytes(message, of: identifier.quoted))
     return .done
   }
-}
 
-struct ClearCommand: Subcommand {
-  static let description = CommandDescription(
+  static let clear = CommandDescription(
     name: "clear",
     abstract: "Remove messages.",
     positionals: [
@@ -53,16 +44,8 @@ struct ClearCommand: Subcommand {
         name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
         isOptional: true, isRepeating: true)
     ],
-    options: [.flag("all", help: "Remove every message of the container.")],
-    problem: { arguments in
-      switch (arguments.has("all"), arguments.texts("identifier").isEmpty) {
-      case (true, false): "--all and identifiers exclude each other"
-      case (false, true): "missing expected argument '<identifier>': name messages, or give --all"
-      case (true, true), (false, false): nil
-      }
-    })
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    options: [.flag("all", help: "Remove every message of the container.")]
+  ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return .done }
     let identifiers =
       arguments.has("all") ? try container.valueIdentifiers() : arguments.texts("identifier")
@@ -77,5 +60,12 @@ struct ClearCommand: Subcommand {
       }
     }
     return status
+  }
+  .refusing { arguments in
+    switch (arguments.has("all"), arguments.texts("identifier").isEmpty) {
+    case (true, false): "--all and identifiers exclude each other"
+    case (false, true): "missing expected argument '<identifier>': name messages, or give --all"
+    case (true, true), (false, false): nil
+    }
   }
 }

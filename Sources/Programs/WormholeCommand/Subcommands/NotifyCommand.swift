@@ -1,34 +1,27 @@
 import AppGroup
 import Dispatch
 
-/// The commands for notifications: names without a payload.
-enum NotifyCommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  /// The commands for notifications: names without a payload.
+  static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",
     subcommands: [
-      NotifyPostCommand.description, NotifyWaitCommand.description,
-      NotifyGetCommand.description, NotifySetCommand.description,
-    ])
-}
+      .notifyPost, .notifyWait,
+      .notifyGet, .notifySet,
+    ], run: nil)
 
-struct NotifyPostCommand: Subcommand {
-  static let description = CommandDescription(
+  static let notifyPost = CommandDescription(
     name: "post",
     abstract: "Post notifications.",
-    positionals: [.notificationNames])
-
-  static let commandPath = ["notify", "post"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    positionals: [.notificationNames]
+  ) { arguments, _ in
     let container = try arguments.container.open()
     for name in arguments.texts("name") { try container.notification(name).post() }
     return .done
   }
-}
 
-struct NotifyWaitCommand: Subcommand {
-  static let description = CommandDescription(
+  static let notifyWait = CommandDescription(
     name: "wait",
     abstract: "Print the names of notifications as they are posted, one line each.",
     discussion: """
@@ -36,11 +29,8 @@ struct NotifyWaitCommand: Subcommand {
       posts of one name may be printed as one.
       """,
     positionals: [.notificationNames],
-    options: [.count, .timeout])
-
-  static let commandPath = ["notify", "wait"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    options: [.count, .timeout]
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
       return .deadline
@@ -58,46 +48,35 @@ struct NotifyWaitCommand: Subcommand {
     }
     if !opened.isNew { environment.tellListening() }
     return try withExtendedLifetime(registrations) {
-      var remaining = arguments.count("count") ?? .max
-      while remaining > 0 {
-        guard let index = posts.next(until: deadline) else { return .deadline }
+      try arguments.handleEach {
+        posts.next(until: deadline)
+      } handle: { index in
         try environment.print(line: names[index])
-        remaining -= 1
+        return .done
       }
-      return .done
     }
   }
-}
 
-struct NotifyGetCommand: Subcommand {
-  static let description = CommandDescription(
+  static let notifyGet = CommandDescription(
     name: "get",
     abstract: "Print the state of a notification, a number; 0 if it was never set.",
-    positionals: [.notificationName])
-
-  static let commandPath = ["notify", "get"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    positionals: [.notificationName]
+  ) { arguments, environment in
     let name = arguments.requiredText("name")
     let state = try arguments.container.openExisting()?.notification(name).state()
     try environment.print(line: String(state ?? 0))
     return .done
   }
-}
 
-struct NotifySetCommand: Subcommand {
-  static let description = CommandDescription(
+  static let notifySet = CommandDescription(
     name: "set",
     abstract: "Set the state of a notification; nothing is posted.",
     positionals: [
       .notificationName,
       PositionalDescription(
         name: "number", help: "The state, a number of 64 bits.", kind: .unsigned),
-    ])
-
-  static let commandPath = ["notify", "set"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    ]
+  ) { arguments, _ in
     guard let state = arguments.unsigned("number") else {
       preconditionFailure("the parser accepts only numbers here")
     }

@@ -2,9 +2,9 @@ import AppGroup
 import PropertyLists
 import WatchPairing
 
-/// The group of commands for the pairing of phones and watches, as WatchConnectivity shows it.
-enum PairingCommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  /// The group of commands for the pairing of phones and watches, as WatchConnectivity shows it.
+  static let pairing = CommandDescription(
     name: "pairing",
     abstract: "Pair watches with a phone, as WCSession shows them.",
     discussion: """
@@ -13,14 +13,69 @@ enum PairingCommand {
       isWatchAppInstalled and isComplicationEnabled.
       """,
     subcommands: [
-      PairingShowCommand.description, PairingAddCommand.description,
-      PairingRemoveCommand.description, PairingSwitchCommand.description,
-    ])
+      .pairingShow, .pairingAdd,
+      .pairingRemove, .pairingSwitch,
+    ], run: nil)
 
-  /// Those that run.
-  static let subcommands: [any Subcommand] = [
-    PairingShowCommand(), PairingAddCommand(), PairingRemoveCommand(), PairingSwitchCommand(),
-  ]
+  static let pairingShow = CommandDescription(
+    name: "show",
+    abstract: "Print what is paired, and which companion is active.",
+    discussion: """
+      {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
+      """,
+    options: [.pairOf]
+  ) { arguments, environment in
+    let state = try arguments.openPairing().state()
+    try environment.print(line: JSONWriter.string(state.propertyList))
+    return .done
+  }
+
+  static let pairingAdd = CommandDescription(
+    name: "add",
+    abstract: "Pair a watch with a phone, or change what is known of one that is paired.",
+    discussion: """
+      A watch without the app has no complication either. It becomes the active one if there is none.
+      """,
+    positionals: [.companion],
+    options: [
+      .pairOf, .flag("without-app", help: "Its app is not installed."),
+      .flag("without-complication", help: "Its complication is not on display."),
+    ]
+  ) { arguments, environment in
+    let (pairing, watch) = (
+      try arguments.openPairing(makes: true), arguments.requiredText("watch")
+    )
+    try pairing.pair(
+      Pairing.Companion(
+        name: watch, isAppInstalled: !arguments.has("without-app"),
+        isComplicationEnabled: !arguments.has("without-complication")))
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    return .done
+  }
+
+  static let pairingRemove = CommandDescription(
+    name: "remove",
+    abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
+    positionals: [.companion],
+    options: [.pairOf]
+  ) { arguments, environment in
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
+    try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
+    return .done
+  }
+
+  static let pairingSwitch = CommandDescription(
+    name: "switch",
+    abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
+    positionals: [.companion],
+    options: [.pairOf]
+  ) { arguments, environment in
+    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
+    guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
+    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    return .done
+  }
 }
 
 extension OptionDescription {
@@ -50,86 +105,6 @@ extension ParsedArguments {
   }
 }
 
-struct PairingShowCommand: Subcommand {
-  static let description = CommandDescription(
-    name: "show",
-    abstract: "Print what is paired, and which companion is active.",
-    discussion: """
-      {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
-      """,
-    options: [.pairOf])
-
-  static let commandPath = ["pairing", "show"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let state = try arguments.openPairing().state()
-    try environment.print(line: JSONWriter.string(state.propertyList))
-    return .done
-  }
-}
-
-struct PairingAddCommand: Subcommand {
-  static let description = CommandDescription(
-    name: "add",
-    abstract: "Pair a watch with a phone, or change what is known of one that is paired.",
-    discussion: """
-      A watch without the app has no complication either. It becomes the active one if there is none.
-      """,
-    positionals: [.companion],
-    options: [
-      .pairOf, .flag("without-app", help: "Its app is not installed."),
-      .flag("without-complication", help: "Its complication is not on display."),
-    ])
-
-  static let commandPath = ["pairing", "add"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let (pairing, watch) = (
-      try arguments.openPairing(makes: true), arguments.requiredText("watch")
-    )
-    try pairing.pair(
-      Pairing.Companion(
-        name: watch, isAppInstalled: !arguments.has("without-app"),
-        isComplicationEnabled: !arguments.has("without-complication")))
-    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
-    return .done
-  }
-}
-
-struct PairingRemoveCommand: Subcommand {
-  static let description = CommandDescription(
-    name: "remove",
-    abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
-    positionals: [.companion],
-    options: [.pairOf])
-
-  static let commandPath = ["pairing", "remove"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
-    guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
-    try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
-    return .done
-  }
-}
-
-struct PairingSwitchCommand: Subcommand {
-  static let description = CommandDescription(
-    name: "switch",
-    abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
-    positionals: [.companion],
-    options: [.pairOf])
-
-  static let commandPath = ["pairing", "switch"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
-    let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
-    guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
-    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
-    return .done
-  }
-}
-
 extension CommandEnvironment {
   /// Says what was done, and which companion is active now.
   fileprivate func tellPaired(_ deed: String, _ pairing: Pairing) throws {
@@ -142,14 +117,12 @@ extension Pairing.State {
   /// Keys are only ever added.
   fileprivate var propertyList: PropertyListValue {
     .object([
-      "active": activeName.map { .string($0) },
-      "companions": .array(
-        companions.map {
-          [
-            "name": .string($0.name), "app": .boolean($0.isAppInstalled),
-            "complication": .boolean($0.isComplicationEnabled),
-          ]
-        }),
+      "active": activeName,
+      "companions": companions.map {
+        PropertyListValue.object([
+          "name": $0.name, "app": $0.isAppInstalled, "complication": $0.isComplicationEnabled,
+        ])
+      },
     ])
   }
 }

@@ -1,6 +1,6 @@
-/// The root of the tree of commands.
-enum RootCommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  /// The root of the tree of commands.
+  static let root = CommandDescription(
     name: "wormhole",
     abstract: "Pass messages between processes that share a directory.",
     discussion: """
@@ -25,22 +25,8 @@ enum RootCommand {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      SendCommand.description, ReadCommand.description, ListenCommand.description,
-      ClearCommand.description, UpdateCommand.description, NotifyCommand.description,
-      DefaultsCommand.description, PeerCommand.description, PairingCommand.description,
-      LockCommand.description, WatchCommand.description, StatusCommand.description,
-      DoctorCommand.description, GroupsCommand.description, DemoCommand.description,
+      .send, .read, .listen, .clear, .update, .notify, .defaults, .peer, .pairing, .lock, .watch,
+      .status, .doctor, .groups, .demo,
     ],
-    version: "0.1.0")
-
-  /// The commands that run: one for each command of the description without subcommands.
-  static let subcommands: [any Subcommand] =
-    [
-      SendCommand(), ReadCommand(), ListenCommand(), ClearCommand(), UpdateCommand(),
-      NotifyPostCommand(), NotifyWaitCommand(), NotifyGetCommand(), NotifySetCommand(),
-      DefaultsReadCommand(), DefaultsWriteCommand(), DefaultsDeleteCommand(),
-      DefaultsWatchCommand(), DefaultsImportCommand(), DefaultsExportCommand(),
-      LockCommand(), WatchCommand(), StatusCommand(), DoctorCommand(), GroupsCommand(),
-      DemoCommand(),
-    ] + PeerCommand.subcommands + PairingCommand.subcommands
+    version: "0.1.0", run: nil)
 }

@@ -2,19 +2,18 @@ import AppGroup
 import PeerConnectivity
 import PropertyLists
 
-struct StatusCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let status = CommandDescription(
     name: "status",
     abstract: "Show the content of the container, the processes present and the leases held.",
     discussion: "It only reads: nothing changes, and no process is disturbed.",
-    options: [.json])
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    options: [.json]
+  ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else {
       let path = try arguments.container.path()
       try environment.print(
         line: arguments.has("json")
-          ? JSONWriter.string(["container": .string(path)])
+          ? JSONWriter.string(.object(["container": path]))
           : "\(path)\n  no container yet; the first message makes one")
       return .done
     }
@@ -33,33 +32,29 @@ struct StatusCommand: Subcommand {
     }
     return .done
   }
+}
 
-  /// Empty if they cannot be read: that hides nothing else.
-  private func peers(
-    in container: SharedContainer, _ environment: CommandEnvironment
-  ) -> [Peer] {
-    do {
-      return try PeerSession(PeerSession.standardName, in: container).peers()
-    } catch {
-      environment.tell(error)
-      return []
-    }
+/// Empty if they cannot be read: that hides nothing else.
+private func peers(in container: SharedContainer, _ environment: CommandEnvironment) -> [Peer] {
+  do {
+    return try PeerSession(PeerSession.standardName, in: container).peers()
+  } catch {
+    environment.tell(error)
+    return []
   }
 }
 
 extension PeerFailure {
   /// Keys are only ever added.
   fileprivate var propertyList: PropertyListValue {
-    var line: PropertyListValue = [
-      "id": .string(id), "peer": .string(peer), "sender": .string(sender),
-      "reason": .string(reason), "date": .date(date),
-    ]
-    switch content {
-    case .message(let value): line["message"] = value
-    case .file(let name, let size):
-      line["name"] = .string(name)
-      line["size"] = .integer(size)
-    }
-    return line
+    let (message, name, size): (PropertyListValue?, String?, Int64?) =
+      switch content {
+      case .message(let value): (value, nil, nil)
+      case .file(let name, let size): (nil, name, size)
+      }
+    return .object([
+      "id": id, "peer": peer, "sender": sender, "reason": reason, "date": date,
+      "message": message, "name": name, "size": size,
+    ])
   }
 }

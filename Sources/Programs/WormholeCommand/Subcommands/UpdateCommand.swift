@@ -2,8 +2,8 @@ import AppGroup
 import PropertyLists
 import Synchronization
 
-struct UpdateCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let update = CommandDescription(
     name: "update",
     abstract: "Change a message with a command; no change of another process is lost.",
     discussion: """
@@ -18,44 +18,30 @@ struct UpdateCommand: Subcommand {
     positionals: [.identifier],
     options: [.durable("the new message")],
     tail: TailDescription(
-      name: "command", help: "Reads the message and prints the new one, both as JSON."))
-
-  /// How long the command may take before others may take the lease over.
-  private static let term: Duration = .seconds(30)
-  /// How long to wait for others, and to retry after lost leases.
-  private static let patience: Duration = .seconds(60)
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+      name: "command", help: "Reads the message and prints the new one, both as JSON.")
+  ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let command = ExternalCommand(words: arguments.tail ?? [])
     let attempts = Atomic(0)
     try arguments.container.open().value(identifier).update(
-      durability: arguments.durability, until: .now + Self.patience, term: Self.term
+      durability: arguments.durability, until: .now + .seconds(60), term: .seconds(30)
     ) { message in
       let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
       message = try environment.withoutTimeLimit {
-        try Self.change(message, identifier, command, attempt: attempt)
+        let input = try message.map { try OutputFormat.json.bytes($0, of: identifier.quoted) }
+        let outcome = try command.run(
+          input: input ?? Array("null\n".utf8), variables: ["WORMHOLE_ATTEMPT=\(attempt)"],
+          collectsOutput: true)
+        if let failure = command.failure(outcome.termination) {
+          throw CommandError(
+            verb: "update", object: identifier.quoted,
+            reason: "\(failure); the message is unchanged",
+            status: ExitStatus(outcome.termination))
+        }
+        return try JSONInput.readOptional(
+          outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)")
       }
     }
     return .done
   }
-
-  private static func change(
-    _ message: PropertyListValue?, _ identifier: String, _ command: ExternalCommand, attempt: Int
-  ) throws -> PropertyListValue? {
-    let input = try message.map { try OutputFormat.json.bytes($0, of: identifier.quoted) }
-    let outcome = try command.run(
-      input: input ?? Array("null\n".utf8), variables: ["\(attemptVariable)=\(attempt)"],
-      collectsOutput: true)
-    if let failure = command.failure(outcome.termination) {
-      throw CommandError(
-        verb: "update", object: identifier.quoted, reason: "\(failure); the message is unchanged",
-        status: ExitStatus(outcome.termination))
-    }
-    return try JSONInput.readOptional(
-      outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)")
-  }
-
-  /// Tells the command the number of its run, counted from 1.
-  static let attemptVariable = "WORMHOLE_ATTEMPT"
 }

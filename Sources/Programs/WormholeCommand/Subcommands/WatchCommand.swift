@@ -1,8 +1,12 @@
+import Dispatch
 import FileCoordination
+import FoundationEssentials
+import PropertyLists
+import Synchronization
 import SystemCalls
 
-struct WatchCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let watch = CommandDescription(
     name: "watch",
     abstract: "Print the events of a file or directory, one line each.",
     discussion: """
@@ -31,9 +35,8 @@ struct WatchCommand: Subcommand {
       .count, .timeout,
       .flag("json", help: "Print lines of JSON: {\"event\": ..., \"subitem\": ..., \"to\": ...}."),
     ],
-    needsContainer: false)
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    needsContainer: false
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     let file = arguments.requiredText("file")
     let backlog = PresenterEvent.backlog()
@@ -48,13 +51,152 @@ struct WatchCommand: Subcommand {
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.tellListening()
-    var remaining = arguments.count("count") ?? .max
-    while remaining > 0 {
-      guard let event = backlog.next(until: deadline) else { return .deadline }
+    return try arguments.handleEach {
+      backlog.next(until: deadline)
+    } handle: { event in
       try environment.print(
         line: arguments.has("json") ? JSONWriter.string(event.propertyList) : event.line)
-      remaining -= 1
+      return .done
     }
-    return .done
+  }
+}
+
+/// The presenter of `wormhole watch`: it answers every question at once, and adds it to a backlog.
+final class PrintingPresenter: FilePresenter {
+  let presentedItemQueue = DispatchQueue(label: "wormhole.watch")
+  private let place: Mutex<URL>
+  private let backlog: Backlog<PresenterEvent>
+
+  /// - Throws: `Errno` when the directories above the item may not be searched.
+  init(_ file: String, _ backlog: Backlog<PresenterEvent>) throws(Errno) {
+    place = Mutex(try Self.resolved(file))
+    self.backlog = backlog
+  }
+
+  var presentedItemURL: URL? { place.withLock { $0 } }
+
+  /// The item by the path that the kernel gives it, so that paths within it can be made relative. A
+  /// link is followed, and an item that does not exist yet keeps the path of the command line.
+  private static func resolved(_ file: String) throws(Errno) -> URL {
+    let url = URL(filePath: file)
+    if let directory = try place(ofDirectory: url) { return directory }
+    let parent = try place(ofDirectory: url.deletingLastPathComponent())
+    return parent?.appending(component: url.lastPathComponent) ?? url
+  }
+
+  /// - Returns: nil where there is no directory.
+  private static func place(ofDirectory url: URL) throws(Errno) -> URL? {
+    do throws(Errno) {
+      let open = try FileDescriptor.open(
+        url.path.isEmpty ? "." : url.path, [.pathOnly, .directory])
+      return URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      return nil
+    }
+  }
+
+  /// A path within the item; absolute if it is not.
+  private func relative(_ url: URL) -> String {
+    let prefix = place.withLock { $0.path } + "/"
+    return url.path.hasPrefix(prefix) ? String(url.path.dropFirst(prefix.count)) : url.path
+  }
+
+  // MARK: Questions
+
+  func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) {
+    backlog.add(.relinquish(.reader))
+    reader { [backlog] in backlog.add(.reacquire(.reader)) }
+  }
+
+  func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
+  ) {
+    backlog.add(.relinquish(.writer))
+    writer { [backlog] in backlog.add(.reacquire(.writer)) }
+  }
+
+  func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    backlog.add(.save)
+    completionHandler(nil)
+  }
+
+  func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    backlog.add(.deleting)
+    completionHandler(nil)
+  }
+
+  func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    backlog.add(.subitemDeleting(relative(url)))
+    completionHandler(nil)
+  }
+
+  // MARK: Events
+
+  func presentedItemDidMove(to newURL: URL) {
+    place.withLock { $0 = newURL }
+    backlog.add(.moved(to: newURL.path))
+  }
+
+  func presentedItemDidChange() { backlog.add(.changed) }
+
+  func presentedSubitemDidAppear(at url: URL) { backlog.add(.subitemAppeared(relative(url))) }
+
+  func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) {
+    backlog.add(.subitemMoved(relative(oldURL), to: relative(newURL)))
+  }
+
+  func presentedSubitemDidChange(at url: URL) { backlog.add(.subitemChanged(relative(url))) }
+}
+
+/// An event of a file presenter, as `wormhole watch` prints it: a word, and fields after it.
+struct PresenterEvent: Sendable, Hashable {
+  enum Other: String, Sendable {
+    case reader, writer
+  }
+
+  let word: String
+  var other: Other?
+  var subitem: String?
+  var to: String?
+
+  static let changed = Self(word: "changed")
+  static let deleting = Self(word: "deleting")
+  static let save = Self(word: "save")
+  static func moved(to path: String) -> Self { Self(word: "moved", to: path) }
+  static func relinquish(_ other: Other) -> Self { Self(word: "relinquish", other: other) }
+  static func reacquire(_ other: Other) -> Self { Self(word: "reacquire", other: other) }
+  static func subitemAppeared(_ path: String) -> Self { Self(word: "appeared", subitem: path) }
+  static func subitemChanged(_ path: String) -> Self { Self(word: "changed", subitem: path) }
+  static func subitemMoved(_ old: String, to new: String) -> Self {
+    Self(word: "moved", subitem: old, to: new)
+  }
+  static func subitemDeleting(_ path: String) -> Self { Self(word: "deleting", subitem: path) }
+
+  /// `moved old<TAB>new`: paths may contain spaces, and their control characters are escaped.
+  var line: String {
+    let fields = [other?.rawValue, subitem, to].compactMap { $0?.onOneLine }
+    return fields.isEmpty ? word : word + " " + fields.joined(separator: "\t")
+  }
+
+  /// `{"event":"moved","subitem":"old","to":"new"}`.
+  var propertyList: PropertyListValue {
+    .object(["event": word, "other": other?.rawValue, "subitem": subitem, "to": to])
+  }
+
+  /// Events that have not been printed yet. Beyond `capacity` all that wait become one `changed`: a slow
+  /// reader of our output delays no other process, because the presenter has answered already, and
+  /// costs no more memory than this.
+  static func backlog(capacity: Int = 10_000) -> Backlog<PresenterEvent> {
+    Backlog { events, event in
+      if events.count >= capacity { events = [.changed] }
+      events.append(event)
+    }
   }
 }

@@ -4,8 +4,6 @@ import SystemCalls
 /// A minimal connection to a D-Bus daemon: method calls with one string, and their answers (D-Bus
 /// Specification 0.43, "Message Protocol").
 final class BusConnection {
-  struct Failure: Error, CustomStringConvertible { let description: String }
-
   /// The parts of a message that matter here.
   struct Message {
     var kind: UInt8
@@ -13,18 +11,17 @@ final class BusConnection {
     var fields: [UInt8: [UInt8]] = [:]
     var body: [UInt8]
 
-    func text(_ field: UInt8) -> String { String(decoding: fields[field] ?? [], as: UTF8.self) }
+    func text(_ field: Field) -> String {
+      String(decoding: fields[field.rawValue] ?? [], as: UTF8.self)
+    }
   }
 
   /// The numbers of header fields.
-  enum Field {
-    static let path: UInt8 = 1
-    static let interface: UInt8 = 2
-    static let member: UInt8 = 3
-    static let replySerial: UInt8 = 5
-    static let destination: UInt8 = 6
-    static let sender: UInt8 = 7
-    static let signature: UInt8 = 8
+  enum Field: UInt8 {
+    case path = 1
+    case interface, member
+    case replySerial = 5
+    case destination, sender, signature
   }
 
   private let socket: FileDescriptor
@@ -64,7 +61,7 @@ final class BusConnection {
   func answerNext() throws {
     let call = try next { $0.kind == 1 }
     try send(
-      kind: 2, destination: call.text(Field.sender), signature: "s", answers: call.serial,
+      kind: 2, destination: call.text(.sender), signature: "s", answers: call.serial,
       body: call.body)
   }
 
@@ -76,20 +73,20 @@ final class BusConnection {
   ) throws {
     serial += 1
     var fields: [UInt8] = []
-    func add(_ number: UInt8, _ type: String, _ value: [UInt8]) {
-      fields += Self.padding(fields.count, 8) + [number, 1] + Array(type.utf8) + [0]
+    func add(_ field: Field, _ type: String, _ value: [UInt8]) {
+      fields += Self.padding(fields.count, 8) + [field.rawValue, 1] + Array(type.utf8) + [0]
       if type != "g" { fields += Self.padding(fields.count, 4) }
       fields += value
     }
     if let member {
-      add(Field.path, "o", Self.string("/org/freedesktop/DBus"))
-      add(Field.interface, "s", Self.string("org.freedesktop.DBus"))
-      add(Field.member, "s", Self.string(member))
+      add(.path, "o", Self.string("/org/freedesktop/DBus"))
+      add(.interface, "s", Self.string("org.freedesktop.DBus"))
+      add(.member, "s", Self.string(member))
     }
-    add(Field.destination, "s", Self.string(destination))
-    if let answers { add(Field.replySerial, "u", Self.number(answers)) }
+    add(.destination, "s", Self.string(destination))
+    if let answers { add(.replySerial, "u", Self.number(answers)) }
     if let signature {
-      add(Field.signature, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0])
+      add(.signature, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0])
     }
     var message: [UInt8] = [UInt8(ascii: "l"), kind, 0, 1]
     message += Self.number(UInt32(body.count)) + Self.number(serial)
@@ -166,7 +163,7 @@ final class BusConnection {
 /// A D-Bus daemon for one run.
 final class BusDaemon {
   let socket: String
-  private let process: ChildProcess
+  private let server: RivalServer
 
   private static let configuration = """
     <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
@@ -180,31 +177,15 @@ final class BusDaemon {
   init?(_ directory: String) throws {
     socket = directory + "/bus"
     let file = directory + "/bus.conf"
-    let parts = Self.configuration.split(separator: "SOCKET", maxSplits: 1)
-    let text = parts.joined(separator: socket)
+    let text = Self.configuration.split(separator: "SOCKET", maxSplits: 1).joined(separator: socket)
     try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(Array(text.utf8))
     let output = try makePipe()
-    // It complains about limits that it may not raise.
-    let quiet = try FileDescriptor.open("/dev/null", .readWrite)
-    do throws(Errno) {
-      process = try ChildProcess(
-        "dbus-daemon", ["--config-file=\(file)", "--nofork", "--nopidfile", "--print-address"],
-        output: output.write.rawValue, errors: quiet.rawValue)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return nil
-    }
+    let started = try RivalServer(
+      "dbus-daemon", ["--config-file=\(file)", "--nofork", "--nopidfile", "--print-address"],
+      output: output.write.rawValue)
+    guard let started else { return nil }
+    server = started
     let isReady = try waitReadable([output.read.rawValue], until: .now + .seconds(10))[0]
-    guard isReady else { throw Worker.Failure(description: "dbus-daemon does not start") }
-  }
-
-  deinit {
-    do {
-      try process.send(.kill)
-      _ = try process.wait(until: .now + .seconds(10))
-    } catch {
-      // It has ended already.
-      return
-    }
+    guard isReady else { throw Failure(description: "dbus-daemon does not start") }
   }
 }

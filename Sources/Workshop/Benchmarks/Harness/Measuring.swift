@@ -1,3 +1,7 @@
+import AppGroup
+import Dispatch
+import Synchronization
+
 /// Returns the nanoseconds for each of `count` runs of an operation.
 func nanosecondsPerRun(_ count: Int, _ operation: () throws -> Void) rethrows -> Double {
   let begin = ContinuousClock.now
@@ -18,6 +22,67 @@ func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [[Double]
     for index in order { results[index].append(try things[index]()) }
   }
   return results
+}
+
+/// The same for operations that are run `count` times in each round.
+///
+/// - Returns: For each operation, the nanoseconds of a run in each round.
+func alternate(
+  rounds: Int, runs count: Int, _ operations: [() throws -> Void]
+) throws -> [[Double]] {
+  try alternate(
+    rounds: rounds,
+    operations.map { operation in { try nanosecondsPerRun(count, operation) } })
+}
+
+/// Measures `count` senders that work at once, each `each` times on a thread of its own.
+///
+/// - Parameter make: Returns the operation of a sender.
+/// - Returns: The nanoseconds that each run takes of the whole.
+func nanosecondsPerRun(
+  threads count: Int, each: Int, _ make: (Int) -> @Sendable () throws -> Void
+) throws -> Double {
+  let group = DispatchGroup()
+  let failure = FirstFailure()
+  let begin = ContinuousClock.now
+  for number in 0..<count {
+    let run = make(number)
+    Blocking.queue().async(group: group) {
+      do { for _ in 0..<each { try run() } } catch { failure.note(error) }
+    }
+  }
+  group.wait()
+  try failure.check()
+  return (ContinuousClock.now - begin).nanoseconds / Double(count * each)
+}
+
+/// The first failure of several threads.
+final class FirstFailure: Sendable {
+  private let first = Mutex<(any Error)?>(nil)
+
+  func note(_ error: any Error) {
+    first.withLock { if $0 == nil { $0 = error } }
+  }
+
+  func check() throws {
+    if let error = first.withLock({ $0 }) { throw error }
+  }
+}
+
+/// The reason why a row cannot be measured.
+struct Failure: Error, CustomStringConvertible {
+  let description: String
+}
+
+extension Bench {
+  /// Measures an operation and its floor, each `count` times in a round.
+  func compare(
+    _ name: String, rounds: Int, runs count: Int, expected expectation: Row.Expectation? = nil,
+    notes: [String] = [], ours: @escaping () throws -> Void, floor: @escaping () throws -> Void
+  ) throws -> Row {
+    let results = try alternate(rounds: rounds, runs: count, [ours, floor])
+    return Row(name, ours: results[0], floor: results[1], expected: expectation, notes: notes)
+  }
 }
 
 extension Duration {

@@ -1,6 +1,35 @@
 import RivalCalls
 import SystemCalls
 
+/// The other side may have made it.
+func makeDirectoryIfMissing(_ path: String) throws(Errno) {
+  do throws(Errno) {
+    try makeDirectory(path)
+  } catch {
+    guard error == .alreadyExists else { throw error }
+  }
+}
+
+/// create, write, close.
+func writeNew(
+  _ content: [UInt8], _ name: String, in directory: borrowing FileDescriptor, durably: Bool = false
+) throws(Errno) {
+  let file = try FileDescriptor.open(
+    name, at: directory.rawValue, [.writeOnly, .create, .exclusive])
+  try file.writeAll(content)
+  if durably { try file.synchronize() }
+}
+
+/// create, write, close, rename, as most programs publish a file.
+func writeAndRename(
+  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor,
+  durably: Bool = false
+) throws(Errno) {
+  try writeNew(content, "new", in: directory, durably: durably)
+  try rename("new", at: directory.rawValue, to: name, at: directory.rawValue)
+  if durably { try directory.synchronize() }
+}
+
 /// The floor: the same files in the same directory structure, written and read with the necessary
 /// system calls only, on descriptors that stay open.
 ///
@@ -20,11 +49,7 @@ final class RawValue {
   /// Opens the directory of a value, and creates it if it is missing.
   init(_ container: String, _ name: String) throws(Errno) {
     for part in ["", "/\(name)", "/\(name)/lease", "/\(name)/lease/held"] {
-      do throws(Errno) {
-        try makeDirectory(container + "/values" + part)
-      } catch {
-        guard error == .alreadyExists else { throw error }
-      }
+      try makeDirectoryIfMissing(container + "/values" + part)
     }
     self.container = try .open(container, [.readOnly, .directory])
     path = "values/\(name)/value.plist"
@@ -38,7 +63,7 @@ final class RawValue {
 
   /// create, write, close, exchange, unlink; the first time: create, write, close, rename.
   func publish(_ content: [UInt8], durably: Bool = false) throws(Errno) {
-    try write(content, "staged", at: held, durably: durably)
+    try writeNew(content, "staged", in: held, durably: durably)
     do throws(Errno) {
       try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue, .exchange)
       try removeFile("staged", at: held.rawValue)
@@ -51,17 +76,7 @@ final class RawValue {
 
   /// create, write, close, rename over the old file, as most programs do.
   func publishByRenamingOver(_ content: [UInt8]) throws(Errno) {
-    try write(content, "value.new", at: directory, durably: false)
-    try rename("value.new", at: directory.rawValue, to: "value.plist", at: directory.rawValue)
-  }
-
-  private func write(
-    _ content: [UInt8], _ name: String, at place: borrowing FileDescriptor, durably: Bool
-  ) throws(Errno) {
-    let file = try FileDescriptor.open(
-      name, at: place.rawValue, [.writeOnly, .create, .exclusive])
-    try file.writeAll(content)
-    if durably { try file.synchronize() }
+    try writeAndRename(content, to: "value.plist", in: directory)
   }
 
   /// open, fstat, read, close. Returns the number at the beginning of the content.

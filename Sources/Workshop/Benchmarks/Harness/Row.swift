@@ -38,42 +38,24 @@ struct Row {
   let expectation: Expectation?
   let notes: [String]
 
-  /// A row with a floor, measured in the same rounds.
+  /// Creates a row from measurements in the same rounds.
+  ///
+  /// - Parameters:
+  ///   - ours: Empty if nothing was measured.
+  ///   - floor: Empty for a row without a floor.
   init(
-    _ name: String, _ unit: Unit = .microseconds, ours: [Double], floor: [Double],
+    _ name: String, _ unit: Unit = .microseconds, ours: [Double], floor: [Double] = [],
     expected expectation: Expectation? = nil, notes: [String] = []
   ) {
     let ratios = zip(ours, floor).map { $0 / $1 }
     self.name = name
     self.unit = unit
-    self.ours = ours.median / unit.scale
-    self.floor = floor.median / unit.scale
-    ratio = Ratio(
-      median: ratios.median, low: ratios.quantile(0.1), high: ratios.quantile(0.9))
-    self.expectation = expectation
-    self.notes = notes
-  }
-
-  /// A row without a floor.
-  init(
-    _ name: String, _ unit: Unit, alone: Double, expected expectation: Expectation? = nil,
-    notes: [String] = []
-  ) {
-    self.init(name, unit, alone / unit.scale, expectation, notes)
-  }
-
-  static func failed(_ name: String, _ reason: String) -> Row {
-    Row(name, .microseconds, nil, nil, ["not measured: \(reason)"])
-  }
-
-  private init(
-    _ name: String, _ unit: Unit, _ ours: Double?, _ expectation: Expectation?, _ notes: [String]
-  ) {
-    self.name = name
-    self.unit = unit
-    self.ours = ours
-    floor = nil
-    ratio = nil
+    self.ours = ours.isEmpty ? nil : ours.median / unit.scale
+    self.floor = floor.isEmpty ? nil : floor.median / unit.scale
+    ratio =
+      ratios.isEmpty
+      ? nil
+      : Ratio(median: ratios.median, low: ratios.quantile(0.1), high: ratios.quantile(0.9))
     self.expectation = expectation
     self.notes = notes
   }

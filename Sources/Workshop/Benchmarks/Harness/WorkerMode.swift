@@ -44,6 +44,17 @@ enum WorkerMode {
     }
   }
 
+  /// Reports that it is ready, then repeats an operation until standard input ends.
+  static func repeatUntilEnd(_ operation: () throws -> Void) throws -> Never {
+    Output.line("ready")
+    // The main thread waits for the other side, so another thread waits for the end.
+    try startThread(name: "end of input") {
+      while readLine() != nil {}
+      Program.exit(0)
+    }
+    while true { try operation() }
+  }
+
   /// Reports that it is ready, then answers lines until standard input ends.
   static func serve(_ answer: ([Substring]) throws -> String) throws {
     Output.line("ready")

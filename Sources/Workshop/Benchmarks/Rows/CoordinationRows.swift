@@ -29,14 +29,11 @@ enum CoordinationRows {
     let bareData = try CoordinatedFile(bench, "coordination-data-raw")
     let content = Data(repeating: 0x20, count: RawValue.contentBytes)
     let bytes = Array(content)
-    let count = 4
     let results = try alternate(
-      rounds: bench.shortRounds,
+      rounds: bench.shortRounds, runs: 4,
       [
-        { try nanosecondsPerRun(count) { try ours.write(bytes) } },
-        { try nanosecondsPerRun(count) { try floor.writeBare(bytes) } },
-        { try nanosecondsPerRun(count) { try ourData.write(content) } },
-        { try nanosecondsPerRun(count) { try bareData.writeBare(content) } },
+        { try ours.write(bytes) }, { try floor.writeBare(bytes) },
+        { try ourData.write(content) }, { try bareData.writeBare(content) },
       ])
     let expectation: Row.Expectation? =
       try bench.fileSystemName() == "ext4" ? .ratioAtMost(2) : nil
@@ -55,14 +52,9 @@ enum CoordinationRows {
     let floor = try CoordinatedFile(bench, "coordination-read-raw")
     let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
     for file in [ours, floor] { try file.writeBare(content) }
-    let count = 20
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { try ours.read() } },
-        { try nanosecondsPerRun(count) { try floor.readBare(floor.path) } },
-      ])
-    return Row("coordinated read / open + read", ours: results[0], floor: results[1])
+    return try bench.compare(
+      "coordinated read / open + read", rounds: bench.shortRounds, runs: 20,
+      ours: { try ours.read() }, floor: { try floor.readBare(floor.path) })
   }
 
   // MARK: Presenters of other items
@@ -78,17 +70,12 @@ enum CoordinationRows {
     let presented = try CoordinatedFile(bench, "presented/files")
     let alone = try CoordinatedFile(bench, "presented-by-nobody/files")
     let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
-    let count = 4
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { try presented.write(content) } },
-        { try nanosecondsPerRun(count) { try alone.write(content) } },
-      ])
+    let row = try bench.compare(
+      "coordinated write, \(presenterCount) presenters elsewhere / none",
+      rounds: bench.shortRounds, runs: 4,
+      ours: { try presented.write(content) }, floor: { try alone.write(content) })
     _ = try worker.ask("end")
-    return Row(
-      "coordinated write, \(presenterCount) presenters elsewhere / none", ours: results[0],
-      floor: results[1])
+    return row
   }
 
   /// Runs the process with the presenters.
@@ -112,11 +99,10 @@ enum CoordinationRows {
     let floor = try CoordinatedFile(bench, "coordination-large-raw")
     let bytes = [UInt8](repeating: 0x20, count: bench.scaled(64) << 20)
     let results = try alternate(
-      rounds: bench.isQuick ? 2 : 7,
+      rounds: bench.isQuick ? 2 : 7, runs: 1,
       [
-        { try nanosecondsPerRun(1) { try changed.write(bytes) } },
-        { try nanosecondsPerRun(1) { try replaced.write(bytes, .forReplacing) } },
-        { try nanosecondsPerRun(1) { try floor.writeBare(bytes) } },
+        { try changed.write(bytes) }, { try replaced.write(bytes, .forReplacing) },
+        { try floor.writeBare(bytes) },
       ])
     return [
       Row(

@@ -11,7 +11,7 @@ enum DefaultsRows {
     // Its file lies in the user's configuration, so on that file system.
     let name = "benchmarks-\(ProcessInfo.processInfo.processIdentifier)"
     guard let theirs = UserDefaults(suiteName: name) else {
-      throw Worker.Failure(description: "there are no UserDefaults here")
+      throw Failure(description: "there are no UserDefaults here")
     }
     defer {
       theirs.removePersistentDomain(forName: name)
@@ -22,73 +22,50 @@ enum DefaultsRows {
       theirs.set(0, forKey: "key\(index)")
     }
     theirs.synchronize()
-    return try get(bench, ours, theirs) + set(bench, ours, theirs)
+    return [try get(bench, ours, theirs)] + (try set(bench, ours, theirs))
   }
 
   private static func get(
     _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
-  ) throws -> [Row] {
-    let count = 50
+  ) throws -> Row {
     var sum = 0
     let results = try alternate(
-      rounds: bench.shortRounds,
+      rounds: bench.shortRounds, runs: 50,
       [
-        { nanosecondsPerRun(count) { sum += ours.integer(forKey: "key5") } },
+        { sum += ours.integer(forKey: "key5") },
         {
-          nanosecondsPerRun(count) {
-            theirs.synchronize()
-            sum += theirs.integer(forKey: "key5")
-          }
+          theirs.synchronize()
+          sum += theirs.integer(forKey: "key5")
         },
-        { nanosecondsPerRun(count) { sum += theirs.integer(forKey: "key5") } },
+        { sum += theirs.integer(forKey: "key5") },
       ])
-    guard sum == 0 else { throw Worker.Failure(description: "other values were read") }
-    return [
-      Row(
-        "defaults, get / UserDefaults with synchronize()", ours: results[0], floor: results[1],
-        expected: .ratioAtMost(1),
-        notes: [
-          "without it, and so without other processes' changes, \(fixed(results[2].median / 1_000, 2)) µs"
-        ])
-    ]
+    guard sum == 0 else { throw Failure(description: "other values were read") }
+    return Row(
+      "defaults, get / UserDefaults with synchronize()", ours: results[0], floor: results[1],
+      expected: .ratioAtMost(1),
+      notes: [
+        "without it, and so without other processes' changes, \(fixed(results[2].median / 1_000, 2)) µs"
+      ])
   }
 
   private static func set(
     _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
   ) throws -> [Row] {
-    let count = 4
     var number = 0
     func next() -> Int {
       number += 1
       return number
     }
+    let set = { ours.set(next(), forKey: "key5") }
+    let setTheirs = {
+      theirs.set(next(), forKey: "key5")
+      theirs.synchronize()
+    }
     let results = try alternate(
-      rounds: bench.shortRounds,
+      rounds: bench.shortRounds, runs: 4,
       [
-        { nanosecondsPerRun(count) { ours.set(next(), forKey: "key5") } },
-        {
-          nanosecondsPerRun(count) {
-            theirs.set(next(), forKey: "key5")
-            theirs.synchronize()
-          }
-        },
-        {
-          try nanosecondsPerRun(count) {
-            try ours.write(.integer(Int64(next())), forKey: "key5", durability: .durable)
-          }
-        },
-      ])
-    // Many in a row: the first change after an fsync pays for the fsync's writes.
-    let many = try alternate(
-      rounds: bench.rounds,
-      [
-        { nanosecondsPerRun(50) { ours.set(next(), forKey: "key5") } },
-        {
-          nanosecondsPerRun(50) {
-            theirs.set(next(), forKey: "key5")
-            theirs.synchronize()
-          }
-        },
+        set, setTheirs,
+        { try ours.write(.integer(Int64(next())), forKey: "key5", durability: .durable) },
       ])
     let expected: Row.Expectation? = try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil
     return [
@@ -99,9 +76,10 @@ enum DefaultsRows {
           "UserDefaults waits for the disk, and a loss of power may leave it empty; "
             + "ours with .durable takes \(fixed(results[2].median / 1_000, 0)) µs"
         ]),
-      Row(
-        "defaults, set, 50 in a row / the same", ours: many[0], floor: many[1],
-        expected: expected),
+      // Many in a row: the first change after an fsync pays for the fsync's writes.
+      try bench.compare(
+        "defaults, set, 50 in a row / the same", rounds: bench.rounds, runs: 50,
+        expected: expected, ours: set, floor: setTheirs),
     ]
   }
 }

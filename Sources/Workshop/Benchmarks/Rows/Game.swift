@@ -16,8 +16,8 @@ final class Game: Sendable {
   private let ping: Value
   private let state = Mutex(State())
   private let isOver = DispatchSemaphore(value: 0)
-  private let observation: Mutex<Observation?> = Mutex(nil)
-  private let task: Mutex<Task<Void, Never>?> = Mutex(nil)
+  /// Ends the listening.
+  private let stop = Mutex<@Sendable () -> Void>({})
 
   /// - Parameter asTask: Whether to listen with `for await` instead of a handler.
   init(_ container: SharedContainer, asTask: Bool = false) throws {
@@ -34,7 +34,7 @@ final class Game: Sendable {
       [weak self] snapshot in
       Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
     }
-    observation.withLock { $0 = heard }
+    stop.withLock { $0 = { heard.cancel() } }
   }
 
   private func hearAsTask(_ pong: Value) throws {
@@ -44,10 +44,10 @@ final class Game: Sendable {
         Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
       }
     }
-    task.withLock { $0 = heard }
+    stop.withLock { $0 = { heard.cancel() } }
   }
 
-  deinit { task.withLock { $0?.cancel() } }
+  deinit { stop.withLock { $0() } }
 
   /// - Returns: The nanoseconds of each half round trip.
   func play(_ count: Int) throws -> [Double] {
@@ -57,7 +57,7 @@ final class Game: Sendable {
     }
     try serve()
     guard isOver.wait(timeout: .now() + 60) == .success else {
-      throw Worker.Failure(description: "the other process does not answer")
+      throw Failure(description: "the other process does not answer")
     }
     return state.withLock { $0.times }
   }

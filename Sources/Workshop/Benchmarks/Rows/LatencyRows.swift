@@ -18,19 +18,14 @@ enum LatencyRows {
     let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
     let count = bench.scaled(100)
     var tails: [[Double]] = [[], []]
+    func median(_ times: [Double], _ tail: Int) -> Double {
+      tails[tail].append(times.quantile(0.99))
+      return times.median
+    }
     let results = try alternate(
       rounds: bench.rounds,
       [
-        {
-          let times = try game.play(count)
-          tails[0].append(times.quantile(0.99))
-          return times.median
-        },
-        {
-          let times = try paddle.play(count)
-          tails[1].append(times.quantile(0.99))
-          return times.median
-        },
+        { median(try game.play(count), 0) }, { median(try paddle.play(count), 1) },
         { try taskGame.play(count).median },
       ])
     // The workers play until they are released.
@@ -69,14 +64,8 @@ enum LatencyRows {
 
   static func echoRaw(_ directory: String) throws {
     let paddle = try Paddle(directory, hears: "raw-ping", sends: "raw-pong")
-    Output.line("ready")
     var last: UInt64 = 0
-    // The main thread waits only for pings, so another thread waits for the end of the game.
-    try startThread(name: "end of input") {
-      while readLine() != nil {}
-      Program.exit(0)
-    }
-    while true {
+    try WorkerMode.repeatUntilEnd {
       last = try paddle.next(after: last)
       try paddle.send(last)
     }

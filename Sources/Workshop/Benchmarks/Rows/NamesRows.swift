@@ -31,12 +31,10 @@ enum NamesRows {
     _ few: SharedContainer, _ many: SharedContainer, _ bench: Bench
   ) throws -> [[Double]] {
     let content = SharedCount.content(2)
-    let count = 4
-    let values = [few.value("name-0"), many.value("name-0")]
     return try alternate(
-      rounds: bench.shortRounds,
-      values.map { value in
-        { try nanosecondsPerRun(count) { try value.replace(with: content) } }
+      rounds: bench.shortRounds, runs: 4,
+      [few, many].map { $0.value("name-0") }.map { value in
+        { try value.replace(with: content) }
       })
   }
 }

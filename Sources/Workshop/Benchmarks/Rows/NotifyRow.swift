@@ -10,20 +10,16 @@ enum NotifyRow {
     _ = try FileDescriptor.open(
       "bell-0", at: directory.rawValue, [.writeOnly, .create, .exclusive])
     var number = 0
-    let count = 30
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { try notification.post() } },
-        {
-          try nanosecondsPerRun(count) {
-            try rename(
-              "bell-\(number)", at: directory.rawValue, to: "bell-\(number + 1)",
-              at: directory.rawValue)
-            number += 1
-          }
-        },
-      ])
-    return [Row("post a notification / rename", ours: results[0], floor: results[1])]
+    return [
+      try bench.compare(
+        "post a notification / rename", rounds: bench.shortRounds, runs: 30,
+        ours: { try notification.post() },
+        floor: {
+          try rename(
+            "bell-\(number)", at: directory.rawValue, to: "bell-\(number + 1)",
+            at: directory.rawValue)
+          number += 1
+        })
+    ]
   }
 }

@@ -20,9 +20,9 @@ enum ObserverRows {
     return [
       Row(
         "wake-ups of the monitor, \(bench.scaled(1_000)) observers", .perSecond,
-        alone: perSecond[0], expected: .oursAtMost(0)),
+        ours: [perSecond[0]], expected: .oursAtMost(0)),
       Row(
-        "context switches of all its threads", .perSecond, alone: perSecond[1],
+        "context switches of all its threads", .perSecond, ours: [perSecond[1]],
         expected: .oursAtMost(0)),
     ]
   }
@@ -34,7 +34,7 @@ enum ObserverRows {
     let raw = try rawSetUp(try bench.directory("memory-raw"), count)
     return [
       Row(
-        "memory of an observed name", .bytes, alone: costs[0],
+        "memory of an observed name", .bytes, ours: [costs[0]],
         notes: ["resident memory of a process with \(count) more of them"]),
       Row(
         "time to observe a new name / mkdir + watch + open", ours: [costs[1]], floor: [raw]),
@@ -96,6 +96,6 @@ enum ObserverRows {
       let fields = line.split { $0 == " " || $0 == "\t" }
       if fields.count > 1, fields[0] == key, let number = Double(fields[1]) { return number }
     }
-    throw Worker.Failure(description: "\(path) has no \(key)")
+    throw Failure(description: "\(path) has no \(key)")
   }
 }

@@ -59,19 +59,13 @@ enum PresenceRows {
     let presence = try bench.container("nobody").presence("here")
     try presence.enter().leave()
     let path = presence.path
-    let count = 50
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { _ = try presence.members() } },
-        {
-          try nanosecondsPerRun(count) {
-            let open = try FileDescriptor.open(path, [.readOnly, .directory])
-            while try open.nextEntries({ _ in }) {}
-          }
-        },
-      ])
-    return Row("look, no process present / open + getdents", ours: results[0], floor: results[1])
+    return try bench.compare(
+      "look, no process present / open + getdents", rounds: bench.shortRounds, runs: 50,
+      ours: { _ = try presence.members() },
+      floor: {
+        let open = try FileDescriptor.open(path, [.readOnly, .directory])
+        while try open.nextEntries({ _ in }) {}
+      })
   }
 
   static func present(_ directory: String) throws {
@@ -83,7 +77,7 @@ enum PresenceRows {
   static func presentRaw(_ directory: String) throws {
     let file = try FileDescriptor.open(directory + "/locked", [.writeOnly, .create])
     guard try file.tryLock(.exclusive) else {
-      throw Worker.Failure(description: "the last process still has the lock")
+      throw Failure(description: "the last process still has the lock")
     }
     try WorkerMode.serve { _ in "" }
     try file.close()
@@ -104,7 +98,7 @@ enum PresenceRows {
         let (now, at) = last.withLock { $0 }
         if now == count { return at }
         guard semaphore.wait(timeout: .now() + .seconds(10)) == .success else {
-          throw Worker.Failure(description: "\(count) present processes were not reported")
+          throw Failure(description: "\(count) present processes were not reported")
         }
       }
     }

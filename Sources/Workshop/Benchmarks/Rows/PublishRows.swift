@@ -9,21 +9,13 @@ enum PublishRows {
     let over = try RawValue(bench.path + "/publish", "raw-over")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
-    let count = 4
+    let publish: () throws -> Void = { try value.replace(with: ours) }
     let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { try value.replace(with: ours) } },
-        { try nanosecondsPerRun(count) { try raw.publish(theirs) } },
-      ])
+      rounds: bench.shortRounds, runs: 4, [publish, { try raw.publish(theirs) }])
     // Many in a row: renaming over a file starts to write the new blocks out, and the next rename
     // waits for that.
     let slow = try alternate(
-      rounds: bench.rounds,
-      [
-        { try nanosecondsPerRun(50) { try value.replace(with: ours) } },
-        { try nanosecondsPerRun(50) { try over.publishByRenamingOver(theirs) } },
-      ])
+      rounds: bench.rounds, runs: 50, [publish, { try over.publishByRenamingOver(theirs) }])
     let size = try value.snapshot().bytes()?.count ?? 0
     return [
       Row(
@@ -71,13 +63,11 @@ enum PublishRows {
     let raw = try RawValue(bench.path + "/durable", "raw")
     let ours = SharedCount.content(1)
     let theirs = RawValue.content(1)
-    let count = bench.scaled(30)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        { try nanosecondsPerRun(count) { try value.replace(with: ours, durability: .durable) } },
-        { try nanosecondsPerRun(count) { try raw.publish(theirs, durably: true) } },
-      ])
-    return [Row("publish, durable / fsync ×2", ours: results[0], floor: results[1])]
+    return [
+      try bench.compare(
+        "publish, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
+        ours: { try value.replace(with: ours, durability: .durable) },
+        floor: { try raw.publish(theirs, durably: true) })
+    ]
   }
 }

@@ -30,7 +30,7 @@ enum QueueRivalRows {
       rounds: 3, [{ try inTasks(each) { try await sender.enqueue(payload) } }])
     let result = results[0].median
     return Row(
-      "queue: send, 50 tasks", .microseconds, alone: result, expected: .oursAtMost(10),
+      "queue: send, 50 tasks", ours: [result], expected: .oursAtMost(10),
       notes: ["\(Int(1e9 / result)) a second"])
   }
 
@@ -39,17 +39,12 @@ enum QueueRivalRows {
     guard let floor = try SQLiteQueue(bench.directory(name + "-sqlite"), kind) else { return [] }
     let sender = try bench.container(name).queue("q").sender("a")
     let durability: Durability = kind == .full ? .durable : .standard
-    let count = bench.scaled(kind == .full ? 100 : 1_000)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: durability) } },
-        { try nanosecondsPerRun(count) { try floor.send(content) } },
-      ])
     return [
-      Row(
+      try bench.compare(
         "queue: send\(kind == .full ? ", durable" : "") / sqlite \(kind.rawValue)",
-        ours: results[0], floor: results[1])
+        rounds: bench.rounds, runs: bench.scaled(kind == .full ? 100 : 1_000),
+        ours: { try sender.enqueue(payload, durability: durability) },
+        floor: { try floor.send(content) })
     ]
   }
 
@@ -64,7 +59,11 @@ enum QueueRivalRows {
       rounds: 5,
       [
         { try inTasks(each) { try await sender.enqueue(payload, durability: durability) } },
-        { try inThreads(floorEach) { _ in { try floor.send(content) } } },
+        {
+          try nanosecondsPerRun(threads: senders, each: floorEach) { _ in
+            { try floor.send(content) }
+          }
+        },
       ])
     return [
       Row(
@@ -79,22 +78,23 @@ enum QueueRivalRows {
     guard let server = try RedisServer(bench.directory("queue-redis")) else { return [] }
     let connections = try (0..<senders).map { _ in try server.connection() }
     let sender = try bench.container("queue-rival-redis").queue("q").sender("a")
-    let count = bench.scaled(100)
-    let alone = try alternate(
-      rounds: bench.rounds,
-      [
-        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: .durable) } },
-        { try nanosecondsPerRun(count) { try connections[0].send(content) } },
-      ])
+    let alone = try bench.compare(
+      "queue: send, durable / redis always", rounds: bench.rounds, runs: bench.scaled(100),
+      ours: { try sender.enqueue(payload, durability: .durable) },
+      floor: { try connections[0].send(content) })
     let each = bench.scaled(400)
     let many = try alternate(
       rounds: 5,
       [
         { try inTasks(each) { try await sender.enqueue(payload, durability: .durable) } },
-        { try inThreads(each) { number in { try connections[number].send(content) } } },
+        {
+          try nanosecondsPerRun(threads: senders, each: each) { number in
+            { try connections[number].send(content) }
+          }
+        },
       ])
     return [
-      Row("queue: send, durable / redis always", ours: alone[0], floor: alone[1]),
+      alone,
       Row("queue: send, durable, 50 tasks / redis always, 50", ours: many[0], floor: many[1]),
     ]
   }
@@ -117,23 +117,6 @@ enum QueueRivalRows {
       done.signal()
     }
     done.wait()
-    try failure.check()
-    return (ContinuousClock.now - begin).nanoseconds / Double(senders * each)
-  }
-
-  private static func inThreads(
-    _ each: Int, _ make: (Int) -> @Sendable () throws -> Void
-  ) throws -> Double {
-    let group = DispatchGroup()
-    let failure = FirstFailure()
-    let begin = ContinuousClock.now
-    for number in 0..<senders {
-      let send = make(number)
-      Blocking.queue().async(group: group) {
-        do { for _ in 0..<each { try send() } } catch { failure.note(error) }
-      }
-    }
-    group.wait()
     try failure.check()
     return (ContinuousClock.now - begin).nanoseconds / Double(senders * each)
   }

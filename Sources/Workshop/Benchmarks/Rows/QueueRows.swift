@@ -14,26 +14,18 @@ enum QueueRows {
   private static func sending(_ bench: Bench) throws -> Row {
     let sender = try bench.container("queue").queue("q").sender("a")
     let raw = try RawQueue(bench.directory("queue-raw"))
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(4) { try sender.enqueue(payload) } },
-        { try nanosecondsPerRun(4) { try raw.send() } },
-      ])
-    return Row("queue: send / create + rename", ours: results[0], floor: results[1])
+    return try bench.compare(
+      "queue: send / create + rename", rounds: bench.shortRounds, runs: 4,
+      ours: { try sender.enqueue(payload) }, floor: { try raw.send() })
   }
 
   private static func sendingDurably(_ bench: Bench) throws -> Row {
     let sender = try bench.container("queue-durable").queue("q").sender("a")
     let raw = try RawQueue(bench.directory("queue-durable-raw"))
-    let count = bench.scaled(30)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        { try nanosecondsPerRun(count) { try sender.enqueue(payload, durability: .durable) } },
-        { try nanosecondsPerRun(count) { try raw.send(durably: true) } },
-      ])
-    return Row("queue: send, durable / fsync ×2", ours: results[0], floor: results[1])
+    return try bench.compare(
+      "queue: send, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
+      ours: { try sender.enqueue(payload, durability: .durable) },
+      floor: { try raw.send(durably: true) })
   }
 
   /// Measures fifty threads of one process that send at once: each send's part of the whole.
@@ -45,27 +37,15 @@ enum QueueRows {
     let results = try alternate(
       rounds: bench.rounds,
       [
-        { try inThreads(50, each) { try sender.enqueue(payload, durability: .durable) } },
+        {
+          try nanosecondsPerRun(threads: 50, each: each) { _ in
+            { try sender.enqueue(payload, durability: .durable) }
+          }
+        },
         { try nanosecondsPerRun(alone) { try raw.send(durably: true) } },
       ])
     return Row(
       "queue: send, durable, 50 threads / fsync ×2", ours: results[0], floor: results[1])
-  }
-
-  private static func inThreads(
-    _ count: Int, _ each: Int, _ send: @escaping @Sendable () throws -> Void
-  ) throws -> Double {
-    let group = DispatchGroup()
-    let failure = FirstFailure()
-    let begin = ContinuousClock.now
-    for _ in 0..<count {
-      Blocking.queue().async(group: group) {
-        do { for _ in 0..<each { try send() } } catch { failure.note(error) }
-      }
-    }
-    group.wait()
-    try failure.check()
-    return (ContinuousClock.now - begin).nanoseconds / Double(count * each)
   }
 
   /// Measures taking and acknowledging one entry while few entries wait, and while many do.
@@ -109,12 +89,7 @@ private final class RawQueue {
   }
 
   func send(durably: Bool = false) throws {
-    let file = try FileDescriptor.open(
-      "new", at: directory.rawValue, [.writeOnly, .create, .exclusive])
-    try file.writeAll(content)
-    if durably { try file.synchronize() }
-    try rename("new", at: directory.rawValue, to: "\(sent)", at: directory.rawValue)
-    if durably { try directory.synchronize() }
+    try writeAndRename(content, to: "\(sent)", in: directory, durably: durably)
     sent += 1
   }
 

@@ -8,13 +8,10 @@ enum ReadRows {
     let raw = try RawValue(bench.path + "/read", "raw")
     try value.replace(with: SharedCount.content(7))
     try raw.publish(RawValue.content(7))
-    let count = 60
     let results = try alternate(
-      rounds: bench.shortRounds,
+      rounds: bench.shortRounds, runs: 60,
       [
-        { try nanosecondsPerRun(count) { _ = try value.snapshot().bytes() } },
-        { try nanosecondsPerRun(count) { _ = try value.read() } },
-        { try nanosecondsPerRun(count) { _ = try raw.read() } },
+        { _ = try value.snapshot().bytes() }, { _ = try value.read() }, { _ = try raw.read() },
       ])
     let floor = results[2]
     return [

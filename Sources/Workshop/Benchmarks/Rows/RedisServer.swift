@@ -4,29 +4,21 @@ import SystemCalls
 /// A Redis server for one run that flushes each command to the disk before it answers, if the
 /// program is installed.
 final class RedisServer {
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
-  }
-
-  private let process: ChildProcess
+  private let server: RivalServer
   private let socket: String
 
   /// - Returns: nil if Redis is not installed.
   init?(_ directory: String) throws {
     // Its path must be short (unix(7)), and the directory's may be long.
     socket = "/tmp/benchmarks-\(Program.processID).redis"
-    let null = try FileDescriptor.open("/dev/null", .readWrite)
-    do throws(Errno) {
-      process = try ChildProcess(
-        "redis-server",
-        [
-          "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", "",
-          "--appendonly", "yes", "--appendfsync", "always",
-        ], output: null.rawValue, errors: null.rawValue)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return nil
-    }
+    let started = try RivalServer(
+      "redis-server",
+      [
+        "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", "",
+        "--appendonly", "yes", "--appendfsync", "always",
+      ])
+    guard let started else { return nil }
+    server = started
     try waitUntilItListens()
   }
 
@@ -46,11 +38,9 @@ final class RedisServer {
 
   deinit {
     do throws(Errno) {
-      try process.send(.kill)
-      _ = try process.wait(until: .now + .seconds(10))
       try removeFile(socket)
     } catch {
-      Output.problem("cannot end redis-server: \(error)")
+      Output.problem("cannot remove \(socket): \(error)")
     }
   }
 
@@ -70,7 +60,7 @@ final class RedisConnection: Sendable {
     let answer = try Program.read(from: file.rawValue, maximumBytes: 64)
     // ":<length of the list>\r\n"
     guard answer.first == UInt8(ascii: ":") else {
-      throw RedisServer.Failure(
+      throw Failure(
         description: "Redis answers \(String(decoding: answer, as: UTF8.self))")
     }
   }

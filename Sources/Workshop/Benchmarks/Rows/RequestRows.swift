@@ -58,7 +58,7 @@ enum RequestRows {
       try failure.check()
       return (ContinuousClock.now - begin).nanoseconds / Double(count)
     }
-    return Row("request, \(count) at once, each", .microseconds, alone: times.median)
+    return Row("request, \(count) at once, each", ours: times)
   }
 
   static func median(_ count: Int, _ body: () throws -> Void) throws -> Double {
@@ -81,13 +81,7 @@ enum RequestRows {
 
   static func answerRaw(_ directory: String) throws {
     let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
-    Output.line("ready")
-    // The main thread waits only for requests, so another thread waits for the end.
-    try startThread(name: "end of input") {
-      while readLine() != nil {}
-      Program.exit(0)
-    }
-    while true { try mail.send(mail.next()) }
+    try WorkerMode.repeatUntilEnd { try mail.send(mail.next()) }
   }
 }
 
@@ -115,16 +109,10 @@ extension RequestRows {
   static func answerOnBus(_ socket: String) throws {
     let connection = try BusConnection(socket)
     try connection.own(busName)
-    Output.line("ready")
-    // The main thread waits only for requests, so another thread waits for the end.
-    try startThread(name: "end of input") {
-      while readLine() != nil {}
-      Program.exit(0)
-    }
-    while true {
+    try WorkerMode.repeatUntilEnd {
       do {
         try connection.answerNext()
-      } catch is BusConnection.Failure {
+      } catch is Failure {
         // The run is over, and the daemon with it.
         Program.exit(0)
       }
@@ -141,14 +129,7 @@ final class RawMail {
   private let content: [UInt8]
 
   init(_ directory: String, hears: String, sends: String) throws {
-    for name in [hears, sends] {
-      do throws(Errno) {
-        try makeDirectory(directory + "/" + name)
-      } catch {
-        // The other side has created it.
-        guard error == .alreadyExists else { throw error }
-      }
-    }
+    for name in [hears, sends] { try makeDirectoryIfMissing(directory + "/" + name) }
     self.sends = try FileDescriptor.open(directory + "/" + sends, [.readOnly, .directory])
     self.hears = try FileDescriptor.open(directory + "/" + hears, [.readOnly, .directory])
     events = try .blockingEventQueue()
@@ -162,11 +143,7 @@ final class RawMail {
   }
 
   func send(_ bytes: [UInt8]) throws(Errno) {
-    let staged = "new-\(sent)"
-    let file = try FileDescriptor.open(
-      staged, at: sends.rawValue, [.writeOnly, .create, .exclusive])
-    try file.writeAll(bytes)
-    try rename(staged, at: sends.rawValue, to: "\(sent)", at: sends.rawValue)
+    try writeAndRename(bytes, to: "\(sent)", in: sends)
     sent += 1
   }
 

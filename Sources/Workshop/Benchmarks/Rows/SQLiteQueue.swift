@@ -16,58 +16,44 @@ final class SQLiteQueue: Sendable {
     case full = "FULL"
   }
 
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
-  }
-
   private struct Functions {
-    typealias Open =
+    let open:
       @convention(c) (
         UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>, Int32, UnsafePointer<CChar>?
       ) -> Int32
-    typealias Execute =
+    let execute:
       @convention(c) (
         OpaquePointer?, UnsafePointer<CChar>, OpaquePointer?, OpaquePointer?, OpaquePointer?
       ) -> Int32
-    typealias Prepare =
+    let prepare:
       @convention(c) (
         OpaquePointer?, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
         OpaquePointer?
       ) -> Int32
-    typealias Bind =
+    let bind:
       @convention(c) (
         OpaquePointer?, Int32, UnsafeRawPointer?, Int32, OpaquePointer?
       ) -> Int32
-    typealias Act = @convention(c) (OpaquePointer?) -> Int32
+    let step: @convention(c) (OpaquePointer?) -> Int32
+    let reset: @convention(c) (OpaquePointer?) -> Int32
+    let finalize: @convention(c) (OpaquePointer?) -> Int32
+    let close: @convention(c) (OpaquePointer?) -> Int32
 
-    let open: Open
-    let execute: Execute
-    let prepare: Prepare
-    let bind: Bind
-    let step: Act
-    let reset: Act
-    let finalize: Act
-    let close: Act
-
-    init?() {
-      guard let library = DynamicLibrary("libsqlite3.so.0"),
-        let open = library.function("sqlite3_open_v2", as: Open.self),
-        let execute = library.function("sqlite3_exec", as: Execute.self),
-        let prepare = library.function("sqlite3_prepare_v2", as: Prepare.self),
-        let bind = library.function("sqlite3_bind_blob", as: Bind.self),
-        let step = library.function("sqlite3_step", as: Act.self),
-        let reset = library.function("sqlite3_reset", as: Act.self),
-        let finalize = library.function("sqlite3_finalize", as: Act.self),
-        let close = library.function("sqlite3_close", as: Act.self)
-      else { return nil }
-      self.open = open
-      self.execute = execute
-      self.prepare = prepare
-      self.bind = bind
-      self.step = step
-      self.reset = reset
-      self.finalize = finalize
-      self.close = close
+    init(_ library: DynamicLibrary) throws {
+      func function<Function>(_ name: String) throws -> Function {
+        guard let function = library.function("sqlite3_" + name, as: Function.self) else {
+          throw Failure(description: "this SQLite has no \(name)")
+        }
+        return function
+      }
+      open = try function("open_v2")
+      execute = try function("exec")
+      prepare = try function("prepare_v2")
+      bind = try function("bind_blob")
+      step = try function("step")
+      reset = try function("reset")
+      finalize = try function("finalize")
+      close = try function("close")
     }
   }
 
@@ -82,8 +68,8 @@ final class SQLiteQueue: Sendable {
 
   /// - Returns: nil if SQLite is not installed.
   init?(_ directory: String, _ synchronous: Synchronous) throws {
-    guard let functions = Functions() else { return nil }
-    self.functions = functions
+    guard let library = DynamicLibrary("libsqlite3.so.0") else { return nil }
+    functions = try Functions(library)
     var database: OpaquePointer?
     // SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
     try Self.check(functions.open(directory + "/queue.sqlite", &database, 0x8006, nil), "open")

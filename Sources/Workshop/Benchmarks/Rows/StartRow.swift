@@ -12,20 +12,16 @@ enum StartRow {
         program, arguments, input: null.rawValue, output: null.rawValue)
       let end = try child.wait(until: .now + .seconds(30))
       guard end == .exited(0) else {
-        throw Worker.Failure(
+        throw Failure(
           description: "\(program): \(end.map { "\($0)" } ?? "does not end"); build it first with "
             + "swift build -c release --product wormhole")
       }
     }
-    let count = bench.scaled(20)
     let results = try alternate(
-      rounds: bench.rounds,
+      rounds: bench.rounds, runs: bench.scaled(20),
       [
-        {
-          try nanosecondsPerRun(count) {
-            try run(String(program), ["--container", container, "send", "greeting", "\"hello\""])
-          }
-        }, { try nanosecondsPerRun(count) { try run("/bin/true", []) } },
+        { try run(String(program), ["--container", container, "send", "greeting", "\"hello\""]) },
+        { try run("/bin/true", []) },
       ])
     return [
       Row(

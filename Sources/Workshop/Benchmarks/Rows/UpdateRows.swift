@@ -10,32 +10,20 @@ enum UpdateRows {
     let value = try bench.container("update").value("count")
     let raw = try RawValue(bench.path + "/update", "raw")
     let over = try RawValue(bench.path + "/update", "raw-over")
-    let count = 4
-    let results = try alternate(
-      rounds: bench.shortRounds,
-      [
-        { try nanosecondsPerRun(count) { try SharedCount.increment(value) } },
-        { try nanosecondsPerRun(count) { try raw.increment() } },
-      ])
-    let (slowRounds, slowCount) = (bench.rounds, 50)
-    let slow = try alternate(
-      rounds: slowRounds,
-      [
-        { try nanosecondsPerRun(slowCount) { try SharedCount.increment(value) } },
-        { try nanosecondsPerRun(slowCount) { try over.incrementByRenamingOver() } },
-      ])
-    let done = UInt64(count * (bench.shortRounds + 1))
-    try check(try raw.read(), done)
-    try check(
-      SharedCount.number(try value.read()), done + UInt64(slowCount * (slowRounds + 1)))
-    return [
-      Row(
-        "update / flock + read + writes", ours: results[0], floor: results[1],
-        expected: .ratioAtMost(1.5)),
-      Row(
-        "update, 50 in a row / flock + read + rename over", ours: slow[0], floor: slow[1],
-        expected: try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil),
+    let increment = { try SharedCount.increment(value) }
+    let rows = [
+      try bench.compare(
+        "update / flock + read + writes", rounds: bench.shortRounds, runs: 4,
+        expected: .ratioAtMost(1.5), ours: increment, floor: { try raw.increment() }),
+      try bench.compare(
+        "update, 50 in a row / flock + read + rename over", rounds: bench.rounds, runs: 50,
+        expected: try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil,
+        ours: increment, floor: { try over.incrementByRenamingOver() }),
     ]
+    let done = UInt64(4 * (bench.shortRounds + 1))
+    try check(try raw.read(), done)
+    try check(SharedCount.number(try value.read()), done + UInt64(50 * (bench.rounds + 1)))
+    return rows
   }
 
   static func measureContended(_ bench: Bench) throws -> [Row] {
@@ -81,7 +69,7 @@ enum UpdateRows {
 
   private static func check(_ found: UInt64, _ expected: UInt64) throws {
     guard found == expected else {
-      throw Worker.Failure(description: "\(expected) updates were made and \(found) counted")
+      throw Failure(description: "\(expected) updates were made and \(found) counted")
     }
   }
 

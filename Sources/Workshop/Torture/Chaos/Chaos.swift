@@ -1,5 +1,6 @@
 import AppGroup
 import SystemCalls
+import Terminals
 
 /// The director of a run: keeps workers working, and stops, continues and kills them at random.
 final class Chaos {
@@ -28,18 +29,6 @@ final class Chaos {
     random = SeededGenerator(seed: options.seed)
     let nanoseconds = UInt64(options.seconds * 1e9)
     end = bootTimeNanoseconds() + nanoseconds
-  }
-
-  deinit {
-    for worker in workers {
-      do throws(Errno) {
-        try worker.send(.kill)
-        _ = try worker.end(until: .now + .seconds(10))
-      } catch {
-        // It has ended already, which is the aim.
-        continue
-      }
-    }
   }
 
   private func start(slot: Int) throws {
@@ -175,7 +164,7 @@ final class Chaos {
   ///
   /// - Returns: The values that their observers have missed.
   func finish(_ last: String) throws -> [String] {
-    for worker in workers { try worker.tell(last) }
+    for worker in workers { try worker.process.tell(last) }
     let deadline = ContinuousClock.now + .seconds(30)
     var missed: [String] = []
     for worker in workers {

@@ -3,35 +3,26 @@ struct JournalChecks {
   let records: Records
 
   var all: [Check] {
-    [nothingTorn, nothingLate, nothingFailed, postsHeard]
-  }
-
-  private var nothingTorn: Check {
-    check("no value is torn or mixed", extent: "every read") { entry in
-      if case .torn(let sentence) = entry { sentence } else { nil }
-    }
-  }
-
-  private var nothingLate: Check {
-    let count = records.count(.timedOut)
-    return check("no wait goes beyond its deadline", extent: "\(count) deadlines passed") { entry in
-      if case .late(let sentence) = entry { sentence } else { nil }
-    }
-  }
-
-  private var nothingFailed: Check {
-    check("no operation fails for another reason", extent: "every operation") { entry in
-      if case .failed(let sentence) = entry { sentence } else { nil }
-    }
+    [
+      check("no value is torn or mixed", "every read") {
+        if case .torn(let sentence) = $0 { sentence } else { nil }
+      },
+      check("no wait goes beyond its deadline", "\(records.count(.timedOut)) deadlines passed") {
+        if case .late(let sentence) = $0 { sentence } else { nil }
+      },
+      check("no operation fails for another reason", "every operation") {
+        if case .failed(let sentence) = $0 { sentence } else { nil }
+      },
+      postsHeard,
+    ]
   }
 
   private func check(
-    _ promise: String, extent: String, _ pick: (JournalEntry) -> String?
+    _ promise: String, _ extent: String, _ pick: (JournalEntry) -> String?
   ) -> Check {
-    let found = records.entries(pick)
-    var evidence = found.prefix(3).map { "worker \($0.life): \($0.detail)" }
-    if found.count > 3 { evidence.append("and \(found.count - 3) more") }
-    return Check(promise: promise, extent: extent, evidence: evidence)
+    Check(
+      promise, extent,
+      firstOf: records.entries(pick).map { "worker \($0.life): \($0.detail)" })
   }
 
   private var postsHeard: Check {
@@ -54,8 +45,8 @@ struct JournalChecks {
     }
     let count = posts.values.reduce(0) { $0 + $1.posts.count }
     return Check(
-      promise: "a check reports whether there was a post since the last check",
-      extent: "\(checks) checks, \(count) posts", evidence: Array(evidence.prefix(3)))
+      "a check reports whether there was a post since the last check",
+      "\(checks) checks, \(count) posts", firstOf: evidence)
   }
 }
 
@@ -108,5 +99,24 @@ struct BellHistory {
     }
     if !mayBe, heard { return "a check reported a post that no process made" }
     return nil
+  }
+}
+
+/// A promise, and the evidence against it.
+struct Check {
+  let promise: String
+  /// The extent of the check, for a promise that holds: "1234 reads".
+  let extent: String
+  /// The offences in words, the first one first; empty if the promise holds.
+  let evidence: [String]
+
+  var holds: Bool { evidence.isEmpty }
+}
+
+extension Check {
+  /// A check with the first three offences, and the number of the others.
+  init(_ promise: String, _ extent: String, firstOf offences: [String]) {
+    let others = offences.count > 3 ? ["and \(offences.count - 3) more"] : []
+    self.init(promise: promise, extent: extent, evidence: offences.prefix(3) + others)
   }
 }

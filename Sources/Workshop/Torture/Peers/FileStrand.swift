@@ -2,7 +2,6 @@ import AppGroup
 import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
-import Synchronization
 import SystemCalls
 
 /// A strand that sends files to the other workers, and receives those for its own name.
@@ -10,13 +9,11 @@ final class FileStrand: Sendable {
   private let session: PeerSession
   private let recorder: Recorder
   private let arguments: WorkerArguments
-  private let state: Mutex<(next: UInt64, tenures: Int)>
 
   init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) {
     self.session = session
     self.recorder = recorder
     self.arguments = arguments
-    state = Mutex((Workload.firstNumber(life: arguments.life), 0))
   }
 
   func turn(_ random: inout SeededGenerator) throws {
@@ -32,10 +29,7 @@ final class FileStrand: Sendable {
   }
 
   private func send(to peer: String, isMoved: Bool) throws {
-    let number = state.withLock { state in
-      state.next += 1
-      return state.next
-    }
+    let number = recorder.newNumber()
     let path = arguments.directory.file(number)
     let file = try FileDescriptor.open(path, [.writeOnly, .create])
     try file.writeAll(Self.content(number))
@@ -52,11 +46,7 @@ final class FileStrand: Sendable {
     let beginning = bootTimeNanoseconds()
     let receiver = try session.receiveFiles(until: .now + random.milliseconds(0...150))
     defer { receiver.close() }
-    let count = state.withLock { state in
-      state.tenures += 1
-      return state.tenures
-    }
-    let tenure = "\(arguments.life)-\(count)"
+    let tenure = recorder.newTenure()
     try recorder.note(
       .file(
         .consuming(

@@ -71,12 +71,6 @@ struct QueueChecks {
 
   var all: [Check] { [noneLost, noneCancelled, repeatsMarked, inOrder, oneConsumer] }
 
-  private func check(_ promise: String, _ extent: String, _ evidence: [String]) -> Check {
-    var shown = Array(evidence.prefix(3))
-    if evidence.count > 3 { shown.append("and \(evidence.count - 3) more") }
-    return Check(promise: promise, extent: extent, evidence: shown)
-  }
-
   private func name(_ number: UInt64) -> String {
     "\(what) \(number >> 32)/\(number & 0xFFFF_FFFF)"
   }
@@ -86,16 +80,16 @@ struct QueueChecks {
     let lost = stored.filter { !$0.value.isSettling }.keys.sorted().map {
       "\(name($0)) in \(entries[$0]?.place ?? "") was stored, but never handled"
     }
-    return check(
+    return Check(
       "no stored \(what) is lost, and none arrives that was not sent", "\(stored.count) \(what)s",
-      lost + unknown.map { "\(what) \($0), which was not sent" })
+      firstOf: lost + unknown.map { "\(what) \($0), which was not sent" })
   }
 
   private var noneCancelled: Check {
     let cancelled = entries.filter(\.value.isCancelled)
-    return check(
+    return Check(
       "a cancelled \(what) is not delivered", "\(cancelled.count) \(what)s",
-      cancelled.filter { !$0.value.takes.isEmpty }.keys.sorted().map {
+      firstOf: cancelled.filter { !$0.value.takes.isEmpty }.keys.sorted().map {
         "\(name($0)) was cancelled and delivered"
       })
   }
@@ -113,9 +107,9 @@ struct QueueChecks {
       }
     }
     let repeats = entries.values.reduce(0) { $0 + $1.takes.count(where: \.isRedelivery) }
-    return check(
+    return Check(
       "a \(what) is redelivered only if marked and not acknowledged", "\(repeats) repeats",
-      evidence)
+      firstOf: evidence)
   }
 
   /// No entry of a sender is delivered for the first time after a later one.
@@ -141,7 +135,7 @@ struct QueueChecks {
         }
       }
     }
-    return check("each sender's \(what)s arrive in order", "\(count) deliveries", evidence)
+    return Check("each sender's \(what)s arrive in order", "\(count) deliveries", firstOf: evidence)
   }
 
   /// A consumer that was replaced receives no new entries.
@@ -163,9 +157,9 @@ struct QueueChecks {
         }
       }
     }
-    return check(
+    return Check(
       "a consumer that was replaced gets nothing new", "\(tenures.count) consumers",
-      evidence.sorted())
+      firstOf: evidence.sorted())
   }
 
   /// Checks the statuses that the senders get at the end, when the queue is empty.
@@ -184,6 +178,7 @@ struct QueueChecks {
         evidence.append("\(name(number)) is reported as \(told)")
       }
     }
-    return check("senders learn the outcome of their \(what)s", "\(count) \(what)s", evidence)
+    return Check(
+      "senders learn the outcome of their \(what)s", "\(count) \(what)s", firstOf: evidence)
   }
 }

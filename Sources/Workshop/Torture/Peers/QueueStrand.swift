@@ -8,23 +8,20 @@ final class QueueStrand: Sendable {
   static let queues = ["torture/0", "torture/1"]
 
   private struct State {
-    var next: UInt64
     var senders: [String: AppGroup.Queue.Sender] = [:]
     /// The entries that can still be cancelled.
     var recent: [(queue: String, number: UInt64, id: QueueEntryID)] = []
-    var tenures = 0
   }
 
   private let container: SharedContainer
   private let recorder: Recorder
   private let arguments: WorkerArguments
-  private let state: Mutex<State>
+  private let state = Mutex(State())
 
   init(_ container: SharedContainer, _ recorder: Recorder, _ arguments: WorkerArguments) {
     self.container = container
     self.recorder = recorder
     self.arguments = arguments
-    state = Mutex(State(next: Workload.firstNumber(life: arguments.life)))
   }
 
   func turn(_ random: inout SeededGenerator) throws {
@@ -42,12 +39,12 @@ final class QueueStrand: Sendable {
   private func note(_ event: QueueEvent) throws(Errno) { try recorder.note(.queue(event)) }
 
   private func send(to queue: String, _ durability: Durability) throws {
-    let (sender, number) = try state.withLock { state in
-      state.next += 1
+    let number = recorder.newNumber()
+    let sender = try state.withLock { state in
       let sender =
         try state.senders[queue] ?? container.queue(queue).sender("slot-\(arguments.slot)")
       state.senders[queue] = sender
-      return (sender, state.next)
+      return sender
     }
     try note(.sending(place: queue, slot: arguments.slot, number: number))
     let id = try sender.enqueue(PropertyListValue(number), durability: durability)
@@ -74,17 +71,12 @@ final class QueueStrand: Sendable {
     let beginning = bootTimeNanoseconds()
     let consumer = try container.queue(queue).consume(until: .now + random.milliseconds(0...250))
     defer { consumer.close() }
-    let count = state.withLock { state in
-      state.tenures += 1
-      return state.tenures
-    }
-    let tenure = "\(arguments.life)-\(count)"
+    let tenure = recorder.newTenure()
     try note(
       .consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
-      guard let entry = try take(consumer, queue, tenure, .now + random.milliseconds(0...5)) else {
-        break
-      }
+      let deadline = ContinuousClock.now + random.milliseconds(0...5)
+      guard let entry = try Self.take(consumer, queue, tenure, deadline, note) else { break }
       if random.chance(2) { pauseThread(random.milliseconds(0...20)) }
       // In the middle of handling an entry: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
@@ -92,38 +84,38 @@ final class QueueStrand: Sendable {
     }
   }
 
-  private func take(
+  private static func take(
     _ consumer: AppGroup.Queue.Consumer, _ queue: String, _ tenure: String,
-    _ deadline: ContinuousClock.Instant
+    _ deadline: ContinuousClock.Instant, _ note: (QueueEvent) throws -> Void
   ) throws -> QueueEntry? {
     let beginning = bootTimeNanoseconds()
     guard let entry = try consumer.next(until: deadline) else { return nil }
-    try note(Self.taken(entry, queue, tenure, from: beginning))
+    try note(
+      .taken(
+        place: queue, tenure: tenure, slot: Int(entry.sender.dropFirst(5)) ?? -1,
+        number: entry.payload.uint64Value ?? 0, isRedelivery: entry.isRedelivery, from: beginning,
+        to: bootTimeNanoseconds()))
     return entry
   }
 
-  static func taken(
-    _ entry: QueueEntry, _ queue: String, _ tenure: String, from beginning: UInt64
-  ) -> QueueEvent {
-    .taken(
-      place: queue, tenure: tenure, slot: Int(entry.sender.dropFirst(5)) ?? -1,
-      number: entry.payload.uint64Value ?? 0, isRedelivery: entry.isRedelivery, from: beginning,
-      to: bootTimeNanoseconds())
+  private static func acknowledge(
+    _ entry: QueueEntry, _ queue: String, _ note: (QueueEvent) throws -> Void
+  ) throws {
+    let number = entry.payload.uint64Value ?? 0
+    try note(.acknowledging(place: queue, number: number))
+    try entry.acknowledge()
+    try note(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
   }
 
   private func settle(
     _ entry: QueueEntry, _ queue: String, _ random: inout SeededGenerator
   ) throws {
-    let number = entry.payload.uint64Value ?? 0
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<4: return  // Left to the next consumer.
     case 4..<8:
-      try note(.failing(place: queue, number: number))
+      try note(.failing(place: queue, number: entry.payload.uint64Value ?? 0))
       try entry.fail("on purpose")
-    default:
-      try note(.acknowledging(place: queue, number: number))
-      try entry.acknowledge()
-      try note(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
+    default: try Self.acknowledge(entry, queue, note)
     }
     try recorder.note(.did("consume"))
   }
@@ -138,14 +130,8 @@ final class QueueStrand: Sendable {
       let tenure = "\(life)-\(queue)"
       events.append(
         .consuming(place: queue, tenure: tenure, from: before, to: bootTimeNanoseconds()))
-      while true {
-        let beginning = bootTimeNanoseconds()
-        guard let entry = try consumer.next(until: .now) else { break }
-        let number = entry.payload.uint64Value ?? 0
-        events.append(taken(entry, queue, tenure, from: beginning))
-        events.append(.acknowledging(place: queue, number: number))
-        try entry.acknowledge()
-        events.append(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
+      while let entry = try take(consumer, queue, tenure, .now, { events.append($0) }) {
+        try acknowledge(entry, queue) { events.append($0) }
       }
     }
     return events

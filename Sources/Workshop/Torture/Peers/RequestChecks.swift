@@ -35,12 +35,10 @@ struct RequestChecks {
     }
     let kinds = codes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
     return [
+      Check("a request ends exactly once", "\(asked) requests", firstOf: twice + never),
       Check(
-        promise: "a request ends exactly once", extent: "\(asked) requests",
-        evidence: Array((twice + never).prefix(3))),
-      Check(
-        promise: "every reply belongs to its request, and errors are the expected ones",
-        extent: kinds.joined(separator: ", "), evidence: Array((others + odd).prefix(3))),
+        "every reply belongs to its request, and errors are the expected ones",
+        kinds.joined(separator: ", "), firstOf: others + odd),
     ]
   }
 

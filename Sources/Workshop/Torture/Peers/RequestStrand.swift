@@ -11,7 +11,6 @@ final class RequestStrand: Sendable {
   private let session: PeerSession
   private let recorder: Recorder
   private let arguments: WorkerArguments
-  private let next: Mutex<UInt64>
   private let queue = DispatchQueue(label: "torture.requests")
   private let open = Mutex(0)
 
@@ -23,7 +22,6 @@ final class RequestStrand: Sendable {
     self.session = session
     self.recorder = recorder
     self.arguments = arguments
-    next = Mutex(Workload.firstNumber(life: arguments.life))
     session.handleRequests(on: queue) { request in
       do {
         try Self.answer(request)
@@ -57,10 +55,7 @@ final class RequestStrand: Sendable {
   private func ask(
     _ peer: String, _ timeout: Duration, _ random: inout SeededGenerator
   ) throws {
-    let number = next.withLock { next in
-      next += 1
-      return next
-    }
+    let number = recorder.newNumber()
     try recorder.note(.request(.asking(number: number)))
     guard random.chance(50) else {
       let beginning = ContinuousClock.now
@@ -93,13 +88,7 @@ final class RequestStrand: Sendable {
       event = .ended(number: number, answer: value.uint64Value ?? 0, how: "answered")
     case .failure(let error): event = .ended(number: number, answer: nil, how: error.code.rawValue)
     }
-    do throws(Errno) {
-      try recorder.note(.request(event))
-      try recorder.note(.did("request"))
-    } catch {
-      Terminal.say("torture: cannot write the journal: \(error)")
-      Program.exit(74)
-    }
+    recorder.noteOrEnd(.request(event), .did("request"))
   }
 
   /// Waits until all calls have ended, as their timeouts promise.

@@ -79,19 +79,9 @@ final class Observers: Sendable {
       try record.append(HistoryLine.line(for: read))
       state.withLock { $0.latest["\(name) of \(key)"] = .some(number) }
     } catch let error as Content.Torn {
-      complain(.torn("observer: \(error)"))
+      recorder.noteOrEnd(.torn("observer: \(error)"))
     } catch {
-      complain(.failed("observer of \(key): \(error)"))
-    }
-  }
-
-  private func complain(_ entry: JournalEntry) {
-    do throws(Errno) {
-      try recorder.note(entry)
-    } catch {
-      // The disk is full, and without its records this worker is useless.
-      Terminal.say("torture: cannot write the journal: \(error)")
-      Program.exit(74)
+      recorder.noteOrEnd(.failed("observer of \(key): \(error)"))
     }
   }
 

@@ -58,17 +58,12 @@ struct Operations {
     _ kind: String, _ key: String, _ terms: Terms, fails: Bool = false,
     _ change: @escaping @Sendable (Histories.Value?) -> Histories.Value
   ) throws {
-    let attempts = Attempts()
+    let attempts = Attempts(recorder, key, terms.disturbance)
     // The values here do not matter, because the attempts record them.
     let call = Operation.Call.update(from: nil, to: nil)
     _ = try recorder.perform(kind, key, call, patience: terms.patience) {
-      try edit(key, terms) { [recorder] content in
-        if attempts.begin() { try recorder.note(.retried) }
-        let old = try Content.number(content, in: key)
-        let new = change(old)
-        content = Content.make(new, for: key)
-        try recorder.attempt(from: old, to: new)
-        try terms.disturbance.act()
+      try edit(key, terms) { content in
+        try attempts.change(&content, change)
         if fails { throw Deliberate() }
       }
       return .done
@@ -78,13 +73,12 @@ struct Operations {
   func compareAndSet(
     _ key: String, from expected: Histories.Value?, to new: UInt64, _ terms: Terms
   ) throws {
-    let attempts = Attempts()
+    let attempts = Attempts(recorder, key, terms.disturbance)
     let call = Operation.Call.compareAndSwap(expected: expected, new: new)
     _ = try recorder.perform("compare-and-set", key, call, patience: terms.patience) {
       .swapped(
-        try edit(key, terms) { [recorder] content in
-          if attempts.begin() { try recorder.note(.retried) }
-          let old = try Content.number(content, in: key)
+        try edit(key, terms) { content in
+          let old = try attempts.begin(content)
           try terms.disturbance.act()
           guard old == expected else { return false }
           content = Content.make(new, for: key)

@@ -1,5 +1,6 @@
 import AppGroup
 import Histories
+import PropertyLists
 import Synchronization
 import SystemCalls
 
@@ -12,6 +13,8 @@ final class Recorder: Sendable {
   private let history: RecordFile
   private let journal: RecordFile
   private let process: Int
+  private let life: Int
+  private let numbers: Mutex<(last: UInt64, tenures: Int)>
 
   /// The time by which an operation may exceed its deadline, because the machine may be busy and
   /// the process is stopped again and again.
@@ -19,11 +22,40 @@ final class Recorder: Sendable {
 
   init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
     process = Workload.process(life: life, strand)
+    self.life = life
+    numbers = Mutex((Workload.firstNumber(life: life), 0))
     history = try RecordFile(directory.history(life: life, strand))
     journal = try RecordFile(directory.journal(life: life, strand))
   }
 
   func note(_ entry: JournalEntry) throws(Errno) { try journal.append(entry.line) }
+
+  /// Notes an entry where no caller could handle an error: without its records this worker is useless.
+  func noteOrEnd(_ entries: JournalEntry...) {
+    do throws(Errno) {
+      for entry in entries { try note(entry) }
+    } catch {
+      Terminal.say("torture: cannot write the journal: \(error)")
+      Program.exit(74)
+    }
+  }
+
+  /// Returns the next of the numbers that only this strand uses.
+  func newNumber() -> UInt64 {
+    numbers.withLock { numbers in
+      numbers.last += 1
+      return numbers.last
+    }
+  }
+
+  /// Returns the name of a new tenure as a consumer.
+  func newTenure() -> String {
+    let count = numbers.withLock { numbers in
+      numbers.tenures += 1
+      return numbers.tenures
+    }
+    return "\(life)-\(count)"
+  }
 
   /// Records one try of an update's closure.
   func attempt(from: Histories.Value?, to: Histories.Value?) throws(Errno) {
@@ -102,15 +134,37 @@ final class Recorder: Sendable {
   }
 }
 
-/// The number of runs of an update's closure; more than one means that the lease was taken over.
+/// The runs of an update's closure; more than one means that the lease was taken over.
 final class Attempts: Sendable {
+  private let recorder: Recorder
+  private let key: String
+  private let disturbance: Disturbance
   private let count = Mutex(0)
 
-  /// - Returns: Whether this is not the first run.
-  func begin() -> Bool {
-    count.withLock { count in
+  init(_ recorder: Recorder, _ key: String, _ disturbance: Disturbance) {
+    self.recorder = recorder
+    self.key = key
+    self.disturbance = disturbance
+  }
+
+  /// Begins a run; returns the value that it found.
+  func begin(_ content: PropertyListValue?) throws -> Histories.Value? {
+    let isFirst = count.withLock { count in
       count += 1
-      return count > 1
+      return count == 1
     }
+    if !isFirst { try recorder.note(.retried) }
+    return try Content.number(content, in: key)
+  }
+
+  /// Makes a whole run: changes the content, and records the try.
+  func change(
+    _ content: inout PropertyListValue?, _ change: (Histories.Value?) -> Histories.Value
+  ) throws {
+    let old = try begin(content)
+    let new = change(old)
+    content = Content.make(new, for: key)
+    try recorder.attempt(from: old, to: new)
+    try disturbance.act()
   }
 }

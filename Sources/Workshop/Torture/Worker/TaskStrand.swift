@@ -57,16 +57,11 @@ final class TaskStrand: Sendable {
   }
 
   private func increment(_ key: String, _ terms: Operations.Terms) async throws {
-    let attempts = Attempts()
+    let attempts = Attempts(recorder, key, terms.disturbance)
     let call = Operation.Call.update(from: nil, to: nil)
     try await recorder.perform("awaited increment", key, call, patience: terms.patience) {
-      try await container.value(key).update(until: terms.deadline) { [recorder] content in
-        if attempts.begin() { try recorder.note(.retried) }
-        let old = try Content.number(content, in: key)
-        let new = (old ?? 0) + 1
-        content = Content.make(new, for: key)
-        try recorder.attempt(from: old, to: new)
-        try terms.disturbance.act()
+      try await container.value(key).update(until: terms.deadline) {
+        try attempts.change(&$0) { ($0 ?? 0) + 1 }
       }
       return .done
     }

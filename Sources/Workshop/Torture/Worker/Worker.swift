@@ -15,7 +15,6 @@ final class Worker {
   private let observers: Observers
   private let registrations: [(bell: String, registration: NotificationRegistration)]
   private var random: SeededGenerator
-  private var nextNumber: UInt64
   private var lastRead: [String: Histories.Value?] = [:]
 
   /// The time until an observer must have received the last value, on a busy machine.
@@ -35,7 +34,6 @@ final class Worker {
       container, try Recorder(arguments.directory, life: arguments.life, .task), arguments)
     companions = try Companions(container, arguments)
     random = SeededGenerator(seed: mix(arguments.seed) ^ UInt64(arguments.life))
-    nextNumber = Workload.firstNumber(life: arguments.life)
   }
 
   func run() throws {
@@ -70,10 +68,7 @@ final class Worker {
     keys[Int.random(in: 0..<keys.count, using: &random)]
   }
 
-  private func newNumber() -> UInt64 {
-    nextNumber += 1
-    return nextNumber
-  }
+  private func newNumber() -> UInt64 { operations.recorder.newNumber() }
 
   private func terms() -> Operations.Terms {
     var terms = Operations.Terms()
@@ -95,10 +90,7 @@ final class Worker {
     let register = pick(Workload.registers)
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<28: try read()
-    case 28..<54:
-      try operations.update("increment", pick(Workload.counters), terms) {
-        ($0 ?? 0) + 1
-      }
+    case 28..<54: try increment(pick(Workload.counters), terms)
     case 54..<60: try operations.replace(register, with: newNumber(), terms)
     case 60..<64: try operations.remove(register, terms)
     case 64..<71: try update("update", register, terms)
@@ -181,7 +173,7 @@ final class Worker {
 enum FinalValues {
   static func line(_ last: [String: Histories.Value]) -> String {
     // No key contains a tab.
-    last.sorted { $0.key < $1.key }.map { "\($0.key)\t\($0.value)" }.joined(separator: "\t") + "\n"
+    last.sorted { $0.key < $1.key }.map { "\($0.key)\t\($0.value)" }.joined(separator: "\t")
   }
 
   static func parse(_ line: String) -> [String: Histories.Value] {

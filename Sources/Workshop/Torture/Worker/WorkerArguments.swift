@@ -12,22 +12,17 @@ struct WorkerArguments {
   let brokenRule: String?
   let kinds: Set<Kind>
 
-  private static let intact = "intact"
+  fileprivate static let intact = "intact"
 
-  init(
-    directory: RunDirectory, slot: Int, life: Int, seed: UInt64, end: UInt64, processes: Int,
-    brokenRule: String?, kinds: Set<Kind>
-  ) {
-    self.directory = directory
-    self.slot = slot
-    self.life = life
-    self.seed = seed
-    self.end = end
-    self.processes = processes
-    self.brokenRule = brokenRule
-    self.kinds = kinds
+  var words: [String] {
+    [
+      directory.path, "\(slot)", "\(life)", "\(seed)", "\(end)", "\(processes)",
+      brokenRule ?? Self.intact, Kind.text(kinds),
+    ]
   }
+}
 
+extension WorkerArguments {
   init(_ words: [String]) throws(UsageError) {
     guard words.count == 8, let slot = Int(words[1]), let life = Int(words[2]),
       let seed = UInt64(words[3]), let end = UInt64(words[4]), let processes = Int(words[5]),
@@ -36,12 +31,5 @@ struct WorkerArguments {
     self.init(
       directory: RunDirectory(path: words[0]), slot: slot, life: life, seed: seed, end: end,
       processes: processes, brokenRule: words[6] == Self.intact ? nil : words[6], kinds: kinds)
-  }
-
-  var words: [String] {
-    [
-      directory.path, "\(slot)", "\(life)", "\(seed)", "\(end)", "\(processes)",
-      brokenRule ?? Self.intact, Kind.text(kinds),
-    ]
   }
 }

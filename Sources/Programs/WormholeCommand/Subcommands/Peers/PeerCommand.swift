@@ -3,9 +3,9 @@ import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
 
-/// The commands for peers: processes that others know by a name.
-enum PeerCommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  /// The commands for peers: processes that others know by a name.
+  static let peer = CommandDescription(
     name: "peer",
     abstract: "Send requests to named processes, and messages and files that outlive them.",
     discussion: """
@@ -13,22 +13,9 @@ enum PeerCommand {
       wait until a process receives them.
       """,
     subcommands: [
-      PeerListCommand.description, PeerServeCommand.description, PeerRequestCommand.description,
-      PeerSendCommand.description, PeerReceiveCommand.description,
-      PeerContextCommand.description, PeerTransferCommand.description,
-      PeerReceiveFilesCommand.description, PeerOutstandingCommand.description,
-      PeerForgetCommand.description, PeerRetryCommand.description, PeerCancelCommand.description,
-      PeerLaunchCommand.description,
-    ])
-
-  /// The commands that run.
-  static let subcommands: [any Subcommand] = [
-    PeerListCommand(), PeerServeCommand(), PeerRequestCommand(), PeerSendCommand(),
-    PeerReceiveCommand(), PeerContextCommand(), PeerTransferCommand(),
-    PeerReceiveFilesCommand(), PeerOutstandingCommand(), PeerForgetCommand(),
-    PeerRetryCommand(), PeerCancelCommand(),
-    PeerLaunchSetCommand(), PeerLaunchShowCommand(), PeerLaunchRemoveCommand(),
-  ]
+      .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
+      .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerCancel, .peerLaunch,
+    ], run: nil)
 }
 
 /// The variables in the environment of a command that runs for a peer.

@@ -3,8 +3,8 @@ import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
 
-struct PeerListCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let peerList = CommandDescription(
     name: "list",
     abstract: "Show the peers, and whether they are reachable.",
     discussion: """
@@ -17,15 +17,8 @@ struct PeerListCommand: Subcommand {
     options: [
       .flag("watch", help: "Go on, and print the changes."), .count, .timeout,
       .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
-    ],
-    problem: { arguments in
-      !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
-        ? "--count and --timeout need --watch" : nil
-    })
-
-  static let commandPath = ["peer", "list"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    ]
+  ) { arguments, environment in
     guard arguments.has("watch") else {
       let peers = try arguments.existingSession(environment)?.peers() ?? []
       if arguments.has("json") {
@@ -37,40 +30,44 @@ struct PeerListCommand: Subcommand {
       }
       return .done
     }
-    return try watch(arguments, environment)
+    return try watchPeers(arguments, environment)
   }
+  .refusing { arguments in
+    !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
+      ? "--count and --timeout need --watch" : nil
+  }
+}
 
-  private func watch(
-    _ arguments: ParsedArguments, _ environment: CommandEnvironment
-  ) throws -> ExitStatus {
-    let deadline = arguments.deadline()
-    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
-      return .deadline
+private func watchPeers(
+  _ arguments: ParsedArguments, _ environment: CommandEnvironment
+) throws -> ExitStatus {
+  let deadline = arguments.deadline()
+  guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
+    return .deadline
+  }
+  let session = try PeerSession(arguments.sessionName(environment), in: opened.container)
+  let interruption = try Interruption(endsWithReader: true)
+  let backlog = Backlog<Peer>()
+  let changes = try session.peerChanges()
+  let reading = Task {
+    var known: [String: PeerReachability] = [:]
+    for await peers in changes {
+      for peer in peers where known[peer.name] != peer.reachability { backlog.add(peer) }
+      known = Dictionary(peers.map { ($0.name, $0.reachability) }) { $1 }
     }
-    let session = try PeerSession(arguments.sessionName(environment), in: opened.container)
-    let interruption = try Interruption(endsWithReader: true)
-    let backlog = Backlog<Peer>()
-    let changes = try session.peerChanges()
-    let reading = Task {
-      var known: [String: PeerReachability] = [:]
-      for await peers in changes {
-        for peer in peers where known[peer.name] != peer.reachability { backlog.add(peer) }
-        known = Dictionary(peers.map { ($0.name, $0.reachability) }) { $1 }
-      }
-    }
-    defer { reading.cancel() }
-    if !opened.isNew { environment.tellListening(endsWithReader: false) }
-    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
-      backlog.next(until: deadline)
-    } handle: { peer in
-      let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
-      try environment.print(
-        line: arguments.has("json")
-          ? JSONWriter.string(peer.propertyList)
-          : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
-            .withoutControlCharacters)
-      return .done
-    }
+  }
+  defer { reading.cancel() }
+  if !opened.isNew { environment.tellListening(endsWithReader: false) }
+  return try arguments.handleEach(interruption) {
+    backlog.next(until: deadline)
+  } handle: { peer in
+    let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
+    try environment.print(
+      line: arguments.has("json")
+        ? JSONWriter.string(peer.propertyList)
+        : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
+          .withoutControlCharacters)
+    return .done
   }
 }
 
@@ -98,13 +95,9 @@ extension Peer {
     case .launchable, .neverSeen: break
     }
     return .object([
-      "name": .string(name),
-      "state": .string(reachability.word),
-      "reason": .string(reachability.reason),
-      "process": member.map { .integer(Int64($0.processID)) },
-      "program": member.map { .string($0.program) },
-      "since": member.map { .date($0.since.wholeSeconds) },
-      "ended": end.map { .date($0.wholeSeconds) },
+      "name": name, "state": reachability.word, "reason": reachability.reason,
+      "process": member?.processID, "program": member?.program,
+      "since": member?.since.wholeSeconds, "ended": end?.wholeSeconds,
     ])
   }
 }

@@ -3,8 +3,8 @@ import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
-struct PeerReceiveCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let peerReceive = CommandDescription(
     name: "receive",
     abstract: "Print the messages for a peer, one line each, or give each to a command.",
     discussion: """
@@ -47,15 +47,8 @@ struct PeerReceiveCommand: Subcommand {
     tail: TailDescription(
       name: "command",
       help: "Run for each message, with the message on standard input, instead of printing it.",
-      isOptional: true),
-    problem: { arguments in
-      guard arguments.tail == nil, arguments.text("retries") != nil else { return nil }
-      return "--retries needs a command: a message that was printed is not delivered again"
-    })
-
-  static let commandPath = ["peer", "receive"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+      isOptional: true)
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     let session = try PeerSession(
       arguments.requiredText("name"), in: arguments.container.open())
@@ -67,12 +60,17 @@ struct PeerReceiveCommand: Subcommand {
     guard let receiver = found else { return .no }
     defer { receiver.close() }
     environment.tellListening(endsWithReader: false)
-    let handler = PeerMessageHandler(arguments, interruption, environment)
-    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
+    let handler = PeerMessageHandler(
+      arguments: arguments, interruption: interruption, environment: environment)
+    return try arguments.handleEach(interruption) {
       try receiver.next(until: deadline)
     } handle: { message in
       try handler.handle(message)
     }
+  }
+  .refusing { arguments in
+    guard arguments.tail == nil, arguments.text("retries") != nil else { return nil }
+    return "--retries needs a command: a message that was printed is not delivered again"
   }
 }
 
@@ -85,42 +83,25 @@ extension ParsedArguments {
 
 /// Prints the messages of `peer receive`, or gives them to a command, and settles each.
 private struct PeerMessageHandler {
-  private let name: String
-  private let format: OutputFormat
-  private let hasEnvelope: Bool
-  private let command: ExternalCommand?
-  /// The deliveries after which a message has failed; nil where none is given back.
-  private let maximumDeliveries: Int?
-  private let backoff: Duration
-  private let interruption: Interruption
-  private let environment: CommandEnvironment
-
-  init(
-    _ arguments: ParsedArguments, _ interruption: Interruption, _ environment: CommandEnvironment
-  ) {
-    name = arguments.requiredText("name")
-    format = arguments.outputFormat
-    hasEnvelope = arguments.has("envelope")
-    command = arguments.tail.map(ExternalCommand.init)
-    maximumDeliveries = arguments.maximumDeliveries
-    backoff = arguments.seconds("backoff") ?? .seconds(1)
-    self.interruption = interruption
-    self.environment = environment
-  }
+  let arguments: ParsedArguments
+  let interruption: Interruption
+  let environment: CommandEnvironment
 
   /// Handles a message, and acknowledges it.
   ///
   /// - Returns: `.badData` for a message that was refused for good; nil for one that was given back.
   /// - Throws: when the message is to be delivered again, to the next receiver.
   func handle(_ message: PeerMessage) throws -> ExitStatus? {
+    let hasEnvelope = arguments.has("envelope")
     let bytes: [UInt8]
     do {
-      bytes = try format.bytes(hasEnvelope ? message.envelope : message.value, of: message.title)
+      bytes = try arguments.outputFormat.bytes(
+        hasEnvelope ? message.envelope : message.value, of: message.title)
     } catch let error as CommandError {
       // A further delivery would fail in the same way.
       return try refuse(message, "\(error)", because: error.reason)
     }
-    guard let command else {
+    guard let command = arguments.tail.map(ExternalCommand.init) else {
       if message.isRedelivery, !hasEnvelope {
         environment.tell("\(message.title) was delivered before, and perhaps handled")
       }
@@ -130,7 +111,8 @@ private struct PeerMessageHandler {
       return .done
     }
     let termination = try command.run(
-      input: bytes, variables: message.variables(name: name), interruption: interruption
+      input: bytes, variables: message.variables(name: arguments.requiredText("name")),
+      interruption: interruption
     ).termination
     guard let failure = command.failure(termination) else {
       try message.acknowledge()
@@ -139,7 +121,7 @@ private struct PeerMessageHandler {
     if termination == .exited(ExitStatus.badData.rawValue) {
       return try refuse(message, "\(failure), given \(message.title)", because: failure)
     }
-    if let maximumDeliveries, !interruption.isRequested {
+    if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
       let isGivenBack = try giveBack(message, failure, maximumDeliveries)
       return isGivenBack ? nil : ExitStatus(termination)
     }
@@ -162,6 +144,7 @@ private struct PeerMessageHandler {
       return false
     }
     // Doubled with each delivery, up to an hour.
+    let backoff = arguments.seconds("backoff") ?? .seconds(1)
     let pause = min(backoff * (1 << min(message.deliveries - 1, 20)), .seconds(3_600))
     try message.release(after: pause)
     let times = retries == 1 ? "once more" : "up to \(retries) times more"
@@ -184,10 +167,10 @@ extension PeerMessage {
 
   /// Keys are only ever added.
   fileprivate var envelope: PropertyListValue {
-    [
-      "deliveries": .integer(Int64(deliveries)), "id": .string(id), "message": value,
-      "redelivery": .boolean(isRedelivery), "sender": .string(sender), "sent": .date(sent),
-    ]
+    .object([
+      "deliveries": deliveries, "id": id, "message": value, "redelivery": isRedelivery,
+      "sender": sender, "sent": sent,
+    ])
   }
 
   fileprivate func variables(name: String) -> [String] {

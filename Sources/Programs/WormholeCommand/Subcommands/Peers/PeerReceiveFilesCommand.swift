@@ -4,8 +4,8 @@ import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
-struct PeerReceiveFilesCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let peerReceiveFiles = CommandDescription(
     name: "receive-files",
     abstract: "Put the files for a peer into a directory, and print one line for each.",
     discussion: """
@@ -22,12 +22,8 @@ struct PeerReceiveFilesCommand: Subcommand {
     options: [
       .value("into", "directory", .directory, help: "The directory for the files; it must exist."),
       .count, .timeout,
-    ],
-    problem: { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil })
-
-  static let commandPath = ["peer", "receive-files"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    ]
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let session = try PeerSession(
@@ -39,7 +35,7 @@ struct PeerReceiveFilesCommand: Subcommand {
     guard let receiver = found else { return .no }
     defer { receiver.close() }
     environment.tellListening(endsWithReader: false)
-    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
+    return try arguments.handleEach(interruption) {
       try receiver.next(until: deadline)
     } handle: { file in
       let path = try directory.put(file)
@@ -48,14 +44,108 @@ struct PeerReceiveFilesCommand: Subcommand {
       return .done
     }
   }
+  .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
 }
 
 extension PeerFile {
   /// Keys are only ever added.
   fileprivate func propertyList(path: String) -> PropertyListValue {
     .object([
-      "id": .string(id), "metadata": metadata, "name": .string(name), "path": .string(path),
-      "redelivery": .boolean(isRedelivery), "sender": .string(sender), "size": .integer(size),
+      "id": id, "metadata": metadata, "name": name, "path": path, "redelivery": isRedelivery,
+      "sender": sender, "size": size,
     ])
+  }
+}
+
+/// The directory of received files, which get names that are safe and not in use.
+struct ReceivingDirectory {
+  /// Absolute.
+  private let path: String
+
+  /// The number of files of one name that find a place.
+  private static let maximumCopies = 100_000
+  /// Leaves room for a number within the 255 bytes of a file system.
+  private static let maximumNameBytes = 200
+
+  /// - Throws: `CommandError` for anything but a directory.
+  init(_ directory: String) throws {
+    path = try CommandLinePath.absolute(directory, to: "put files into")
+    do throws(Errno) {
+      guard try fileStatus(path + "/.").kind == .directory else { throw .notDirectory }
+    } catch {
+      throw CommandError(
+        verb: "put files into", object: directory, reason: "\(error)",
+        status: error == .accessDenied ? .permission : .inputOutput)
+    }
+  }
+
+  /// Moves a file into the directory.
+  ///
+  /// - Returns: its path.
+  func put(_ file: PeerFile) throws -> String {
+    let destination = try reserve(Self.safe(file.name))
+    do {
+      try file.claim(to: URL(filePath: destination))
+    } catch {
+      do throws(Errno) {
+        try removeFile(destination)
+      } catch {
+        // An empty file stays; the error that is thrown explains why it has no content.
+      }
+      throw error
+    }
+    return destination
+  }
+
+  /// Takes a name with an empty file, which the content then replaces: a receiver at the same time gets
+  /// another name.
+  func reserve(_ name: String) throws -> String {
+    let parts = Self.split(name)
+    for number in 1...Self.maximumCopies {
+      let candidate = number == 1 ? name : "\(parts.stem)-\(number)\(parts.suffix)"
+      do throws(Errno) {
+        _ = try FileDescriptor.open(
+          path + "/" + candidate, [.writeOnly, .create, .exclusive, .noFollow])
+        return path + "/" + candidate
+      } catch {
+        guard error == .alreadyExists else {
+          throw CommandError(
+            verb: "make", object: path + "/" + candidate, reason: "\(error)",
+            status: error == .accessDenied ? .permission : .inputOutput)
+        }
+      }
+    }
+    throw CommandError(
+      verb: "make", object: path + "/" + name,
+      reason: "there are \(Self.maximumCopies) files of this name", status: .inputOutput)
+  }
+
+  /// A name that is one component of a path, not hidden, and not taken for an option.
+  static func safe(_ name: String) -> String {
+    var safe = String.UnicodeScalarView()
+    for scalar in name.unicodeScalars {
+      let isHarmless =
+        scalar != "/" && scalar.properties.generalCategory != .control
+        && scalar.properties.generalCategory != .format
+      safe.append(isHarmless ? scalar : "_")
+    }
+    var text = String(safe)
+    if text.isEmpty || text.hasPrefix(".") || text.hasPrefix("-") { text = "_" + text }
+    return shortened(text)
+  }
+
+  private static func shortened(_ name: String) -> String {
+    var (stem, suffix) = split(name)
+    if suffix.utf8.count > maximumNameBytes / 2 { (stem, suffix) = (name, "") }
+    while stem.utf8.count + suffix.utf8.count > maximumNameBytes {
+      stem.unicodeScalars.removeLast()
+    }
+    return stem + suffix
+  }
+
+  /// `a.tar` and `.gz`.
+  private static func split(_ name: String) -> (stem: String, suffix: String) {
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return (name, "") }
+    return (String(name[..<dot]), String(name[dot...]))
   }
 }

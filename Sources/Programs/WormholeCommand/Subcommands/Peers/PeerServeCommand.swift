@@ -5,8 +5,8 @@ import PropertyLists
 import Synchronization
 import SystemCalls
 
-struct PeerServeCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let peerServe = CommandDescription(
     name: "serve",
     abstract: "Answer requests to a peer with a command.",
     discussion: """
@@ -22,11 +22,8 @@ struct PeerServeCommand: Subcommand {
     positionals: [.ownName],
     options: [.count, .timeout],
     tail: TailDescription(
-      name: "command", help: "Reads the request and prints the reply, both as JSON."))
-
-  static let commandPath = ["peer", "serve"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+      name: "command", help: "Reads the request and prints the reply, both as JSON.")
+  ) { arguments, environment in
     let name = arguments.requiredText("name")
     let deadline = arguments.deadline()
     let session = try PeerSession(name, in: arguments.container.open())
@@ -45,7 +42,7 @@ struct PeerServeCommand: Subcommand {
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
-    return try ReceiveLoop(count: arguments.count("count"), interruption: interruption).run {
+    return try arguments.handleEach(interruption) {
       backlog.next(until: deadline)
     } handle: { request in
       try server.answer(request)

@@ -3,8 +3,8 @@ import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
 
-struct PeerTransferCommand: Subcommand {
-  static let description = CommandDescription(
+extension CommandDescription {
+  static let peerTransfer = CommandDescription(
     name: "transfer",
     abstract: "Queue a file, which is delivered when the peer receives.",
     discussion: """
@@ -23,11 +23,8 @@ struct PeerTransferCommand: Subcommand {
         help: "Move the file instead of copying it: at once on the same file system."),
       .from, .durable("it"), .expires, .wait, .timeout,
     ],
-    problem: ParsedArguments.waitProblem)
-
-  static let commandPath = ["peer", "transfer"]
-
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus {
+    problem: ParsedArguments.waitProblem
+  ) { arguments, environment in
     let deadline = arguments.deadline()
     let file = arguments.requiredText("file")
     let metadata = try arguments.text("metadata").map {
@@ -54,52 +51,52 @@ struct PeerTransferCommand: Subcommand {
     if status.isEnd { try transfer.removeReceipt() }
     return status.exitStatus(of: file, environment)
   }
+}
 
-  private func store(
-    _ transfer: PeerFileTransfer, _ file: String, _ interruption: Interruption,
-    _ environment: CommandEnvironment
-  ) throws {
-    let bar = environment.errorColumns.map {
-      ProgressBar(file: file, columns: $0, write: environment.writeStandardError)
+private func store(
+  _ transfer: PeerFileTransfer, _ file: String, _ interruption: Interruption,
+  _ environment: CommandEnvironment
+) throws {
+  let bar = environment.errorColumns.map {
+    ProgressBar(file: file, columns: $0, write: environment.writeStandardError)
+  }
+  let observation = bar.map { bar in transfer.observeProgress { bar.show($0) } }
+  defer {
+    observation?.cancel()
+    bar?.end()
+  }
+  let stored: Void?
+  do {
+    stored = try interruption.wait { try await transfer.waitUntilStored() }
+  } catch {
+    // A file that is stored after all is not a failure; one that is not must not be sent later.
+    if try takeBack(transfer, file, after: error) { throw error }
+    return
+  }
+  guard stored == nil else { return }
+  let isCancelled = try transfer.cancel()
+  throw CommandError(
+    verb: "transfer", object: file,
+    reason: isCancelled
+      ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it",
+    status: .no)
+}
+
+/// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
+private func takeBack(
+  _ transfer: PeerFileTransfer, _ file: String, after error: any Error
+) throws -> Bool {
+  do {
+    if try transfer.cancel() { return true }
+    switch try transfer.status() {
+    case .stored, .taken, .processed: return false
+    case .cancelled, .superseded, .expired, .failed: return true
     }
-    let observation = bar.map { bar in transfer.observeProgress { bar.show($0) } }
-    defer {
-      observation?.cancel()
-      bar?.end()
-    }
-    let stored: Void?
-    do {
-      stored = try interruption.wait { try await transfer.waitUntilStored() }
-    } catch {
-      // A file that is stored after all is not a failure; one that is not must not be sent later.
-      if try takeBack(transfer, file, after: error) { throw error }
-      return
-    }
-    guard stored == nil else { return }
-    let isCancelled = try transfer.cancel()
+  } catch let second {
     throw CommandError(
       verb: "transfer", object: file,
-      reason: isCancelled
-        ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it",
-      status: .no)
-  }
-
-  /// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
-  private func takeBack(
-    _ transfer: PeerFileTransfer, _ file: String, after error: any Error
-  ) throws -> Bool {
-    do {
-      if try transfer.cancel() { return true }
-      switch try transfer.status() {
-      case .stored, .taken, .processed: return false
-      case .cancelled, .superseded, .expired, .failed: return true
-      }
-    } catch let second {
-      throw CommandError(
-        verb: "transfer", object: file,
-        reason: "\(error); and it may not be cancelled: \(second). 'wormhole peer outstanding "
-          + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
-          + "cancels it", status: .inputOutput)
-    }
+      reason: "\(error); and it may not be cancelled: \(second). 'wormhole peer outstanding "
+        + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
+        + "cancels it", status: .inputOutput)
   }
 }

@@ -1,19 +1,5 @@
 import AppGroup
 
-/// One command: a description for the parser and the help, and its work.
-protocol Subcommand: Sendable {
-  /// The names that lead to it, without the name of the program.
-  static var commandPath: [String] { get }
-  static var description: CommandDescription { get }
-
-  /// - Throws: an error whose exit status `ExitStatus(of:)` gives.
-  func run(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws -> ExitStatus
-}
-
-extension Subcommand {
-  static var commandPath: [String] { [description.name] }
-}
-
 // Arguments that several commands share.
 
 extension OptionDescription {
@@ -40,6 +26,14 @@ extension PositionalDescription {
 
   static let identifier = PositionalDescription(
     name: "identifier", help: "The name of the message; any text.", kind: .identifier)
+
+  /// - Parameter noun: the value: "message".
+  static func json(_ noun: String) -> PositionalDescription {
+    PositionalDescription(
+      name: "value",
+      help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.",
+      isOptional: true)
+  }
 
   static let notificationName = PositionalDescription(
     name: "name", help: "The name of the notification; any text.", kind: .identifier)

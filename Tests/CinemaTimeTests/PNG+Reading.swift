@@ -1,3 +1,5 @@
+@testable import CinemaTime
+
 extension PNG {
   /// Returns the modules of a symbol in a file that `bytes(of:scale:)` made, or nil for any other
   /// file.

@@ -1,0 +1,196 @@
+import AppGroup
+import FoundationEssentials
+import PeerConnectivity
+import PropertyLists
+
+extension CommandDescription {
+  static let peerOutstanding = CommandDescription(
+    name: "outstanding",
+    abstract: "Print the messages and files that a peer has sent, with their status.",
+    discussion: """
+      A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
+      ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, messages before files, in the order \
+      of sending to each peer. The status is 'stored', 'taken', 'processed', 'cancelled', 'expired', \
+      'superseded' or 'failed' with a "reason".
+
+      All that waits or is taken is listed. The outcome of a file, and of a message that was sent with a \
+      receipt, is listed until it is forgotten: by the program that sent it, with --forget, or with \
+      'peer forget'. The receipt of a processed message or file is removed after a day.
+      """,
+    positionals: [.ownName],
+    options: [
+      .flag(
+        "forget",
+        help: "Forget each that has ended when its line is written; its sender then does not "
+          + "learn the outcome.")
+    ]
+  ) { arguments, environment in
+    guard let container = try arguments.container.openExisting() else { return .done }
+    let session = try PeerSession(arguments.requiredText("name"), in: container)
+    let forgets = arguments.has("forget")
+    for transfer in try session.outstandingMessageTransfers() {
+      let status = try transfer.status()
+      try environment.print(
+        line: status.line(
+          transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
+      if forgets, status.isEnd { try transfer.removeReceipt() }
+    }
+    for transfer in try session.fileTransfers() {
+      let status = try transfer.status()
+      try environment.print(
+        line: status.line(
+          transfer.id, to: transfer.peer,
+          [
+            "kind": "file", "file": transfer.source.path, "metadata": transfer.metadata,
+          ]))
+      if forgets, status.isEnd { try transfer.removeReceipt() }
+    }
+    return .done
+  }
+
+  static let peerCancel = CommandDescription(
+    name: "cancel",
+    abstract: "Cancel a message or file that has not been received yet.",
+    discussion: """
+      The exit status is 0 when it is cancelled and will not be delivered. It is 1 when it was \
+      delivered, has ended otherwise, or does not exist.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "id", help: "An id that 'peer send' or 'peer transfer' printed.", kind: .identifier)
+    ]
+  ) { arguments, _ in
+    let id = arguments.requiredText("id")
+    let session = try arguments.container.openExisting().map {
+      try PeerSession(PeerSession.standardName, in: $0)
+    }
+    let isCancelled: Bool
+    let status: QueueEntryStatus
+    if let message = try session?.messageTransfer(id: id) {
+      (isCancelled, status) = (try message.cancel(), try message.status())
+    } else if let file = try session?.fileTransfer(id: id) {
+      (isCancelled, status) = (try file.cancel(), try file.status())
+    } else {
+      throw CommandError(
+        verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
+    }
+    if isCancelled { return .done }
+    throw CommandError(
+      verb: "cancel", object: id.quoted,
+      reason: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)",
+      status: .no)
+  }
+
+  static let peerForget = CommandDescription(
+    name: "forget",
+    abstract: "Remove the records of messages and files that have ended.",
+    discussion: """
+      The sender of a message or file that has ended may have a receipt, or a note why it was not \
+      processed; and the receiver may have kept it when it failed. An id removes both; a file that was \
+      kept is deleted. A message or file that has not ended stays; 'peer cancel' is for those.
+
+      The exit status is 1 if an id is unknown, or has not ended.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "id", help: "An id that 'peer send', 'peer transfer' or 'status' printed.",
+        kind: .identifier, isOptional: true, isRepeating: true)
+    ],
+    options: [
+      .flag("processed", help: "All that this sender sent and that was processed."),
+      .flag("all", help: "All that this sender sent and that has ended in any way."),
+      .flag("failed", help: "All that was kept because it failed, of all senders and receivers."),
+      .from,
+    ]
+  ) { arguments, environment in
+    let session = try arguments.openSession(environment)
+    if arguments.has("failed") {
+      for failure in try session.failures() { try session.remove(failure: failure.id) }
+      return .done
+    }
+    guard !arguments.texts("id").isEmpty else {
+      let mustForget = { (status: QueueEntryStatus) in
+        arguments.has("all") ? status.isEnd : status == .processed
+      }
+      for transfer in try session.messageTransfers() where mustForget(try transfer.status()) {
+        try transfer.removeReceipt()
+      }
+      for transfer in try session.fileTransfers() where mustForget(try transfer.status()) {
+        try transfer.removeReceipt()
+      }
+      return .done
+    }
+    var status = ExitStatus.done
+    for id in arguments.texts("id") {
+      if let problem = try forget(id, session) {
+        environment.tell("cannot forget \(id.quoted): \(problem)")
+        status = .no
+      }
+    }
+    return status
+  }
+  .refusing { arguments in
+    let chosen = ["processed", "all", "failed"].filter { arguments.has($0) }
+    guard chosen.count + (arguments.texts("id").isEmpty ? 0 : 1) != 1 else { return nil }
+    return "please provide ids, or one of '--processed', '--all' and '--failed'"
+  }
+
+  static let peerRetry = CommandDescription(
+    name: "retry",
+    abstract: "Send failed messages and files again that were kept.",
+    discussion: """
+      A message that 'peer receive --retries' gave up is sent again as a new message of its first \
+      sender, behind those that wait; so is a file that a program gave up. The new ids are printed, one \
+      line each. 'status' lists the failures. The exit status is 1 if there is no such failure.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "id", help: "The id of a failure that 'status' lists.", kind: .identifier,
+        isOptional: true, isRepeating: true)
+    ],
+    options: [.flag("all", help: "All that failed and was kept.")]
+  ) { arguments, environment in
+    let session = try PeerSession(PeerSession.standardName, in: arguments.container.open())
+    let ids = arguments.has("all") ? try session.failures().map(\.id) : arguments.texts("id")
+    var status = ExitStatus.done
+    for id in ids {
+      if let new = try session.retry(failure: id) {
+        try environment.print(line: new)
+      } else if !arguments.has("all") {
+        environment.tell("cannot send \(id.quoted) again: no such failure is kept")
+        status = .no
+      }
+    }
+    return status
+  }
+  .refusing { arguments in
+    arguments.has("all") == arguments.texts("id").isEmpty
+      ? nil : "please provide ids, or '--all'"
+  }
+}
+
+extension QueueEntryStatus {
+  /// Keys are only ever added; those without a value are left out.
+  fileprivate func line(
+    _ id: String, to peer: String, _ content: [String: any JSONMember]
+  ) throws -> String {
+    let common: [String: any JSONMember] = [
+      "id": id, "peer": peer, "status": word, "reason": reason,
+    ]
+    return try JSONWriter.string(.object(common.merging(content) { common, _ in common }))
+  }
+}
+
+/// - Returns: why it cannot be forgotten; nil if it is.
+private func forget(_ id: String, _ session: PeerSession) throws -> String? {
+  let file = try session.fileTransfer(id: id)
+  let status = try file?.status() ?? session.status(ofMessage: id)
+  if let status, !status.isEnd { return "it has not ended: it is \(status.word)" }
+  var isKnown = try session.remove(failure: id)
+  if try session.removeReceipt(ofMessage: id) { isKnown = true }
+  if let file {
+    try file.removeReceipt()
+    isKnown = true
+  }
+  return isKnown ? nil : "no such message or file is known"
+}
