@@ -66,7 +66,8 @@ extension GroupDefaults {
   public func volatileDomain(forName domainName: String) -> [String: Any] {
     let contents =
       domainName == Self.registrationDomain
-      ? RegisteredDefaults.all : surroundings.withLock { $0.volatileDomains[domainName] ?? [:] }
+      ? Self.registered.withLock(\.self)
+      : surroundings.withLock { $0.volatileDomains[domainName] ?? [:] }
     return contents.mapValues(\.propertyListObject)
   }
 
@@ -77,7 +78,7 @@ extension GroupDefaults {
     reporting(()) {
       let contents = try Self.contents(domain)
       if domainName == Self.registrationDomain {
-        RegisteredDefaults.replace(with: contents)
+        Self.registered.withLock { $0 = contents }
       } else {
         surroundings.withLock { $0.volatileDomains[domainName] = contents }
       }
@@ -87,7 +88,7 @@ extension GroupDefaults {
   /// Removes a domain that is never stored.
   public func removeVolatileDomain(forName domainName: String) {
     if domainName == Self.registrationDomain {
-      RegisteredDefaults.replace(with: [:])
+      Self.registered.withLock { $0 = [:] }
     } else {
       surroundings.withLock { $0.volatileDomains[domainName] = nil }
     }

@@ -36,7 +36,7 @@ extension GroupDefaults {
     from data: Data, _ mode: ImportMode, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
-    try importSuite([UInt8](data), path: "", mode, Suite.Terms(durability, deadline))
+    try importSuite([UInt8](data), path: "", mode, ChangeTerms(durability, until: deadline))
   }
 
   /// Stores the content of a property-list file; see the form for data.
@@ -49,11 +49,11 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
     let bytes = try ForeignFile.read(file.path, maximumBytes: Value.maximumBytes)
-    return try importSuite(bytes, path: file.path, mode, Suite.Terms(durability, deadline))
+    return try importSuite(bytes, path: file.path, mode, ChangeTerms(durability, until: deadline))
   }
 
   private func importSuite(
-    _ bytes: [UInt8], path: String, _ mode: ImportMode, _ terms: Suite.Terms
+    _ bytes: [UInt8], path: String, _ mode: ImportMode, _ terms: ChangeTerms
   ) throws -> Int {
     let contents = try Self.imported(bytes, path: path)
     try suite().edit(terms) { stored in

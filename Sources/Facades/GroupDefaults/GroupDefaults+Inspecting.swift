@@ -11,9 +11,7 @@ extension GroupDefaults {
       case .suite(nil): "the defaults of the container"
       case .suite(let suite?): "the defaults of the suite \"\(suite)\""
       }
-    return OwnUse(title, is: "dictionary of defaults") { content in
-      if case .dictionary = content { true } else { false }
-    }
+    return OwnUse(title, is: "dictionary of defaults") { $0.dictionaryValue != nil }
   }
 
   /// Returns whether a value of the package holds defaults, and of which suite; nil for the

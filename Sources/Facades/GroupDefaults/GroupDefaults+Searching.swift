@@ -1,3 +1,4 @@
+import AppGroup
 public import FoundationEssentials
 import PropertyLists
 import Synchronization
@@ -22,7 +23,7 @@ extension GroupDefaults {
         try failing(error)
       }
     }
-    return RegisteredDefaults[key]
+    return Self.registered.withLock { $0[key] }
   }
 
   func find(_ key: String) -> PropertyListValue? { find(key, failing: reporter.report) }
@@ -101,7 +102,7 @@ extension GroupDefaults {
 
   /// Returns all keys of the search list, each with the value that `object(forKey:)` returns.
   public func dictionaryRepresentation() -> [String: Any] {
-    var all = RegisteredDefaults.all
+    var all = Self.registered.withLock(\.self)
     let (arguments, added) = surroundings.withLock { ($0.arguments, $0.addedSuites) }
     for (_, suite) in added.reversed() {
       all.merge(reporting([:]) { try suite.contents() }) { $1 }

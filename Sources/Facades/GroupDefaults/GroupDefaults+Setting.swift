@@ -1,6 +1,7 @@
 import AppGroup
 public import FoundationEssentials
 import PropertyLists
+import Synchronization
 
 extension GroupDefaults {
   /// Stores a value; nil removes it.
@@ -53,7 +54,10 @@ extension GroupDefaults {
   ///
   /// Other processes do not see them, so an app and its extension must both register.
   public func register(defaults registrationDictionary: [String: Any]) {
-    reporting(()) { RegisteredDefaults.register(try Self.contents(registrationDictionary)) }
+    reporting(()) {
+      let contents = try Self.contents(registrationDictionary)
+      Self.registered.withLock { $0.merge(contents) { $1 } }
+    }
   }
 
   /// Waits until every change, by this or another process, would survive a loss of power.
@@ -67,7 +71,7 @@ extension GroupDefaults {
   public func synchronize() -> Bool {
     reporting(false) {
       let value = try suite().value
-      try value.edit(Suite.Terms(.durable).modification()) { _ in (.keep, ()) }
+      try value.edit(ChangeTerms(.durable)) { _ in (.keep, ()) }
       return true
     }
   }

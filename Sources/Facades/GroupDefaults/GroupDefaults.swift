@@ -35,6 +35,10 @@ public final class GroupDefaults: Sendable {
     var arguments: Suite.Contents { volatileDomains[GroupDefaults.argumentDomain] ?? [:] }
   }
 
+  /// The registration domain: the fallback values of this process, which are part of its every search
+  /// list.
+  static let registered = Mutex<Suite.Contents>([:])
+
   /// The name that this object was created with.
   let name: String?
   let place: SuitePlace

@@ -103,50 +103,31 @@ final class Suite: Sendable {
 
   // MARK: Writing
 
-  /// The terms of a change.
-  struct Terms: Sendable {
-    let durability: Durability
-    let deadline: ContinuousClock.Instant?
-
-    init(_ durability: Durability = .standard, _ deadline: ContinuousClock.Instant? = nil) {
-      self.durability = durability
-      self.deadline = deadline
-    }
-
-    func modification() -> ChangeTerms { ChangeTerms(durability, until: deadline) }
-  }
-
   /// Changes the content atomically; publishes nothing if it stays the same.
   ///
   /// - Parameter body: Runs again, with the latest contents, if the lease was lost.
   /// - Throws: The error of `body`, `GroupDefaultsError.damaged`, or `AppGroupError`.
   func edit<Result: Sendable>(
-    _ terms: Terms = Terms(), _ body: @escaping @Sendable (inout Contents) throws -> Result
+    _ terms: ChangeTerms = .init(), _ body: @escaping @Sendable (inout Contents) throws -> Result
   ) throws -> Result {
     let number = ownWrites.begin()
-    do {
-      let result = try value.edit(terms.modification()) { try self.edited($0, number, body) }
-      ownWrites.end(number, isPublished: true)
-      return result
-    } catch {
-      ownWrites.end(number, isPublished: false)
-      throw error
-    }
+    var isPublished = false
+    defer { ownWrites.end(number, isPublished: isPublished) }
+    let result = try value.edit(terms) { try self.edited($0, number, body) }
+    isPublished = true
+    return result
   }
 
   /// Changes the content atomically, for a task.
   func edit<Result: Sendable>(
-    _ terms: Terms, _ body: @escaping @Sendable (inout Contents) throws -> Result
+    _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Contents) throws -> Result
   ) async throws -> Result {
     let number = ownWrites.begin()
-    do {
-      let result = try await value.edit(terms.modification()) { try self.edited($0, number, body) }
-      ownWrites.end(number, isPublished: true)
-      return result
-    } catch {
-      ownWrites.end(number, isPublished: false)
-      throw error
-    }
+    var isPublished = false
+    defer { ownWrites.end(number, isPublished: isPublished) }
+    let result = try await value.edit(terms) { try self.edited($0, number, body) }
+    isPublished = true
+    return result
   }
 
   private func edited<Result>(

@@ -4,7 +4,7 @@ import Synchronization
 import SystemCalls
 
 /// One registration for a notification, called a token in notify(3).
-public final class NotificationRegistration: Sendable {
+public final class NotificationRegistration: Sendable, Cancelling {
   private struct Condition {
     /// The sound at the last check or call; nil before the first check.
     var checked: Bell.Sound?

@@ -2,7 +2,6 @@
 /// day's budget of 50 lasts.
 ///
 /// Requires at least `.backgroundOnly`.
-/// Needs at least `.backgroundOnly`.
 public struct ComplicationInfo: Sendable {
   /// Receives the outcome of the transfer: the number of updates left today, or an error.
   public typealias Completion = @Sendable (Result<Int, any Error>) -> Void

@@ -47,11 +47,20 @@ final class ChangeTracker: Sendable {
     }
     defer { suite.ownWrites.finishLook(observer) }
     let keys =
-      key.map { before[$0] == now[$0] ? [] : [$0] } ?? Difference.keys(from: before, to: now)
+      key.map { before[$0] == now[$0] ? [] : [$0] } ?? now.keys(differingFrom: before)
     return keys.map { key in
       DefaultsChange(
         key: key, oldValue: before[key], newValue: now[key],
         isOwn: suite.ownWrites.isOwn(now[key], key, observer))
     }
+  }
+}
+
+extension Suite.Contents {
+  /// Returns the keys that differ, sorted.
+  func keys(differingFrom old: Suite.Contents) -> [String] {
+    var keys = compactMap { key, value in old[key] == value ? nil : key }
+    keys += old.keys.filter { self[$0] == nil }
+    return keys.sorted()
   }
 }

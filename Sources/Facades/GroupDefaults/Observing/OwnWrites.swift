@@ -65,7 +65,7 @@ final class OwnWrites: Sendable {
     state.withLock { state in
       guard let write = state.inFlight.removeValue(forKey: number) else { return }
       guard !state.accounts.isEmpty else { return }
-      let keys = isPublished ? Difference.keys(from: write.old, to: write.new) : []
+      let keys = isPublished ? write.new.keys(differingFrom: write.old) : []
       for observer in state.accounts.keys {
         let seen = state.accounts[observer]?.seen.removeValue(forKey: number) ?? []
         for key in keys where !seen.contains(key) {

@@ -16,26 +16,11 @@ import Synchronization
 /// It has no mechanism of its own: messages are `Value`s, and a message without content is a
 /// `DarwinNotification` of the same identifier.
 public final class MMWormhole: Sendable {
-  /// The observations that call one listener.
-  private struct Listening {
-    let stored: Observation
-    let posted: NotificationRegistration
-
-    func cancel() {
-      stored.cancel()
-      posted.cancel()
-    }
-  }
-
   private struct State {
     var messenger: any MMWormholeTransiting
-    var listening: [IdentifierBytes: Listening] = [:]
-  }
-
-  /// Identifiers differ if their bytes differ, unlike Swift strings.
-  private struct IdentifierBytes: Hashable {
-    let bytes: [UInt8]
-    init(_ identifier: String) { bytes = Array(identifier.utf8) }
+    /// The observations that call each listener, by the bytes of the identifier, because two identifiers
+    /// may be equal as strings.
+    var listening: [[UInt8]: Observation] = [:]
   }
 
   private let files: MMWormholeFileTransiting
@@ -152,7 +137,7 @@ public final class MMWormhole: Sendable {
       let listening = try listen(
         identifier, IsolatedHandler(isCalledOnMain: true, listener))
       let replaced = state.withLock {
-        $0.listening.updateValue(listening, forKey: IdentifierBytes(identifier))
+        $0.listening.updateValue(listening, forKey: Array(identifier.utf8))
       }
       replaced?.cancel()
     } catch {
@@ -162,7 +147,7 @@ public final class MMWormhole: Sendable {
 
   private func listen(
     _ identifier: String, _ listener: IsolatedHandler<Any?>
-  ) throws -> Listening {
+  ) throws -> Observation {
     let files = files
     let stored = try files.value(identifier).observe(on: .main) { [weak self] snapshot in
       // Another messenger has its own messages.
@@ -178,14 +163,14 @@ public final class MMWormhole: Sendable {
       guard let messenger = self?.wormholeMessenger else { return }
       listener(messenger.messageObject(forIdentifier: identifier))
     }
-    return Listening(stored: stored, posted: posted)
+    return Observation(stored, delivery: posted)
   }
 
   /// Removes the identifier's listener.
   public func stopListeningForMessage(withIdentifier identifier: String?) {
     guard let identifier else { return }
     let listening = state.withLock {
-      $0.listening.removeValue(forKey: IdentifierBytes(identifier))
+      $0.listening.removeValue(forKey: Array(identifier.utf8))
     }
     listening?.cancel()
   }

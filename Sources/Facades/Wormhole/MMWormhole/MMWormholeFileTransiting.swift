@@ -1,6 +1,5 @@
 public import AppGroup
 import PropertyLists
-import Synchronization
 
 /// A messenger that stores each message as one property-list file of the container: a `Value` whose
 /// identifier is the message's, after "directory/" if there is a directory.
@@ -11,7 +10,7 @@ import Synchronization
 public final class MMWormholeFileTransiting: MMWormholeTransiting {
   private let opened: Result<SharedContainer, any Error>
   private let directory: String?
-  private let handler = Mutex<(@Sendable (any Error) -> Void)?>(nil)
+  private let reporter = ErrorReporter()
 
   /// Creates a messenger of a group. A container that cannot be opened is reported at every use.
   ///
@@ -32,20 +31,11 @@ public final class MMWormholeFileTransiting: MMWormholeTransiting {
 
   /// The receiver of errors; by default they are written to standard error.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
-    get { handler.withLock { $0 } }
-    set {
-      // The old handler is released outside the lock, because its captures may call back here.
-      let last = handler.withLock { handler in
-        defer { handler = newValue }
-        return handler
-      }
-      withExtendedLifetime(last) {}
-    }
+    get { reporter.handler }
+    set { reporter.handler = newValue }
   }
 
-  func report(_ error: any Error) {
-    (errorHandler ?? Diagnostics.report)(error)
-  }
+  func report(_ error: any Error) { reporter.report(error) }
 
   func container() throws -> SharedContainer { try opened.get() }
 
