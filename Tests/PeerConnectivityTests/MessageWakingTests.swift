@@ -1,4 +1,5 @@
 import AppGroup
+import FoundationEssentials
 import PropertyLists
 import SystemCalls
 import TestScopes
@@ -48,6 +49,19 @@ struct MessageWakingTests {
     let urgent = try phone.enqueue(2, to: "p", options: .init(isUrgent: true))
     #expect(try urgent.finalStatus(until: .now + .seconds(30)) == .processed)
     #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 4)
+  }
+
+  @Test("and a file start it only while it does not receive: a file once started it all the same")
+  func waitingFile() throws {
+    try scene.register("receiving", for: .queuedWork, budget: 5)
+    let receiver = try PeerSession("p", in: scene.container).receiveFiles()
+    let path = scene.directory.path + "/film"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll([1, 2, 3])
+    let sent = try phone.transfer(fileAt: URL(filePath: path), to: "p")
+    try sent.waitUntilStored(until: .now + .seconds(30))
+    #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 5)
+    let file = try #require(try receiver.next(until: .now))
+    try file.acknowledge()
   }
 
   @Test("is sent all the same if the peer cannot be started, and reports why")

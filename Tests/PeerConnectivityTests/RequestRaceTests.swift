@@ -39,7 +39,7 @@ import Testing
     }
     try ends.wait(for: count)
     // A second end would come soon after.
-    try eventually("nobody asks any more") { scene.session.core.calls.count == 0 }
+    try eventually("nobody asks any more") { scene.session.calls.count == 0 }
     let all = ends.all
     #expect(all.map(\.number).sorted() == Array(0..<count), "\(seed)")
     for (number, end) in all {

@@ -1,4 +1,6 @@
 public import AppGroup
+import Dispatch
+import Synchronization
 
 /// This process as one of any number of named peers that share a container.
 ///
@@ -8,18 +10,23 @@ public import AppGroup
 /// A session holds no mechanism of its own: requests travel through mailboxes, guaranteed messages and
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
 ///
-/// It is closed when it is released.
+/// It is closed when it is released; so nothing that others keep holds it.
 public final class PeerSession: Sendable {
   /// The container that the peers share.
   public let container: SharedContainer
   /// This peer's name.
   public let name: String
-  /// The senders of its messages.
-  let outbox = MessageOutbox()
+  /// The senders of its messages and files.
+  let outbox: Outbox
   /// The copying of the files that it sends.
   let outgoingFiles: OutgoingFiles
-
-  let core: PeerCore
+  /// The requests under way, of both directions.
+  let calls: CallEndpoint
+  /// The requests that wait for a handler.
+  let incoming = IncomingRequests()
+  let reachabilities = ReachabilityWatches()
+  let callbacks = Blocking.queue()
+  let state = Mutex(State())
 
   /// A session; nothing is touched before it is used.
   ///
@@ -31,9 +38,20 @@ public final class PeerSession: Sendable {
     try PeerNames.check(name)
     self.container = container
     self.name = name
-    core = PeerCore(name, in: container)
-    outgoingFiles = OutgoingFiles(of: name, in: container)
+    outbox = Outbox(of: name, in: container)
+    outgoingFiles = OutgoingFiles(outbox)
+    let receiver = Receiver()
+    calls = CallEndpoint(in: container) { call, _ in
+      receiver.session.withLock { $0.session }?.receive(call)
+    }
+    receiver.session.withLock { $0.session = self }
   }
 
-  deinit { core.close() }
+  deinit { close() }
+
+  private final class Receiver: Sendable {
+    struct Reference { weak var session: PeerSession? }
+
+    let session = Mutex(Reference())
+  }
 }

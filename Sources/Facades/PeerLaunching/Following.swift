@@ -1,6 +1,5 @@
 import AppGroup
 import Dispatch
-import Synchronization
 import SystemCalls
 
 /// Waits for a child's end without a thread, so that it never stays a zombie of this process.
@@ -33,18 +32,6 @@ private final class FollowedChild: Sendable {
   let process: ChildProcess
 
   init(_ process: consuming ChildProcess) { self.process = process }
-}
-
-/// A program that one call started, as far as its end has been told.
-final class StartedChild: Sendable {
-  let nonce: String
-  let isTold = Atomic(false)
-
-  init(_ nonce: String) { self.nonce = nonce }
-
-  func isUntold(_ nonce: String) -> Bool {
-    nonce == self.nonce && !isTold.load(ordering: .acquiring)
-  }
 }
 
 extension Termination {

@@ -1,5 +1,4 @@
 import AppGroup
-import Synchronization
 import SystemCalls
 
 /// One call's way to a peer that is active; see `Launcher` for the rules.
@@ -21,7 +20,7 @@ final class LaunchAttempt: Waiting {
   private static let patience: UInt64 = 10_000_000_000
 
   /// Raised when the program that this call started has ended.
-  let latch = WakeLatch()
+  private let latch = WakeLatch()
   private let launch: PeerLaunch
   private let peer: String
   private let action: String
@@ -31,8 +30,8 @@ final class LaunchAttempt: Waiting {
   private let book: LaunchBook
   /// The start that this call waits for.
   private var followed: String?
-  /// The program that this call started.
-  private var child: StartedChild?
+  /// The program that this call started, and whether its end was told.
+  private var child: (nonce: String, end: Awaited<Void>)?
   /// The place of a start of this call that another process has removed.
   private var overtaken: String?
   /// An observation that is not certain yet, and its time.
@@ -49,6 +48,11 @@ final class LaunchAttempt: Waiting {
     self.action = action
     presence = container.own.presence(PeerNames.presence(peer))
     book = LaunchBook(peer, container)
+  }
+
+  /// Raises the latch, too, when a process is active under the name.
+  func watchPresence() throws -> Observation {
+    try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
   }
 
   func step() throws -> WaitingStep<Void> {
@@ -79,7 +83,7 @@ final class LaunchAttempt: Waiting {
         return (start, isSettled)
       case (.ended, let start?) where start.nonce == followed:
         // Its end comes to be seen a moment before how it ended is told.
-        if child?.isUntold(start.nonce) == true { return (start, true) }
+        if let child, child.nonce == start.nonce, !child.end.isSettled { return (start, true) }
         throw ended(start)
       default:
         guard ContinuousClock.now < deadline else { throw tooLate() }
@@ -214,15 +218,15 @@ final class LaunchAttempt: Waiting {
     let process = ProcessIdentity(
       processID: id, startTicks: ProcessStatus.of(id)?.startTicks ?? 0,
       namespace: ProcessIdentity.current.namespace)
-    let (book, latch, told) = (book, latch, StartedChild(start.nonce))
-    self.child = told
+    let (book, latch, told) = (book, latch, Awaited<Void>())
+    self.child = (start.nonce, told)
     follow(child) { end in
       do {
         _ = try book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       } catch {
         // A full disk, perhaps: others see that its process has ended, and are not told how.
       }
-      told.isTold.store(true, ordering: .releasing)
+      told.settle(())
       latch.raise()
     }
     _ = try book.change { $0.note(start.nonce) { $0.process = process } }

@@ -52,19 +52,7 @@ package enum Launcher {
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
     until deadline: ContinuousClock.Instant
   ) throws -> Bool {
-    let action = "start \"\(peer)\""
-    return try betweenPeers(action, peer) {
-      guard
-        let attempt = try attempt(peer, occasion, container, action, for: .activity, deadline)
-      else { return false }
-      let presence = container.own.presence(PeerNames.presence(peer))
-      let latch = attempt.latch
-      // Watch first, and look then.
-      let watching = try presence.observe(on: Blocking.queue()) { _ in latch.raise() }
-      defer { watching.cancel() }
-      try attempt.run()
-      return true
-    }
+    try start(peer, for: occasion, in: container, .activity, until: deadline)
   }
 
   /// The same without waiting until it is active: for queued work. Errors go to the caller.
@@ -73,25 +61,25 @@ package enum Launcher {
   package static func begin(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
   ) throws -> Bool {
+    try start(peer, for: occasion, in: container, .process, until: .now + Value.standardWait)
+  }
+
+  private static func start(
+    _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
+    _ goal: LaunchAttempt.Goal, until deadline: ContinuousClock.Instant
+  ) throws -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
-      let deadline = ContinuousClock.now + Value.standardWait
-      guard
-        let attempt = try attempt(peer, occasion, container, action, for: .process, deadline)
+      try PeerNames.check(peer)
+      guard let launch = try PeerLaunch.trusted(of: peer, in: container, action),
+        launch.isFor(occasion)
       else { return false }
+      let attempt = LaunchAttempt(launch, peer, container, action, for: goal, until: deadline)
+      // Watch first, and look then.
+      let watching = try goal == .activity ? attempt.watchPresence() : nil
+      defer { watching?.cancel() }
       try attempt.run()
       return true
     }
-  }
-
-  private static func attempt(
-    _ peer: String, _ occasion: PeerLaunch.Occasions, _ container: SharedContainer,
-    _ action: String, for goal: LaunchAttempt.Goal, _ deadline: ContinuousClock.Instant
-  ) throws -> LaunchAttempt? {
-    try PeerNames.check(peer)
-    guard let launch = try PeerLaunch.trusted(of: peer, in: container, action),
-      launch.isFor(occasion)
-    else { return nil }
-    return LaunchAttempt(launch, peer, container, action, for: goal, until: deadline)
   }
 }

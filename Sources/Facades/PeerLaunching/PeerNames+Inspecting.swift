@@ -7,9 +7,7 @@ extension PeerNames {
   package static func use(ofOwnValue name: String) -> OwnUse? {
     guard let (kept, peers) = kept(name) else { return nil }
     let peer = "\"\(peers[0])\""
-    let isDictionary: @Sendable (PropertyListValue) -> Bool = { content in
-      if case .dictionary = content { true } else { false }
-    }
+    let isDictionary: @Sendable (PropertyListValue) -> Bool = { $0.dictionaryValue != nil }
     return switch kept {
     case .outgoing:
       OwnUse("the state of the files that \(peer) sends", is: "state of files", isDictionary)
@@ -30,8 +28,7 @@ extension PeerNames {
   /// The use of a queue of the package's own for peers; nil for any other name.
   package static func title(ofOwnQueue name: String) -> String? {
     if let peer = peer(ofOutgoingFiles: name) { return "the files that \"\(peer)\" sends" }
-    guard let peer = peer(ofQueue: name) else { return nil }
-    return (name.utf8.elementsEqual(messages(peer).utf8) ? "the messages" : "the files")
-      + " for \"\(peer)\""
+    if let peer = peer(ofMessages: name) { return "the messages for \"\(peer)\"" }
+    return peer(ofQueue: name).map { "the files for \"\($0)\"" }
   }
 }

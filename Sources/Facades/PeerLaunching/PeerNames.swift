@@ -21,19 +21,10 @@ package enum PeerNames {
   /// How many bytes a peer's name may have once encoded as the names of values are.
   package static let maximumBytes = 100
 
-  package static func presence(_ peer: String) -> String { presencePrefix + encoded(peer) }
-
-  package static func messages(_ peer: String) -> String {
-    presencePrefix + encoded(peer) + messagesSuffix
-  }
-
-  package static func files(_ peer: String) -> String {
-    presencePrefix + encoded(peer) + filesSuffix
-  }
-
-  package static func outgoingFiles(_ peer: String) -> String {
-    presencePrefix + encoded(peer) + outgoingSuffix
-  }
+  package static func presence(_ peer: String) -> String { name(peer) }
+  package static func messages(_ peer: String) -> String { name(peer, "messages") }
+  package static func files(_ peer: String) -> String { name(peer, "files") }
+  package static func outgoingFiles(_ peer: String) -> String { name(peer, "outgoing") }
 
   /// The kinds of values that the package keeps of peers.
   enum Kept: String {
@@ -51,37 +42,38 @@ package enum PeerNames {
   }
 
   package static func launch(_ peer: String) -> String { name(.launch, peer) }
-
   package static func launching(_ peer: String) -> String { name(.launching, peer) }
 
   private static func name(_ kept: Kept, _ peers: String...) -> String {
-    value(kept.rawValue, of: peers)
+    name(of: [kept.rawValue] + peers)
   }
 
-  /// The name of a value of a kind, of one peer or of several.
-  package static func value(_ kind: String, of peers: String...) -> String {
-    value(kind, of: peers)
-  }
+  /// The name that consists of these parts, after "peer".
+  package static func name(_ parts: String...) -> String { name(of: parts) }
 
-  private static func value(_ kind: String, of peers: [String]) -> String {
-    presencePrefix + ([kind] + peers.map(encoded)).joined(separator: "/")
+  private static func name(of parts: [String]) -> String {
+    "peer/" + parts.map(encoded).joined(separator: "/")
   }
 
   // MARK: And back
 
   /// The peer of a presence; nil for any other name.
-  package static func peer(ofPresence name: String) -> String? {
-    decoded(name, presencePrefix, "")
-  }
+  package static func peer(ofPresence name: String) -> String? { peer(of: name) }
+
+  /// The peer whose messages a queue holds; nil for any other queue.
+  package static func peer(ofMessages name: String) -> String? { peer(of: name, "messages") }
 
   /// The peer that gets a queue's entries; nil for any other name.
   package static func peer(ofQueue name: String) -> String? {
-    decoded(name, presencePrefix, messagesSuffix) ?? decoded(name, presencePrefix, filesSuffix)
+    peer(ofMessages: name) ?? peer(of: name, "files")
   }
 
   /// Whose files to be sent a queue holds; nil for any other queue.
-  package static func peer(ofOutgoingFiles name: String) -> String? {
-    decoded(name, presencePrefix, outgoingSuffix)
+  package static func peer(ofOutgoingFiles name: String) -> String? { peer(of: name, "outgoing") }
+
+  private static func peer(of name: String, _ suffix: String...) -> String? {
+    guard let parts = parts(of: name), Array(parts.dropFirst()) == suffix else { return nil }
+    return parts[0]
   }
 
   /// Whose launch a value registers; nil for any other value.
@@ -91,19 +83,19 @@ package enum PeerNames {
 
   /// The kind of a value, and its peers; nil for any other value.
   static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
-    guard let (kind, peers) = parts(ofValue: name), let kept = Kept(rawValue: kind) else {
-      return nil
-    }
-    return peers.count == (kept == .context || kept == .seen ? 2 : 1) ? (kept, peers) : nil
+    guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),
+      parts.count == (kept == .context || kept == .seen ? 3 : 2)
+    else { return nil }
+    return (kept, Array(parts.dropFirst()))
   }
 
-  /// The parts from which `value(_:of:)` made a name; nil for any other name.
-  package static func parts(ofValue name: String) -> (kind: String, peers: [String])? {
+  /// The parts from which `name` made a name, at least one; nil for any other name.
+  package static func parts(of name: String) -> [String]? {
+    // By bytes: a combining mark at the beginning of a part would swallow the slash before it.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-    guard parts.count > 2, parts[0].elementsEqual("peer".utf8) else { return nil }
-    let peers = parts.dropFirst(2).compactMap { decoded(Array($0)[...]) }
-    guard peers.count == parts.count - 2 else { return nil }
-    return (String(decoding: parts[1], as: UTF8.self), peers)
+    guard parts.count > 1, parts[0].elementsEqual("peer".utf8) else { return nil }
+    let decoded = parts.dropFirst().compactMap { Self.decoded(Array($0)[...]) }
+    return decoded.count == parts.count - 1 ? decoded : nil
   }
 
   package static func isName(_ peer: String) -> Bool {
@@ -121,11 +113,6 @@ package enum PeerNames {
     }
   }
 
-  private static let presencePrefix = "peer/"
-  private static let messagesSuffix = "/messages"
-  private static let filesSuffix = "/files"
-  private static let outgoingSuffix = "/outgoing"
-
   private static func encoded(_ peer: String) -> String {
     var text = ""
     for scalar in peer.unicodeScalars {
@@ -138,17 +125,8 @@ package enum PeerNames {
     return text
   }
 
-  private static func decoded(_ name: String, _ prefix: String, _ suffix: String) -> String? {
-    // By bytes: a combining mark at the beginning of a name would swallow the slash before it.
-    let bytes = Array(name.utf8)
-    guard bytes.count > prefix.utf8.count + suffix.utf8.count, bytes.starts(with: prefix.utf8),
-      bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
-    else { return nil }
-    return decoded(bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count))
-  }
-
   private static func decoded(_ encoded: ArraySlice<UInt8>) -> String? {
-    guard !encoded.isEmpty, !encoded.contains(UInt8(ascii: "/")) else { return nil }
+    guard !encoded.isEmpty else { return nil }
     var peer: [UInt8] = []
     var rest = encoded
     while let byte = rest.popFirst() {

@@ -14,22 +14,22 @@ package enum WatchNames {
   }
 
   package static func pairing(_ side: String) -> String {
-    PeerNames.value(Kind.pairing.rawValue, of: side)
+    PeerNames.name(Kind.pairing.rawValue, side)
   }
 
   package static func complication(_ watch: String) -> String {
-    PeerNames.value(Kind.complication.rawValue, of: watch)
+    PeerNames.name(Kind.complication.rawValue, watch)
   }
 
   /// What is kept in a value of the package's own, for programs that show a container to people; nil for
   /// any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
-    guard let (kind, sides) = PeerNames.parts(ofValue: name), sides.count == 1 else { return nil }
-    switch Kind(rawValue: kind) {
+    guard let parts = PeerNames.parts(of: name), parts.count == 2 else { return nil }
+    switch Kind(rawValue: parts[0]) {
     case .pairing:
-      return OwnUse("the pairing of \"\(sides[0])\"", is: "pairing") { Pairing.State($0) != nil }
+      return OwnUse("the pairing of \"\(parts[1])\"", is: "pairing") { Pairing.State($0) != nil }
     case .complication:
-      return OwnUse("the complication transfers of \"\(sides[0])\"", is: "count of transfers") {
+      return OwnUse("the complication transfers of \"\(parts[1])\"", is: "count of transfers") {
         $0.dictionaryValue != nil
       }
     case nil: return nil

@@ -24,10 +24,15 @@ extension PeerSession {
   ) throws -> Observation {
     let action = "observe the context from \"\(peer)\""
     return try betweenPeers(action, peer) {
-      let seen = SeenContext(container.own.value(PeerNames.seen(from: peer, to: name)))
+      let seen = container.own.value(PeerNames.seen(from: peer, to: name))
       return try contextValue(from: peer).observe(startsWithCurrent: true, on: queue) { snapshot in
         do {
-          try seen.handOver(snapshot) { handler(.success($0)) }
+          guard let context = try snapshot.propertyList(), let version = snapshot.version?.text,
+            !isNoted(version, in: seen)
+          else { return }
+          handler(.success(context))
+          // Then, so that a process that is killed in between loses nothing.
+          try seen.replace(with: .string(version))
         } catch {
           handler(.failure(PeerError(any: error, action, peer: peer)))
         }
@@ -36,29 +41,13 @@ extension PeerSession {
   }
 }
 
-/// The note of the context that a peer was handed last: a value beside the context, with the version of its
-/// publication, so that the context's own file holds nothing else.
-private struct SeenContext {
-  private let value: Value
-
-  init(_ value: Value) { self.value = value }
-
-  /// Hands over a context that was not handed over yet, and then notes it: a process that is killed in
-  /// between loses nothing.
-  func handOver(_ snapshot: ValueSnapshot, to handler: (PropertyListValue) -> Void) throws {
-    guard let context = try snapshot.propertyList(), let version = snapshot.version?.text,
-      !isKnown(version)
-    else { return }
-    handler(context)
-    try value.replace(with: .string(version))
-  }
-
-  private func isKnown(_ version: String) -> Bool {
-    do {
-      return try value.read()?.stringValue == version
-    } catch {
-      // Handing it over once too often is better than never, and then the note is written again.
-      return false
-    }
+/// The note of the context that a peer was handed last is a value beside the context, with the version of
+/// its publication, so that the context's own file holds nothing else.
+private func isNoted(_ version: String, in seen: Value) -> Bool {
+  do {
+    return try seen.read()?.stringValue == version
+  } catch {
+    // Handing it over once too often is better than never, and then the note is written again.
+    return false
   }
 }

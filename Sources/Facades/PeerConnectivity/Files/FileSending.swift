@@ -1,6 +1,7 @@
 import AppGroup
 import FoundationEssentials
 import PropertyLists
+import Synchronization
 import SystemCalls
 
 /// Brings one file into its peer's queue. Blocks its thread.
@@ -26,21 +27,20 @@ struct FileSending {
     let cause: any Error
   }
 
-  private let intention: FileIntention
-  private let files: OutgoingFiles
-  private let process: FileProcess
+  private let transfer: PeerFileTransfer
   /// The intention's.
   private let entry: QueueEntry
+  private let sender: Queue.Sender
 
-  init(
-    _ intention: FileIntention, as entry: QueueEntry, of files: OutgoingFiles,
-    process: FileProcess
-  ) {
-    self.intention = intention
+  /// - Throws: `PeerError`: `unsupportedValue` for an intention that names no peer.
+  init(_ transfer: PeerFileTransfer, as entry: QueueEntry) throws {
+    self.transfer = transfer
     self.entry = entry
-    self.files = files
-    self.process = process
+    sender = try transfer.files.sender(to: transfer.peer)
   }
+
+  private var intention: FileIntention { transfer.intention }
+  private var queue: Queue { sender.queue }
 
   private struct Content {
     let attachment: String
@@ -65,24 +65,25 @@ struct FileSending {
   /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: nothing is left then,
   ///   or the error says where; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
-    let sender = try files.sender(to: intention.peer)
     let content: Content
-    switch entry.isRedelivery ? try unfinished({ try left(sender) }) : .nothing([]) {
-    case .nothing(let old): content = try make(sender, replacing: old)
+    switch entry.isRedelivery ? try unfinished(left) : .nothing([]) {
+    case .nothing(let old): content = try make(replacing: old)
     case .whole(let adopted): content = adopted
     case .stored(let id, let isSourceLeft): return stored(id, isSourceLeft)
     }
     do {
-      return stored(try store(content, sender), content.isSourceLeft)
+      return stored(try store(content), content.isSourceLeft)
     } catch {
-      try takeBack(content.attachment, sender, isGivenUp: error is GivenUp)
+      try takeBack(content.attachment, isGivenUp: error is GivenUp)
       throw error
     }
   }
 
   private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) -> QueueEntryID? {
     if isSourceLeft { removeSource() }
-    startPeer()
+    // It is stored, and delivered when the peer receives, however that is started; why it could not be
+    // started now is told to the next caller that asks it something.
+    _ = transfer.files.outbox.wake(intention.peer, for: queue)
     return id
   }
 
@@ -100,34 +101,34 @@ struct FileSending {
     case stored(QueueEntryID?, isSourceLeft: Bool)
   }
 
-  private func left(_ sender: Queue.Sender) throws -> Left {
-    let old = try sender.queue.waitingAttachments(prefix: intention.attachmentPrefix)
+  private func left() throws -> Left {
+    let old = try queue.waitingAttachments(prefix: intention.attachmentPrefix)
     let mark = try entry.marked()
     guard let whole = old.first(where: \.isWhole) else {
       guard let mark, old.isEmpty else {
         if mark != nil { try entry.unmark() }
         return .nothing(old)
       }
-      let id = try storedEntry(sender, naming: intention.attachmentPrefix)
+      let id = try storedEntry(naming: intention.attachmentPrefix)
       return .stored(id, isSourceLeft: Mark(rawValue: mark) == .isSourceLeft)
     }
     let isSourceLeft = intention.options.isMoved && isSourceThere
-    if let id = try storedEntry(sender, naming: whole.id) {
+    if let id = try storedEntry(naming: whole.id) {
       return .stored(id, isSourceLeft: isSourceLeft)
     }
     let attachment = newAttachment()
-    guard let size = try sender.queue.renameAttachment(whole.id, to: attachment) else {
+    guard let size = try queue.renameAttachment(whole.id, to: attachment) else {
       // It was taken just now, or another process continues with it instead.
       throw lostSight(of: whole.id)
     }
     try entry.unmark()
-    for other in old where other.id != whole.id { try sender.queue.removeAttachment(other.id) }
+    for other in old where other.id != whole.id { try queue.removeAttachment(other.id) }
     return .whole(
       Content(attachment: attachment, size: size, checksum: nil, isSourceLeft: isSourceLeft))
   }
 
-  private func storedEntry(_ sender: Queue.Sender, naming prefix: String) throws -> QueueEntryID? {
-    try sender.queue.entry(of: files.name, attachmentPrefix: prefix)
+  private func storedEntry(naming prefix: String) throws -> QueueEntryID? {
+    try queue.entry(of: sender.name, attachmentPrefix: prefix)
   }
 
   private func lostSight(of attachment: String) -> PeerError {
@@ -138,18 +139,16 @@ struct FileSending {
 
   // MARK: Content
 
-  private func make(
-    _ sender: Queue.Sender, replacing old: [Queue.WaitingAttachment]
-  ) throws -> Content {
+  private func make(replacing old: [Queue.WaitingAttachment]) throws -> Content {
     let source = try SourceFile(
       intention.source, isMoved: intention.options.isMoved, to: intention.peer)
     let stage = try sender.stage(newAttachment(), for: entry)
     do {
-      for other in old { try sender.queue.removeAttachment(other.id) }
+      for other in old { try queue.removeAttachment(other.id) }
       if intention.options.isMoved, let content = try move(source, stage) { return content }
       return try copy(source, stage)
     } catch {
-      try giveBack(stage.id, sender, isGivenUp: error is GivenUp)
+      try giveBack(stage.id, isGivenUp: error is GivenUp)
       throw error
     }
   }
@@ -168,7 +167,7 @@ struct FileSending {
     let durability = intention.options.isMoved ? .durable : intention.options.durability
     let checksum = try stage.copy(
       source.descriptor, source.status, durability: durability, check: checkGivenUp,
-      copied: process.advance)
+      copied: transfer.advance)
     let after = try source.descriptor.status()
     guard after.size == source.status.size,
       after.modifiedSeconds == source.status.modifiedSeconds,
@@ -185,9 +184,7 @@ struct FileSending {
 
   // MARK: Storing
 
-  private func store(
-    _ content: Content, _ sender: Queue.Sender
-  ) throws -> QueueEntryID {
+  private func store(_ content: Content) throws -> QueueEntryID {
     let durability = intention.options.durability
     let mark = content.isSourceLeft ? Mark.isSourceLeft : .isWhole
     try entry.mark(mark.rawValue, durability: durability)
@@ -204,22 +201,21 @@ struct FileSending {
   // MARK: Giving it back
 
   /// After an error that may have come when the entry was stored: the peer has the content, or we have it.
-  private func takeBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
+  private func takeBack(_ attachment: String, isGivenUp: Bool) throws {
     let own = newAttachment()
     try unfinished {
-      guard try sender.queue.renameAttachment(attachment, to: own) != nil else {
+      guard try queue.renameAttachment(attachment, to: own) != nil else {
         throw lostSight(of: attachment)
       }
       // An entry that names a missing attachment only fails.
       try entry.unmark()
     }
-    try giveBack(own, sender, isGivenUp: isGivenUp)
+    try giveBack(own, isGivenUp: isGivenUp)
   }
 
   /// Removes an attachment that the peer cannot have. A file that was handed over goes back first; if that
   /// fails after an error, it stays in the container, and the error names its place.
-  private func giveBack(_ attachment: String, _ sender: Queue.Sender, isGivenUp: Bool) throws {
-    let queue = sender.queue
+  private func giveBack(_ attachment: String, isGivenUp: Bool) throws {
     let isBack = try unfinished {
       if intention.options.isMoved, !isSourceThere,
         try queue.waitingAttachments(prefix: attachment).contains(where: \.isWhole)
@@ -234,16 +230,6 @@ struct FileSending {
         remedy: "it is \(queue.path)/attachments/\(attachment)/content")
     }
     try unfinished { try queue.removeAttachment(attachment) }
-  }
-
-  private func startPeer() {
-    do {
-      _ = try Launcher.begin(intention.peer, for: .queuedWork, in: files.container)
-    } catch {
-      // The file is stored, and delivered when the peer receives, however it is started; why it could not
-      // be started now is told to the next caller that asks it something.
-      return
-    }
   }
 
   // Only the very file that was copied. The copy is stored, so a source that cannot be removed is no failure
@@ -269,7 +255,8 @@ struct FileSending {
   }
 
   private func checkGivenUp() throws {
-    guard !process.isGivenUp else { throw GivenUp() }
-    guard try files.notes.read()?["cancelled"]?[intention.id] == nil else { throw GivenUp() }
+    guard !transfer.state.withLock(\.isGivenUp),
+      try transfer.files.notes.read()?["cancelled"]?[intention.id] == nil
+    else { throw GivenUp() }
   }
 }

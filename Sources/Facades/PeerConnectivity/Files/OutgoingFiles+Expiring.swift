@@ -13,7 +13,7 @@ extension OutgoingFiles {
   /// - Throws: `AppGroupError`, for what the file system refuses.
   /// - Complexity: reads every receipt of this name, and every one that it has with the peers of what may go.
   func expire() throws -> [String] {
-    let intentions = try sender()
+    let intentions = try self.intentions()
     // By bytes: two names may be equal as strings.
     var kept: [[UInt8]: Set<String>] = [:]
     var expired: [String] = []
@@ -47,7 +47,7 @@ extension SharedContainer {
         guard let sender = PeerNames.peer(ofOutgoingFiles: queue), PeerNames.isName(sender) else {
           return []
         }
-        return try OutgoingFiles(of: sender, in: self).expire().map {
+        return try OutgoingFiles(Outbox(of: sender, in: self)).expire().map {
           own.queue(queue).path + "/sent (transfer \($0))"
         }
       }

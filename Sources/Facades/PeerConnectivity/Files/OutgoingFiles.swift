@@ -19,22 +19,19 @@ import Synchronization
 /// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of this name;
 /// the sender that copies looks there between pieces.
 final class OutgoingFiles: Sendable {
-  let container: SharedContainer
-  let name: String
-
   private struct State {
     var isWorking = false
     /// Something was stored since the worker looked last.
     var isWanted = false
     /// The transfers of this process that are still referred to.
     var live: [String: Weak] = [:]
-    var senders: [[UInt8]: Queue.Sender] = [:]
     /// When to look again for receipts that have expired.
     var expiry = ContinuousClock.now
   }
 
-  private struct Weak { weak let process: FileProcess? }
+  private struct Weak { weak let transfer: PeerFileTransfer? }
 
+  let outbox: Outbox
   private let state = Mutex(State())
   /// Entered while this process copies.
   private let working = DispatchGroup()
@@ -42,52 +39,47 @@ final class OutgoingFiles: Sendable {
   /// How often a failure for lack of descriptors or space, or because of a takeover, is tried again.
   private static let attempts = 20
 
-  init(of name: String, in container: SharedContainer) {
-    self.container = container
-    self.name = name
-  }
+  init(_ outbox: Outbox) { self.outbox = outbox }
 
-  var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
+  var container: SharedContainer { outbox.container }
+  var name: String { outbox.name }
+
+  private var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
   /// The notes on files on their way, in the container: `cancelled`, a dictionary of those that are given
   /// up.
   var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
 
-  /// The sender of intentions, or to a peer.
-  func sender(to peer: String? = nil) throws -> Queue.Sender {
-    if let peer { try PeerNames.check(peer) }
-    // By bytes: two names may be equal as strings. No peer's name is empty.
-    let key = Array((peer ?? "").utf8)
-    return try state.withLock { state in
-      if let sender = state.senders[key] { return sender }
-      let queue = peer.map { container.own.queue(PeerNames.files($0)) } ?? queue
-      let sender = try queue.sender(name)
-      state.senders[key] = sender
-      return sender
-    }
+  func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
+
+  func sender(to peer: String) throws -> Queue.Sender {
+    try outbox.sender(to: peer, PeerNames.files)
   }
 
-  /// This process's knowledge of a transfer, one object for all callers.
-  func process(of intention: FileIntention) -> FileProcess {
+  /// The transfer of an intention, one object for all callers of this process.
+  func transfer(of intention: FileIntention, as entry: QueueEntryID) -> PeerFileTransfer {
     state.withLock { state in
-      if let process = state.live[intention.id]?.process { return process }
-      state.live = state.live.filter { $0.value.process != nil }
-      let process = FileProcess(totalBytes: intention.size)
-      state.live[intention.id] = Weak(process: process)
-      return process
+      if let known = state.live[intention.id]?.transfer, known.entry == entry { return known }
+      state.live = state.live.filter { $0.value.transfer != nil }
+      let transfer = PeerFileTransfer(intention, as: entry, of: self)
+      state.live[intention.id] = Weak(transfer: transfer)
+      return transfer
     }
   }
 
   // MARK: Working
 
-  private func unfinished() -> [FileProcess] {
-    state.withLock { $0.live.values.compactMap(\.process) }.filter { !$0.isFinished }
+  // By this process, until `begin()`.
+  private func halt(_ error: (any Error)?) {
+    for transfer in state.withLock({ $0.live.values.compactMap(\.transfer) }) {
+      transfer.state.withLock { if !$0.isFinished { $0.halt = error } }
+    }
   }
 
   /// Sends the files that wait, on a thread of its own, unless that is under way; also those that an
   /// earlier process of this name has left.
   func begin() {
-    for process in unfinished() { process.halt = nil }
+    halt(nil)
     let mustStart = state.withLock { state in
       state.isWanted = true
       defer { state.isWorking = true }
@@ -137,7 +129,7 @@ final class OutgoingFiles: Sendable {
         // for a while, and when something else is sent or the next session of this name is active.
         failures += 1
         guard failures < Self.attempts else {
-          for process in unfinished() { process.halt = error }
+          halt(error)
           continue
         }
         state.withLock { $0.isWanted = true }
@@ -180,13 +172,13 @@ final class OutgoingFiles: Sendable {
     guard let intention = FileIntention(entry.payload) else {
       return try entry.fail("it is no transfer of a file")
     }
-    let process = process(of: intention)
+    let transfer = transfer(of: intention, as: entry.id)
     let stored: QueueEntryID?
     do {
-      stored = try FileSending(intention, as: entry, of: self, process: process).run()
+      stored = try FileSending(transfer, as: entry).run()
     } catch is FileSending.GivenUp {
       try entry.cancel()
-      process.finish(nil, isStored: false)
+      transfer.finish(nil, isStored: false)
       return try note(intention.id, isGivenUp: false)
     } catch let error as FileSending.Unfinished {
       throw error.cause
@@ -196,9 +188,9 @@ final class OutgoingFiles: Sendable {
       throw error
     } catch {
       try entry.fail(Self.reason(error))
-      return process.finish(nil, isStored: false)
+      return transfer.finish(nil, isStored: false)
     }
-    process.finish(stored)
+    transfer.finish(stored)
     // After a failure here, the next delivery of the intention finds the file stored.
     try entry.acknowledge()
   }

@@ -1,20 +1,24 @@
 public import AppGroup
+import Dispatch
 public import FoundationEssentials
 public import PropertyLists
+import Synchronization
 
 /// A file on its way to a peer: it outlives the processes of both sides. Thread-safe.
 public final class PeerFileTransfer: Sendable {
-  private let intention: FileIntention
+  let intention: FileIntention
+  /// The intention's.
   let entry: QueueEntryID
   let files: OutgoingFiles
-  let process: FileProcess
+  let state = Mutex(State())
+  /// Observers may be slow, and copying is not to wait for them.
+  let telling = DispatchQueue(label: "wormhole.progress")
 
-  /// - Parameter entry: the intention's.
+  /// Made by `OutgoingFiles` only: one object for all of a process.
   init(_ intention: FileIntention, as entry: QueueEntryID, of files: OutgoingFiles) {
     self.intention = intention
     self.entry = entry
     self.files = files
-    process = files.process(of: intention)
   }
 
   /// Names it among all transfers of the container; a program may keep it as text.
@@ -40,7 +44,7 @@ public final class PeerFileTransfer: Sendable {
   ///   of this sender once.
   public func status() throws -> QueueEntryStatus {
     try betweenPeers(action("look for"), peer) {
-      let status = try files.sender().status(of: entry)
+      let status = try files.intentions().status(of: entry)
       guard status == .processed else { return status == .taken ? .stored : status }
       guard let stored = try storedEntry() else { return .processed }
       return try files.sender(to: peer).status(of: stored)
@@ -49,13 +53,13 @@ public final class PeerFileTransfer: Sendable {
 
   /// The entry that its peer gets; nil if there is none, or its receipt was removed.
   func storedEntry() throws -> QueueEntryID? {
-    if let known = process.entry { return known }
+    if let known = state.withLock(\.stored) { return known }
     let receipts = try self.receipts()
     // A process that was stopped and taken over may have stored another, which names nothing and fails.
     let delivered = receipts.first {
       if case .failed = $0.status { false } else { true }
     }
-    if receipts.count == 1 { process.entry = delivered?.id }
+    if receipts.count == 1 { state.withLock { $0.stored = delivered?.id } }
     if let entry = (delivered ?? receipts.last)?.id { return entry }
     // The sender was killed before it stored its receipt.
     return try files.sender(to: peer).queue.entry(
@@ -108,7 +112,10 @@ public final class PeerFileTransfer: Sendable {
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
     try await betweenPeers(action("wait for"), peer) {
-      try await runSuspending { FileEnding(self, until: deadline) }
+      let first = try await files.intentions().finalStatus(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try await Blocking.run({ try self.storedEntry() }) else { return first }
+      return try await files.sender(to: peer).finalStatus(of: stored, until: deadline)
     }
   }
 
@@ -116,7 +123,10 @@ public final class PeerFileTransfer: Sendable {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
     try betweenPeers(action("wait for"), peer) {
-      try FileEnding(self, until: deadline).run()
+      let first = try files.intentions().finalStatus(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try storedEntry() else { return first }
+      return try files.sender(to: peer).finalStatus(of: stored, until: deadline)
     }
   }
 
@@ -134,9 +144,9 @@ public final class PeerFileTransfer: Sendable {
   @discardableResult
   public func cancel() throws -> Bool {
     try betweenPeers(action("take back"), peer) {
-      let intentions = try files.sender()
+      let intentions = try files.intentions()
       if try intentions.cancel(entry) {
-        process.finish(nil, isStored: false)
+        finish(nil, isStored: false)
         return true
       }
       var status = try intentions.status(of: entry)
@@ -151,7 +161,7 @@ public final class PeerFileTransfer: Sendable {
   public func cancel() async throws -> Bool { try await Blocking.run { try self.cancel() } }
 
   private func giveUp(_ intentions: Queue.Sender) throws -> QueueEntryStatus {
-    process.giveUp()
+    state.withLock { $0.isGivenUp = true }
     var obstacle: (any Error)?
     do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
     // The process that was copying it may have ended. If it is this one, it needs no note.
@@ -197,59 +207,7 @@ public final class PeerFileTransfer: Sendable {
       let sender = try files.sender(to: peer)
       try removeAttachments(sender.queue)
       for receipt in try receipts() { try sender.forget(receipt.id) }
-      try files.sender().forget(entry)
+      try files.intentions().forget(entry)
     }
-  }
-
-  // MARK: Progress
-
-  /// How much is copied; all of it once it is stored.
-  public var progress: PeerFileProgress {
-    if let progress = process.progress { return progress }
-    do {
-      return try lookedUpProgress()
-    } catch {
-      // The container cannot be read now: nothing is known, and `status()` throws the reason.
-      return PeerFileProgress(completedBytes: 0, totalBytes: intention.size)
-    }
-  }
-
-  // Copied by another process, or an earlier one.
-  private func lookedUpProgress() throws -> PeerFileProgress {
-    let total = intention.size
-    if try files.sender().status(of: entry) == .processed {
-      return PeerFileProgress(completedBytes: total, totalBytes: total)
-    }
-    let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
-      $0.id.hasPrefix(intention.attachmentPrefix)
-    }
-    return PeerFileProgress(completedBytes: incoming?.completedBytes ?? 0, totalBytes: total)
-  }
-
-  /// Calls a handler during the copying, a few times a second at most, and at its end; on a queue of
-  /// the transfer's own. Where another process copies, the handler is called at the end only.
-  ///
-  /// - Returns: the observation; it ends when it is cancelled or released.
-  public func observeProgress(
-    _ handler: @escaping @Sendable (PeerFileProgress) -> Void
-  ) -> Observation {
-    let observer = FileProcess.Observer(handler)
-    if process.observe(observer) {
-      Task { [self] in
-        do {
-          // In whichever process it is copied; this one has called the handler already where it was here.
-          _ = try await files.sender().finalStatus(of: entry)
-          let last = try await Blocking.run { self.progress }
-          if process.progress == nil { process.advance(to: last.completedBytes) }
-          process.finish(nil, isStored: last.fraction == 1)
-        } catch {
-          // The container is gone: there is no end to be told of.
-          return
-        }
-      }
-    } else {
-      process.tell([observer], progress)
-    }
-    return Observation(delivery: observer)
   }
 }

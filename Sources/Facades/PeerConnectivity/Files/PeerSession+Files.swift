@@ -41,11 +41,16 @@ extension PeerSession {
       let source = try SourceFile(
         SourceFile.path(of: url, to: peer), isMoved: options.isMoved, to: peer)
       let intention = FileIntention(source, to: peer, metadata: metadata, options: options)
-      let entry = try outgoingFiles.sender().enqueue(
+      let entry = try outgoingFiles.intentions().enqueue(
         intention.value, durability: options.durability, expires: options.expiry,
         keepsReceipt: true)
-      return PeerFileTransfer(intention, as: entry, of: outgoingFiles)
+      return outgoingFiles.transfer(of: intention, as: entry)
     }
+  }
+
+  /// Waits until this process copies no files any more; one that exits then leaves nothing behind.
+  package func finishCopying(until deadline: ContinuousClock.Instant) {
+    outgoingFiles.waitUntilIdle(until: deadline)
   }
 
   /// Sends the files that wait, blocking the calling thread.
@@ -62,13 +67,30 @@ extension PeerSession {
   /// - Complexity: one listing, and reading a small file for each.
   public func fileTransfers(to peer: String? = nil) throws -> [PeerFileTransfer] {
     try betweenPeers("list the files of \"\(name)\"") {
-      try outgoingFiles.sender().receipts().compactMap { receipt in
+      try outgoingFiles.intentions().receipts().compactMap { receipt in
         guard let intention = FileIntention(receipt.payload),
           peer == nil || peer?.utf8.elementsEqual(intention.peer.utf8) == true
         else { return nil }
-        return PeerFileTransfer(intention, as: receipt.id, of: outgoingFiles)
+        return outgoingFiles.transfer(of: intention, as: receipt.id)
       }
     }
+  }
+
+  /// The file transfer of an id, of any sender; nil for any other text, and after its receipt was removed.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: as `fileTransfers()`, for each peer that has sent files, until it is found.
+  public func fileTransfer(id: String) throws -> PeerFileTransfer? {
+    guard FileIntention.isID(id) else { return nil }
+    if let own = try fileTransfers().first(where: { $0.id == id }) { return own }
+    let senders = try betweenPeers("look for a file") {
+      try container.own.queueNames().compactMap { PeerNames.peer(ofOutgoingFiles: $0) }
+    }
+    for sender in senders where !sender.utf8.elementsEqual(name.utf8) && PeerNames.isName(sender) {
+      let session = try PeerSession(sender, in: container)
+      if let found = try session.fileTransfers().first(where: { $0.id == id }) { return found }
+    }
+    return nil
   }
 
   /// The files that are being copied for this peer right now, and how far they are.

@@ -13,8 +13,13 @@ struct SourceFile: ~Copyable {
 
   /// - Throws: `PeerError`: `fileAccess`.
   init(_ path: String, isMoved: Bool, to peer: String) throws(PeerError) {
-    let opened = try Self.open(path, isMoved: isMoved, to: peer)
-    let status = try Self.status(of: opened, path, to: peer)
+    let file = try Self.open(path, isMoved: isMoved, to: peer)
+    let status: FileStatus
+    do throws(Errno) {
+      status = try file.status()
+    } catch {
+      throw Self.refused(path, to: peer, Self.reason(error, isMoved: isMoved))
+    }
     guard status.kind == .regular else {
       let kind = status.kind == .directory ? "directory" : "\(status.kind)"
       throw Self.refused(
@@ -22,8 +27,8 @@ struct SourceFile: ~Copyable {
         remedy: status.kind == .directory ? "send an archive of it, or its files one by one" : nil)
     }
     self.path = path
-    descriptor = opened
     self.status = status
+    descriptor = file
   }
 
   private static func open(
@@ -34,16 +39,6 @@ struct SourceFile: ~Copyable {
       return try FileDescriptor.open(path, isMoved ? options.union(.noFollow) : options)
     } catch {
       throw refused(path, to: peer, reason(error, isMoved: isMoved))
-    }
-  }
-
-  private static func status(
-    of file: borrowing FileDescriptor, _ path: String, to peer: String
-  ) throws(PeerError) -> FileStatus {
-    do throws(Errno) {
-      return try file.status()
-    } catch {
-      throw refused(path, to: peer, "\(error)")
     }
   }
 

@@ -81,7 +81,7 @@ extension PeerSession {
     return try betweenPeers("send again a failure for \"\(id.peer)\"", id.peer) {
       let queue = queue(of: id.peer, isFile: id.isFile)
       guard let entry = try queue.retry(id.entry) else { return nil }
-      _ = wake(id.peer, isUrgent: false, for: queue)
+      _ = outbox.wake(id.peer, for: queue)
       return MessageID(peer: id.peer, entry: entry, isFile: id.isFile).description
     }
   }
@@ -101,13 +101,5 @@ extension PeerSession {
 
   private func queue(of peer: String, isFile: Bool) -> Queue {
     container.own.queue(isFile ? PeerNames.files(peer) : PeerNames.messages(peer))
-  }
-
-  private func receivers() throws -> [String] {
-    let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
-      .filter { PeerNames.isName($0) }
-    // By bytes: two names may be equal as strings.
-    var known: Set<[UInt8]> = []
-    return names.filter { known.insert(Array($0.utf8)).inserted }.sorted()
   }
 }

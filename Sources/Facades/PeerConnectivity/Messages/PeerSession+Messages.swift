@@ -22,12 +22,12 @@ extension PeerSession {
     _ value: PropertyListValue, to peer: String, options: PeerMessageOptions = .init()
   ) throws -> PeerMessageTransfer {
     try betweenPeers(sending(to: peer), peer) {
-      let sender = try outbox.sender(in: container, from: name, to: peer)
+      let sender = try outbox.sender(to: peer)
       let id = try sender.enqueue(
         value, durability: options.durability, expires: options.expiry,
         key: options.key, keepsReceipt: options.keepsReceipt,
         receiptTerm: options.receiptTerm)
-      let failure = wake(peer, isUrgent: options.isUrgent, for: sender.queue)
+      let failure = outbox.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       return PeerMessageTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }
   }
@@ -38,13 +38,13 @@ extension PeerSession {
     _ value: PropertyListValue, to peer: String, options: PeerMessageOptions = .init()
   ) async throws -> PeerMessageTransfer {
     try await betweenPeers(sending(to: peer), peer) {
-      let sender = try outbox.sender(in: container, from: name, to: peer)
+      let sender = try outbox.sender(to: peer)
       let id = try await sender.enqueue(
         value, durability: options.durability, expires: options.expiry,
         key: options.key, keepsReceipt: options.keepsReceipt,
         receiptTerm: options.receiptTerm)
       let failure = try await Blocking.run {
-        self.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
+        self.outbox.wake(peer, isUrgent: options.isUrgent, for: sender.queue)
       }
       return PeerMessageTransfer(id, to: peer, value, by: sender, launchFailure: failure)
     }

@@ -16,9 +16,9 @@ extension PeerSession {
     to peer: String?, _ look: (Queue.Sender) throws -> [QueueReceipt]
   ) throws -> [PeerMessageTransfer] {
     try betweenPeers("look for messages of \"\(name)\"", peer) {
-      let peers = try peer.map { [$0] } ?? knownReceivers()
+      let peers = try peer.map { [$0] } ?? receivers()
       return try peers.flatMap { peer in
-        let sender = try outbox.sender(in: container, from: name, to: peer)
+        let sender = try outbox.sender(to: peer)
         return try look(sender).map {
           PeerMessageTransfer($0.id, to: peer, $0.payload, by: sender)
         }
@@ -84,14 +84,16 @@ extension PeerSession {
     guard sender.utf8.elementsEqual(name.utf8) else {
       return try container.own.queue(PeerNames.messages(id.peer)).sender(sender)
     }
-    return try outbox.sender(in: container, from: name, to: id.peer)
+    return try outbox.sender(to: id.peer)
   }
 
-  private func knownReceivers() throws -> [String] {
-    try container.own.queueNames().compactMap { queue in
-      // A planted queue with any other name is no peer's.
-      guard let peer = PeerNames.peer(ofMessages: queue), PeerNames.isName(peer) else { return nil }
-      return peer
-    }.sorted()
+  /// The peers for which something was ever queued.
+  func receivers() throws -> [String] {
+    // A planted queue with any other name is no peer's.
+    let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      .filter { PeerNames.isName($0) }
+    // By bytes: two names may be equal as strings.
+    var known: Set<[UInt8]> = []
+    return names.filter { known.insert(Array($0.utf8)).inserted }.sorted()
   }
 }

@@ -4,9 +4,7 @@ extension PeerReachability {
   /// Looks whether a peer can be asked.
   static func of(_ peer: String, in container: SharedContainer) throws -> PeerReachability {
     let presence = container.own.presence(PeerNames.presence(peer))
-    if let active = try presence.activeMember()?.member {
-      return active.state == .suspended ? .suspended(active) : .reachable(active)
-    }
+    if let active = try presence.members().active { return PeerReachability(active) }
     if try Launcher.isLaunchable(peer, for: .request, in: container) { return .launchable }
     switch try presence.status() {
     case .neverSeen: return .neverSeen
@@ -19,10 +17,10 @@ extension PeerReachability {
 
   /// The reachability as far as the present processes show it.
   init(_ members: [PresenceMember]) {
-    guard let active = members.last(where: { $0.isExclusive && $0.mailbox != nil }) else {
-      self = .gone(last: nil, ended: nil)
-      return
-    }
+    self = members.active.map { PeerReachability($0) } ?? .gone(last: nil, ended: nil)
+  }
+
+  private init(_ active: PresenceMember) {
     self = active.state == .suspended ? .suspended(active) : .reachable(active)
   }
 

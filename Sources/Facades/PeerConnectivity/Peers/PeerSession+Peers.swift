@@ -14,7 +14,7 @@ extension PeerSession {
     let now = try betweenPeers("look for \"\(peer)\"", peer) {
       try PeerReachability.of(peer, in: container)
     }
-    core.reachabilities.answered(peer, now)
+    reachabilities.answered(peer, now)
     return now
   }
 
@@ -40,7 +40,7 @@ extension PeerSession {
     try PeerNames.check(peer)
     return try betweenPeers("look for \"\(peer)\"", peer) {
       try ReachabilityWatch.observe(
-        peer, in: container, of: core.reachabilities, on: queue, handler)
+        peer, in: container, of: reachabilities, on: queue, handler)
     }
   }
 
@@ -49,17 +49,17 @@ extension PeerSession {
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
     let peers = try betweenPeers("look for peers") { try Self.peers(in: container) }
-    for peer in peers { core.reachabilities.answered(peer.name, peer.reachability) }
+    for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
     return peers
   }
 
   /// The peers, now and whenever one comes, leaves, dies, is stopped or continues, for `for await`.
   ///
   /// Watching begins when this returns, and ends with the sequence. Each peer is watched as
-  /// `observeReachability` does it, at the same cost.
+  /// `observeReachability` does it, at the same cost; after a change of one, all are looked at.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
     try betweenPeers("look for peers") {
-      try PeerCrowd.changes(in: container, of: core.reachabilities)
+      try PeerCrowd.changes(in: container, of: reachabilities)
     }
   }
 
@@ -67,7 +67,7 @@ extension PeerSession {
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
       try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
-        try container.own.presence(PeerNames.presence($0)).activeMember() != nil
+        try container.own.presence(PeerNames.presence($0)).members().active != nil
       }
     }
   }

@@ -1,5 +1,4 @@
 import AppGroup
-public import Dispatch
 import Synchronization
 
 /// The receiver of the messages, or of the files, for a name, until it is closed or released.
@@ -22,9 +21,9 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
 
   /// The peer for which it receives.
   public let name: String
-  private let consumer: Queue.Consumer
-  private let opening: Opening
-  private let handling = Mutex<Handling<Delivered>?>(nil)
+  let consumer: Queue.Consumer
+  let opening: Opening
+  let handling = Mutex(Handling())
 
   init(_ consumer: Queue.Consumer, for name: String, _ opening: Opening) {
     self.consumer = consumer
@@ -69,30 +68,6 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  /// Calls a handler with each delivery from now on, one at a time and in order. It is acknowledged when
-  /// the handler returns, and failed with an error that the handler throws. A file is deleted then, unless
-  /// it was claimed or moved away.
-  ///
-  /// Looking for the next one and acknowledging happen on the handler's queue, too; nothing waits there.
-  /// A lack of space or of descriptors only delays.
-  ///
-  /// - Parameters:
-  ///   - queue: where the handler is called.
-  ///   - failure: called once, there, if receiving ends otherwise than by `close()`: `replaced`, or an
-  ///     error of the container.
-  ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
-  /// - Precondition: it is called once.
-  public func handle(
-    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
-    _ handler: @escaping @Sendable (Delivered) throws -> Void
-  ) {
-    handling.withLock { handling in
-      precondition(handling == nil, "a receiver has one handler")
-      handling = Handling(
-        consumer, action, on: queue, failure: failure, open: opening.open, handler)
-    }
-  }
-
   /// Whether nothing waits and nothing is being handled.
   ///
   /// - Throws: as `next`.
@@ -105,12 +80,16 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// A caller that waits in `next` is woken at once. The delivery of a handler that is
   /// running ends when the handler returns, unless another process has received it by then.
   public func close() {
-    handling.withLock { $0 }?.end()
+    let looks = handling.withLock { handling in
+      handling.isEnded = true
+      return handling.looks
+    }
+    looks?.cancel()
     consumer.close()
   }
 
   /// For tests: whether a caller waits in `next`.
   var isAwaited: Bool { consumer.isAwaited }
 
-  private var action: String { "receive \(opening.what) for \"\(name)\"" }
+  var action: String { "receive \(opening.what) for \"\(name)\"" }
 }

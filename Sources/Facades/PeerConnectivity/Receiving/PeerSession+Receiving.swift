@@ -48,7 +48,7 @@ extension PeerSession {
   }
 
   private var messages: PeerReceiver<PeerMessage>.Opening {
-    let (name, reachabilities) = (name, core.reachabilities)
+    let (name, reachabilities) = (name, reachabilities)
     let queue = container.own.queue(PeerNames.messages(name))
     return .init(what: "messages", queue: queue, blocks: false) { entry in
       let message = PeerMessage(entry, for: name)

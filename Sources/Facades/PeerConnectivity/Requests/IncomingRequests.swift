@@ -10,8 +10,8 @@ final class IncomingRequests: Sendable {
     case none
     case refuse
     case queue(DispatchQueue, @Sendable (PeerRequest) -> Void)
-    /// The first part is short and throws at once; the second is the work.
-    case task(@Sendable (PeerRequest) throws -> Work)
+    /// The first part is short, and refuses a request that is of a different type; the second is the work.
+    case task(@Sendable (PeerRequest) throws(PeerError) -> Work)
 
     typealias Work = @Sendable () async throws -> PropertyListValue
   }
@@ -19,21 +19,15 @@ final class IncomingRequests: Sendable {
   private struct State {
     var handler = Handler.none
     var waiting: [PeerRequest] = []
-    /// How many requests a queue has, or its handler.
-    var enqueued = 0
-    /// The thread that has read a request is about to call the handler on its queue.
-    var isEntering = false
-    /// Requests that came after that: enqueued when the handler is called.
-    var behind: [(queue: DispatchQueue, work: @Sendable () -> Void)] = []
   }
 
   private let state = Mutex(State())
 
   /// Takes a request; on the thread that has read it, perhaps the monitor's.
-  func receive(_ request: PeerRequest, _ delivery: Mailbox.Delivery) {
+  func receive(_ request: PeerRequest) {
     let waits = state.withLock { state in
       // Under the lock, so that none overtakes another: enqueues, and never blocks.
-      hand(request, &state, delivery)
+      hand(request, &state)
       return state.waiting.last === request
     }
     guard waits else { return }
@@ -64,42 +58,15 @@ final class IncomingRequests: Sendable {
     _ = waiting
   }
 
-  private func hand(
-    _ request: PeerRequest, _ state: inout State, _ delivery: Mailbox.Delivery? = nil
-  ) {
+  private func hand(_ request: PeerRequest, _ state: inout State) {
     switch state.handler {
     case .none: state.waiting.append(request)
     case .refuse:
       let code = PeerError.Code.notHandled.rawValue
       request.call.refuse(code: code, "the peer handles no requests")
     case .queue(let queue, let handler):
-      let work: @Sendable () -> Void = { [self] in
-        Self.call(handler, request)
-        self.state.withLock { $0.enqueued -= 1 }
-      }
-      let isIdle = state.enqueued == 0
-      state.enqueued += 1
-      if state.isEntering {
-        state.behind.append((queue, work))
-      } else if isIdle, delivery?.goOn(with: { self.enter(queue, work) }) == true {
-        state.isEntering = true
-      } else {
-        queue.async(execute: work)
-      }
+      queue.async { Self.call(handler, request) }
     case .task(let prepare): Self.begin(prepare, request)
-    }
-  }
-
-  // Without a hop to another thread, if the queue is idle; later requests still come later.
-  private func enter(_ queue: DispatchQueue, _ work: @Sendable () -> Void) {
-    queue.sync {
-      state.withLock { state in
-        // Excludes: a request that comes now and is enqueued before those that came before it.
-        for (queue, work) in state.behind { queue.async(execute: work) }
-        state.behind = []
-        state.isEntering = false
-      }
-      work()
     }
   }
 
@@ -111,19 +78,12 @@ final class IncomingRequests: Sendable {
   }
 
   private static func begin(
-    _ prepare: @escaping @Sendable (PeerRequest) throws -> Handler.Work, _ request: PeerRequest
+    _ prepare: @escaping @Sendable (PeerRequest) throws(PeerError) -> Handler.Work,
+    _ request: PeerRequest
   ) {
     let task = Task {
       guard !request.isCancelled else { return request.call.end() }
-      let answer: PeerAnswer
-      do {
-        let work = try prepare(request)
-        if !request.expectsReply { try await Blocking.run { request.acknowledge() } }
-        answer = .reply(try await work())
-      } catch {
-        let thrown = error as? PeerAnswer.Thrown
-        answer = .failure(thrown?.code ?? .failed, thrown?.reason ?? "\(error)")
-      }
+      let answer = await answer(to: request, prepare)
       do {
         _ = try await Blocking.run { try request.answer(answer) }
       } catch {
@@ -132,5 +92,34 @@ final class IncomingRequests: Sendable {
       }
     }
     request.onCancel { task.cancel() }
+  }
+
+  private static func answer(
+    to request: PeerRequest, _ prepare: (PeerRequest) throws(PeerError) -> Handler.Work
+  ) async -> CallAnswer {
+    let work: Handler.Work
+    do throws(PeerError) {
+      work = try prepare(request)
+    } catch {
+      return .failure(code: error.code.rawValue, reason: error.reason)
+    }
+    do {
+      if !request.expectsReply { try await Blocking.run { request.acknowledge() } }
+      return .reply(try await work())
+    } catch {
+      return .failure(code: PeerError.Code.failed.rawValue, reason: "\(error)")
+    }
+  }
+}
+
+extension PeerSession {
+  func receive(_ call: IncomingCall) {
+    guard let request = PeerRequest(call) else { return }
+    reachabilities.heard(from: request.sender)
+    guard state.withLock({ $0.registration != nil || $0.isActivating }) else {
+      let code = PeerError.Code.unreachable.rawValue
+      return call.refuse(code: code, "the session is not active any more")
+    }
+    incoming.receive(request)
   }
 }

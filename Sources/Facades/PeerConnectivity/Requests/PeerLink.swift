@@ -13,21 +13,9 @@ final class PeerLink: Sendable {
   }
 
   private struct Outbox {
-    var calls: [OutgoingCall] = []
-    var next = 0
+    var calls: ArraySlice<OutgoingCall> = []
     /// A thread posts, and looks for more before it stops.
     var isPosting = false
-
-    mutating func take() -> OutgoingCall {
-      defer {
-        next += 1
-        if next == calls.count || next == 1_024 {
-          calls.removeFirst(next)
-          next = 0
-        }
-      }
-      return calls[next]
-    }
   }
 
   let target: PeerTarget
@@ -72,7 +60,7 @@ final class PeerLink: Sendable {
   // One at a time, so the order of the calls is that of the files.
   /// - Returns: whether there is more; if not, no thread posts from now on.
   private func postNext() -> Bool {
-    let call = outbox.withLock { $0.take() }
+    let call = outbox.withLock { $0.calls.removeFirst() }
     do {
       try post(call)
     } catch {
@@ -80,7 +68,9 @@ final class PeerLink: Sendable {
     }
     return outbox.withLock { outbox in
       // Excludes: a call that finds a thread posting that has just seen an empty queue.
-      outbox.isPosting = outbox.next < outbox.calls.count
+      outbox.isPosting = !outbox.calls.isEmpty
+      // Otherwise what was posted stays in memory.
+      if !outbox.isPosting { outbox.calls = [] }
       return outbox.isPosting
     }
   }
@@ -90,9 +80,11 @@ final class PeerLink: Sendable {
 
   private func post(_ call: OutgoingCall) throws {
     let question = call.question
+    // It may have ended by the second attempt.
+    var seen = question.seen
     // A caller that is blocked here looks at the clock afterwards.
     while calls.isUnderWay(call.id), ContinuousClock.now < question.deadline {
-      let current = try target.resolve(until: question.deadline)
+      let current = try target.resolve(seen: seen.take(), until: question.deadline)
       let outcome = try calls.post(
         call.id, question.propertyList(from: name), expires: question.expiry, to: current.party
       ) { target.isCurrent(current) }

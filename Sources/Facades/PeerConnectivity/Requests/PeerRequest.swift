@@ -49,7 +49,7 @@ public final class PeerRequest: Sendable {
   /// - Returns: false if it was answered or cancelled before.
   @discardableResult
   public func fail(_ reason: String) throws -> Bool {
-    try answer(.failure(.failed, reason))
+    try answer(.failure(code: PeerError.Code.failed.rawValue, reason: reason))
   }
 
   /// Answers that such a request is not handled here: the sender's call ends as `notHandled`.
@@ -57,13 +57,13 @@ public final class PeerRequest: Sendable {
   /// - Returns: false if it was answered or cancelled before.
   @discardableResult
   public func refuse(_ reason: String) throws -> Bool {
-    try answer(.failure(.notHandled, reason))
+    try answer(.failure(code: PeerError.Code.notHandled.rawValue, reason: reason))
   }
 
   // MARK: Inside
 
-  func answer(_ answer: PeerAnswer) throws -> Bool {
-    try betweenPeers("answer \"\(sender)\"", sender) { try call.answer(answer.callAnswer) }
+  func answer(_ answer: CallAnswer) throws -> Bool {
+    try betweenPeers("answer \"\(sender)\"", sender) { try call.answer(answer) }
   }
 
   /// Tells the sender that a handler has it, unless the handler has answered.

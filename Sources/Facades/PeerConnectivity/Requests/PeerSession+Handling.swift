@@ -17,7 +17,7 @@ extension PeerSession {
   public func handleRequests(
     _ handler: @escaping @Sendable (PeerRequest) async throws -> PropertyListValue
   ) {
-    core.incoming.handle(.task { request in { try await handler(request) } })
+    incoming.handle(.task { request in { try await handler(request) } })
   }
 
   /// Handles requests on a queue, in the order in which each sender sent them; the handler answers
@@ -31,7 +31,7 @@ extension PeerSession {
   public func handleRequests(
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Void
   ) {
-    core.incoming.handle(.queue(queue, handler))
+    incoming.handle(.queue(queue, handler))
   }
 
   /// Handles requests of one type with a function that returns another.
@@ -41,18 +41,14 @@ extension PeerSession {
     of type: Request.Type,
     _ handler: @escaping @Sendable (Request, PeerRequest) async throws -> Reply
   ) {
-    core.incoming.handle(
-      .task { request in
-        let value: Request
-        do throws(PeerError) {
-          value = try request.value.decoded(as: type, "handle a request", from: request.sender)
-        } catch {
-          throw PeerAnswer.Thrown(code: .unexpectedValue, reason: error.reason)
-        }
+    incoming.handle(
+      .task { request throws(PeerError) in
+        let value = try request.value.decoded(
+          as: type, "handle a request", from: request.sender)
         return { try PropertyListValue(encoding: await handler(value, request)) }
       })
   }
 
   /// From now on requests are answered with `notHandled`, also those that wait.
-  public func refuseRequests() { core.incoming.handle(.refuse) }
+  public func refuseRequests() { incoming.handle(.refuse) }
 }

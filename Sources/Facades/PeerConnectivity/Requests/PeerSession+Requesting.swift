@@ -17,19 +17,19 @@ extension PeerSession {
   ///   - peer: the peer that is asked.
   ///   - deadline: until when to wait, starting the peer included. By default 10 seconds from now.
   /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of the
-  ///   answer's. For the first request to a peer also two looks at its presence, and a watch.
+  ///   answer's. For the first request to a peer also a look at its presence, and a watch.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) throws -> PropertyListValue {
-    try core.ask(Question(value, to: peer, until: deadline)).get()
+    try ask(Question(value, to: peer, until: deadline)).get()
   }
 
   /// Asks a peer; see the form without `async`. Cancelling the task ends the call, and tells the peer.
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PropertyListValue {
-    try await core.ask(Question(value, to: peer, until: deadline)).get()
+    try await ask(Question(value, to: peer, until: deadline)).get()
   }
 
   /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
@@ -42,7 +42,7 @@ extension PeerSession {
   ) async throws -> Reply {
     let action = "ask \"\(peer)\""
     let question = try await betweenPeers(action, peer) { try PropertyListValue(encoding: value) }
-    return try await core.ask(Question(question, to: peer, until: deadline)).get()
+    return try await ask(Question(question, to: peer, until: deadline)).get()
       .decoded(as: Reply.self, action, from: peer)
   }
 
@@ -60,17 +60,32 @@ extension PeerSession {
     until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
     completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
   ) -> PeerCall {
-    let queue = queue ?? core.callbacks
-    let question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
-    let id = core.begin(question) { result in
-      queue.async { completion(result) }
-    }
-    return PeerCall(id, of: core)
+    request(
+      Question(value, to: peer, expectsReply: expectsReply, until: deadline),
+      on: queue ?? callbacks, completion)
+  }
+
+  /// Asks a peer that was looked for just now: its presence is not listed again.
+  package func request(
+    _ value: PropertyListValue, to peer: String, _ reachability: PeerReachability,
+    expectsReply: Bool, until deadline: ContinuousClock.Instant, on queue: DispatchQueue,
+    completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
+  ) {
+    var question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
+    question.seen = reachability.member
+    _ = request(question, on: queue, completion)
+  }
+
+  private func request(
+    _ question: Question, on queue: DispatchQueue,
+    _ completion: @escaping @Sendable (PeerResult) -> Void
+  ) -> PeerCall {
+    PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
   }
 
   /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers are told.
   package func cancelCalls(to peer: String) {
-    core.calls.endCalls(about: peer, as: .cancelled)
+    calls.endCalls(about: peer, as: .cancelled)
   }
 
   /// Gives a peer a value at once; returns when a handler of it has it. No reply is expected.
@@ -80,14 +95,14 @@ extension PeerSession {
   public func send(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    _ = try core.ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+    _ = try ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
   }
 
   /// Gives a peer a value at once; see the form without `async`.
   public func send(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    _ = try await core.ask(
+    _ = try await ask(
       Question(value, to: peer, expectsReply: false, until: deadline)
     ).get()
   }
@@ -102,11 +117,10 @@ extension PeerSession {
   ) async throws -> [String: Result<PropertyListValue, PeerError>] {
     let deadline = deadline ?? .now + Question.standardWait
     let peers = try await Blocking.run { [self] in try activePeers() }
-    let core = core
     return await withTaskGroup { group in
       for peer in peers where peer != name {
-        group.addTask {
-          (peer, await core.ask(Question(value, to: peer, until: deadline)))
+        group.addTask { [self] in
+          (peer, await ask(Question(value, to: peer, until: deadline)))
         }
       }
       return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
@@ -116,18 +130,16 @@ extension PeerSession {
 
 /// A request under way.
 public final class PeerCall: Sendable {
-  private struct Core { weak var core: PeerCore? }
-
   private let id: UInt64
-  private let core: Mutex<Core>
+  private weak let session: PeerSession?
 
-  init(_ id: UInt64, of core: PeerCore) {
+  init(_ id: UInt64, of session: PeerSession) {
     self.id = id
-    self.core = Mutex(Core(core: core))
+    self.session = session
   }
 
   /// Ends it as `cancelled`, unless it has ended; the peer's handler is told.
-  public func cancel() { core.withLock { $0.core }?.cancel(id) }
+  public func cancel() { session?.cancel(id) }
 }
 
 /// A request, as its caller makes it.
@@ -138,6 +150,8 @@ struct Question: Sendable {
   let deadline: ContinuousClock.Instant
   /// The same moment for the peer.
   let expiry: Expiry
+  /// The process of the peer, if its caller has looked just now.
+  var seen: PresenceMember?
 
   /// How long a caller waits that says nothing else.
   static let standardWait: Duration = .seconds(10)
@@ -164,7 +178,7 @@ struct Question: Sendable {
 
 // MARK: The calls of a session
 
-extension PeerCore {
+extension PeerSession {
   /// Asks and blocks the calling thread.
   func ask(_ question: Question) -> PeerResult {
     let (peer, deadline) = (question.peer, question.deadline)
@@ -186,33 +200,15 @@ extension PeerCore {
 
   /// Asks and suspends the task.
   func ask(_ question: Question) async -> PeerResult {
-    let started = Mutex<Started>(.not)
+    let (results, ended) = AsyncStream<PeerResult>.makeStream()
+    let id = begin(question) { ended.yield($0) }
     return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let id = begin(question) { continuation.resume(returning: $0) }
-        let isCancelled = started.withLock { started in
-          defer { started = .call(id) }
-          return started == .cancelled
-        }
-        if isCancelled { cancel(id) }
-      }
+      for await result in results { return result }
+      // Cancelled, and so is the request.
+      return .failure(.cancelled(question.peer))
     } onCancel: {
-      let id = started.withLock { started -> UInt64? in
-        guard case .call(let id) = started else {
-          started = .cancelled
-          return nil
-        }
-        return id
-      }
-      if let id { cancel(id) }
+      cancel(id)
     }
-  }
-
-  private enum Started: Equatable {
-    case not
-    case call(UInt64)
-    /// Before it was begun.
-    case cancelled
   }
 
   /// Asks without waiting.
@@ -230,7 +226,7 @@ extension PeerCore {
     }
   }
 
-  func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
+  fileprivate func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
 
   private func outgoing(
     _ question: Question, looksAtClock: Bool, _ end: @escaping @Sendable (PeerResult) -> Void
@@ -242,18 +238,39 @@ extension PeerCore {
     }
     return PeerLink.OutgoingCall(id: id, question: question)
   }
+
+  /// Links to peers that are not reached are dropped beyond this number.
+  private static let maximumLinks = 1_000
+
+  private func link(_ peer: String) -> PeerLink {
+    let key = Array(peer.utf8)
+    return state.withLock { state in
+      if let link = state.links[key] { return link }
+      if state.links.count >= Self.maximumLinks {
+        state.links = state.links.filter { $0.value.isNeeded }
+      }
+      let link = PeerLink(PeerTarget(peer, in: container, calls), from: name, calls)
+      state.links[key] = link
+      return link
+    }
+  }
 }
+
+/// How a request ends for its caller.
+typealias PeerResult = Result<PropertyListValue, PeerError>
 
 extension PeerResult {
   /// - Parameter container: where the peer would be reached: for a call that has timed out.
   fileprivate init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
     switch end {
-    case .answered(let answer):
-      switch PeerAnswer(answer) {
-      case .reply(let value): self = .success(value)
-      case .failure(let code, let reason):
-        self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
-      }
+    case .answered(.reply(let value)): self = .success(value)
+    case .answered(.failure(let code, let reason)):
+      // The codes that a peer may use; any other is just a failure.
+      let codes: [PeerError.Code] = [
+        .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
+      ]
+      let code = codes.first { $0.rawValue == code } ?? .failed
+      self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
     case .timedOut:
       do {
         self = .failure(.timedOut(peer, try PeerReachability.of(peer, in: container)))

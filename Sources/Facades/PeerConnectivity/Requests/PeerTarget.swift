@@ -37,11 +37,12 @@ final class PeerTarget: Sendable {
 
   /// Where the peer is reached; starts it where that is registered.
   ///
+  /// - Parameter seen: its process, if the caller has looked just now.
   /// - Throws: `PeerError`: `unreachable`, or the error of starting it.
-  func resolve(until deadline: ContinuousClock.Instant) throws -> Current {
+  func resolve(seen: PresenceMember?, until deadline: ContinuousClock.Instant) throws -> Current {
+    if let current { return current }
+    try look(seen)
     while true {
-      if let current { return current }
-      try look()
       if let current { return current }
       // The obstacle to starting a registered peer is thrown.
       if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
@@ -51,18 +52,15 @@ final class PeerTarget: Sendable {
         }
       }
       guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, nil) }
+      try look()
     }
   }
 
   /// Looks which process is active under the name; calls to one that is not active any more end.
-  func look() throws {
+  func look(_ seen: PresenceMember? = nil) throws {
     let ended = try looking.withLock { _ -> (Current, String)? in
-      var found = try presence.activeMember()
-      if found != nil, state.withLock({ $0.observation == nil }) {
-        try observe()
-        // The watch does not report a process that came or went before it.
-        found = try presence.activeMember()
-      }
+      let found = try seen ?? presence.members().active
+      if found != nil, state.withLock({ $0.observation == nil }) { try observe() }
       return update(found)
     }
     guard let (old, reason) = ended else { return }
@@ -70,7 +68,8 @@ final class PeerTarget: Sendable {
   }
 
   private func observe() throws {
-    let observation = try presence.observe(on: queue) { [weak self] _ in
+    // The first call is for a process that came or went before the watch.
+    let observation = try presence.observe(startsWithCurrent: true, on: queue) { [weak self] _ in
       do {
         // The delivered state may be older than the result of another look, so look again.
         try self?.look()
@@ -83,8 +82,8 @@ final class PeerTarget: Sendable {
   }
 
   /// - Returns: the process that is not there any more, and why.
-  private func update(_ found: (member: PresenceMember, address: String)?) -> (Current, String)? {
-    let party = found.flatMap { calls.party($0.address) }
+  private func update(_ found: PresenceMember?) -> (Current, String)? {
+    let party = found?.mailbox.flatMap(calls.party)
     let (old, observation) = state.withLock { state -> (Current?, Observation?) in
       let old = state.current
       guard let found, let party else {
@@ -92,23 +91,20 @@ final class PeerTarget: Sendable {
         state = State()
         return (old, observation)
       }
-      guard old?.party.address != found.address else { return (nil, nil) }
-      state.current = Current(member: found.member, party: party)
+      guard old?.party.address != party.address else { return (nil, nil) }
+      state.current = Current(member: found, party: party)
       return (old, nil)
     }
     observation?.cancel()
     guard let old else { return nil }
-    let reason = found.map { "\($0.member) has taken its place" } ?? "it has ended"
+    let reason = found.map { "\($0) has taken its place" } ?? "it has ended"
     return (old, reason)
   }
 }
 
-extension Presence {
+extension [PresenceMember] {
   /// The process that is reached under a peer's name.
-  func activeMember() throws -> (member: PresenceMember, address: String)? {
-    let active = try members().last { $0.isExclusive && $0.mailbox != nil }
-    return active.flatMap { member in member.mailbox.map { (member, $0) } }
-  }
+  var active: PresenceMember? { last { $0.isExclusive && $0.mailbox != nil } }
 }
 
 extension PresenceMember {

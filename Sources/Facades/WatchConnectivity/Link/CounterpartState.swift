@@ -21,24 +21,20 @@ struct CounterpartState: Sendable, Equatable {
 
   /// - Parameter reachability: how the counterpart can be reached; nil when that is not known yet.
   init(_ link: SessionLink, _ reachability: PeerReachability?) {
-    if link.place.role == .phone { watch = Watch() }
+    let place = link.place
+    if place.role == .phone { watch = Watch() }
     do {
-      try look(link, reachability)
+      let pairing = try PairingView(place)
+      watch?.isPaired = pairing.isPaired
+      watch?.isAppInstalled = pairing.activeWatch?.isAppInstalled ?? false
+      watch?.isComplicationEnabled = pairing.activeWatch?.isComplicationEnabled ?? false
+      isCompanionAppInstalled = try pairing.hasPhoneApp()
+      isReachable =
+        try reachability.map(place.accepts) == true && pairing.allows(link.counterpart)
+      watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
     } catch {
       // A value that cannot be read counts as absent.
       Diagnostics.report(error)
     }
-  }
-
-  private mutating func look(_ link: SessionLink, _ reachability: PeerReachability?) throws {
-    let place = link.place
-    let pairing = try PairingView(place)
-    watch?.isPaired = pairing.isPaired
-    watch?.isAppInstalled = pairing.activeWatch?.isAppInstalled ?? false
-    watch?.isComplicationEnabled = pairing.activeWatch?.isComplicationEnabled ?? false
-    isCompanionAppInstalled = try pairing.hasPhoneApp()
-    isReachable =
-      try reachability.map(place.accepts) == true && pairing.allows(link.counterpart)
-    watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
   }
 }

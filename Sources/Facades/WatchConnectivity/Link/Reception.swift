@@ -13,6 +13,8 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   private struct State {
     var receiver: Receiver
+    /// Nil before the start.
+    weak var link: SessionLink?
     var task: Task<Void, Never>?
     var isHandingOver = false
     /// Whether some were left for the time when another watch is active.
@@ -28,29 +30,30 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   private static var pause: Duration { .seconds(1) }
 
   private let state: Mutex<State>
-  private let queue: DispatchQueue
+  private let session: WCSession
   private let open: @Sendable () async throws -> Receiver
-  private let deliver: @Sendable (Delivered) -> HandOver
-  private let failure: @Sendable (any Error) -> Void
+  private let deliver: @Sendable (SessionLink, Delivered) -> HandOver
 
   /// - Parameters:
   ///   - open: becomes the receiver.
-  ///   - queue: the session's.
-  ///   - deliver: hands a delivery over, on that queue, and ends it, unless it has to be left.
-  ///   - failure: called when receiving ends otherwise than by `end()`.
+  ///   - deliver: hands a delivery over, on the session's queue, and ends it, unless it has to be left.
   init(
-    _ open: @escaping @Sendable () async throws -> Receiver, on queue: DispatchQueue,
-    deliver: @escaping @Sendable (Delivered) -> HandOver,
-    failure: @escaping @Sendable (any Error) -> Void
+    _ session: WCSession, _ open: @escaping @Sendable () async throws -> Receiver,
+    deliver: @escaping @Sendable (SessionLink, Delivered) -> HandOver
   ) async throws {
+    self.session = session
     self.open = open
-    self.queue = queue
     self.deliver = deliver
-    self.failure = failure
     state = Mutex(State(receiver: try await open()))
   }
 
-  func start() {
+  /// Begins to hand over; a link that is not the receiver any more is lost.
+  func start(_ link: SessionLink) {
+    state.withLock { $0.link = link }
+    start()
+  }
+
+  private func start() {
     state.withLock { state in
       guard !state.hasEnded else { return }
       let receiver = state.receiver
@@ -90,7 +93,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
         }
         if hasEnded { receiver.close() } else { start() }
       } catch {
-        failure(error)
+        lose(error)
       }
     }
   }
@@ -138,7 +141,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   private func mayContinue(after error: any Error) async -> Bool {
     if Task.isCancelled || state.withLock({ $0.hasEnded }) { return false }
     if let error = error as? PeerError, [.replaced, .notActive].contains(error.code) {
-      failure(error)
+      lose(error)
       return false
     }
     Diagnostics.report(error)
@@ -151,10 +154,15 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     }
   }
 
+  private func lose(_ error: any Error) {
+    guard let link = state.withLock({ $0.link }) else { return }
+    session.queue.async { [session] in session.lose(link, error) }
+  }
+
   private func hand(_ entry: Delivered) async {
     state.withLock { $0.isHandingOver = true }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      queue.async {
+      session.queue.async {
         self.handNow(entry)
         continuation.resume()
       }
@@ -163,8 +171,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   // The outcome is noted on the queue: a delegate that is set afterwards finds it.
   private func handNow(_ entry: Delivered) {
-    let waits = state.withLock { $0.hasUndelegated }
-    let outcome = waits ? .leftForDelegate : deliver(entry)
+    let (waits, link) = state.withLock { ($0.hasUndelegated, $0.link) }
+    let outcome =
+      waits ? .leftForDelegate : link.map { deliver($0, entry) } ?? .leftForAnotherWatch
     state.withLock {
       $0.isHandingOver = false
       if outcome == .leftForAnotherWatch { $0.hasForeign = true }

@@ -15,13 +15,9 @@ final class SessionLink: Sendable {
   /// The transfers that have not ended.
   let userInfoTransfers = Outstanding<WCSessionUserInfoTransfer>()
   let fileTransfers = Outstanding<WCSessionFileTransfer>()
-  private let receptions: Mutex<Receptions?> = Mutex(nil)
+  private let messages: Reception<PeerMessage>
+  private let files: Reception<PeerFile>
   private let watching = Mutex(Watching())
-
-  private struct Receptions {
-    let messages: Reception<PeerMessage>
-    let files: Reception<PeerFile>
-  }
 
   /// The observations of the counterpart's state.
   private struct Watching {
@@ -34,33 +30,31 @@ final class SessionLink: Sendable {
     var hasEnded = false
   }
 
-  private init(_ session: WCSession, _ place: SessionPlace, _ counterpart: String?) {
+  private init(
+    _ session: WCSession, _ place: SessionPlace, _ counterpart: String?,
+    _ messages: Reception<PeerMessage>, _ files: Reception<PeerFile>
+  ) {
     self.session = session
     self.place = place
     self.counterpart = counterpart
+    self.messages = messages
+    self.files = files
   }
 
   /// Becomes the receiver of the transfers to this side, without handing anything over yet.
   static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
     let counterpart = try await Blocking.run { try PairingView(place).counterpart }
-    let link = SessionLink(session, place, counterpart)
-    let failure: @Sendable (any Error) -> Void = { [weak link] error in
-      guard let link else { return }
-      session.queue.async { session.lose(link, error) }
-    }
     let messages = try await Reception(
-      { try await place.peer.receiveMessages() }, on: session.queue,
-      deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
+      session, { try await place.peer.receiveMessages() }, deliver: { $0.deliver($1) })
     let files: Reception<PeerFile>
     do {
       files = try await Reception(
-        { try await place.peer.receiveFiles() }, on: session.queue,
-        deliver: { [weak link] in link?.deliver($0) ?? .leftForAnotherWatch }, failure: failure)
+        session, { try await place.peer.receiveFiles() }, deliver: { $0.deliver($1) })
     } catch {
       messages.end()
       throw error
     }
-    link.receptions.withLock { $0 = Receptions(messages: messages, files: files) }
+    let link = SessionLink(session, place, counterpart, messages, files)
     do {
       try await Blocking.run {
         link.notePresent()
@@ -86,25 +80,20 @@ final class SessionLink: Sendable {
     }
     userInfoTransfers.start(self)
     fileTransfers.start(self)
-    receptions.withLock { $0 }.map {
-      $0.messages.start()
-      $0.files.start()
-    }
+    messages.start(self)
+    files.start(self)
   }
 
   /// Hands over everything that was received, and stops receiving.
   func drain() async {
-    guard let receptions = receptions.withLock({ $0 }) else { return }
-    await receptions.messages.drain()
-    await receptions.files.drain()
+    await messages.drain()
+    await files.drain()
   }
 
   /// Hands over the deliveries that waited for a delegate.
   func receiveAgain() {
-    receptions.withLock { $0 }.map {
-      $0.messages.restart()
-      $0.files.restart()
-    }
+    messages.restart()
+    files.restart()
   }
 
   /// Ends it; deliveries that were not handed over wait for the next link.
@@ -117,16 +106,13 @@ final class SessionLink: Sendable {
     for observation in observations { observation.cancel() }
     userInfoTransfers.end()
     fileTransfers.end()
-    receptions.withLock { $0 }.map {
-      $0.messages.end()
-      $0.files.end()
-    }
+    messages.end()
+    files.end()
   }
 
   /// Whether something was received and not handed over yet.
   func hasContentPending() throws -> Bool {
-    guard let receptions = receptions.withLock({ $0 }) else { return false }
-    return try receptions.messages.isPending() || receptions.files.isPending()
+    try messages.isPending() || files.isPending()
   }
 
   /// Whether it is the session's link now: on the session's queue, where that changes.

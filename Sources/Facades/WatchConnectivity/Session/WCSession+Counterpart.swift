@@ -105,7 +105,7 @@ extension WCSession {
   /// The same for a message, which only a counterpart gets that can be reached now.
   ///
   /// - Throws: `WCError`: also `notReachable`.
-  func routeToReachable() throws -> Route {
+  func routeToReachable() throws -> (Route, PeerReachability) {
     let route = try route()
     guard try route.pairing.allows(route.counterpart) else {
       throw WCError(
@@ -119,7 +119,7 @@ extension WCSession {
       throw WCError(
         .notReachable, reason: reason.prefix(1).uppercased() + reason.dropFirst() + ".")
     }
-    return route
+    return (route, reachability)
   }
 }
 

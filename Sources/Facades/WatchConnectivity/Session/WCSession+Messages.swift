@@ -90,9 +90,9 @@ extension WCSession {
   fileprivate func send(_ handlers: MessageHandlers, _ payload: () throws -> PropertyListValue) {
     do {
       let payload = try payload()
-      let route = try routeToReachable()
+      let (route, reachability) = try routeToReachable()
       route.peer.request(
-        payload, to: route.counterpart, expectsReply: handlers.expectsReply,
+        payload, to: route.counterpart, reachability, expectsReply: handlers.expectsReply,
         until: .now + route.link.place.replyTimeout, on: queue
       ) { handlers.end($0) }
     } catch {

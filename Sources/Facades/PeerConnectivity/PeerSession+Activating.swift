@@ -1,11 +1,9 @@
 import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
 
-/// The parts of a session. It is released with the session, so nothing that others keep holds it.
-final class PeerCore: Sendable {
-  private struct State {
+extension PeerSession {
+  struct State {
     var registration: PresenceRegistration?
     var observation: Observation?
     /// Requests may come as soon as others see the registration, which is before it is noted here.
@@ -15,39 +13,46 @@ final class PeerCore: Sendable {
     var links: [[UInt8]: PeerLink] = [:]
   }
 
-  let container: SharedContainer
-  let name: String
-  let calls: CallEndpoint
-  let incoming = IncomingRequests()
-  let reachabilities = ReachabilityWatches()
-  private let state = Mutex(State())
-  let callbacks = Blocking.queue()
-
-  /// Links to peers that are not reached are dropped beyond this number.
-  private static let maximumLinks = 1_000
-
-  init(_ name: String, in container: SharedContainer) {
-    self.container = container
-    self.name = name
-    let receiver = Receiver()
-    calls = CallEndpoint(in: container) { call, delivery in
-      receiver.core.withLock { $0.core }?.receive(call, delivery)
-    }
-    receiver.core.withLock { $0.core = self }
+  /// Becomes the session that is reached under this name, until `close`, until it is released, or until
+  /// the process ends. Does nothing if it is active. Resumes sending the files that an earlier process of
+  /// this name has begun to send.
+  ///
+  /// - Parameter deadline: until when to wait for another process that is active under the name;
+  ///   one that is stopped is replaced. By default 10 seconds from now.
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is active instead; or an error of
+  ///   the container.
+  /// - Complexity: makes a mailbox, and enters a presence exclusively.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
+    guard let address = try prepareActivation() else { return }
+    try activated(
+      Result {
+        try presence.enterExclusively(
+          content: PresenceMember.content(mailbox: address), until: deadline)
+      }, address)
   }
 
-  deinit { close() }
+  /// Becomes the session that is reached under this name; see the form without `async`. Cancelling the
+  /// task ends the wait.
+  public func activate(until deadline: ContinuousClock.Instant? = nil) async throws {
+    guard let address = try await Blocking.run({ try self.prepareActivation() }) else { return }
+    let result: Result<PresenceRegistration, any Error>
+    do {
+      result = .success(
+        try await presence.enterExclusively(
+          content: PresenceMember.content(mailbox: address), until: deadline))
+    } catch {
+      result = .failure(error)
+    }
+    try await Blocking.run { [result] in try self.activated(result, address) }
+  }
 
-  // MARK: Being active
-
-  var presence: Presence { container.own.presence(PeerNames.presence(name)) }
-
-  var isActive: Bool { state.withLock { $0.registration != nil } }
+  private var presence: Presence { container.own.presence(PeerNames.presence(name)) }
 
   /// Makes the mailbox, before others learn its address.
   ///
   /// - Returns: the address; nil when the session is active.
-  func prepareActivation() throws -> String? {
+  private func prepareActivation() throws -> String? {
     guard !isActive else { return nil }
     let address = try calls.open()
     state.withLock { $0.isActivating = true }
@@ -55,28 +60,27 @@ final class PeerCore: Sendable {
   }
 
   /// - Parameter address: as it is known to others.
-  func activated(
+  private func activated(
     _ result: Result<PresenceRegistration, any Error>, _ address: String
   ) throws {
     // Not before the registration is noted: requests that came in between were refused.
     defer { state.withLock { $0.isActivating = false } }
-    let registration: PresenceRegistration
     do {
-      registration = try result.get()
+      let registration = try result.get()
+      guard calls.address == address else {
+        registration.leave()
+        throw PeerError.notActive(name)
+      }
+      state.withLock { state in
+        state.registration = registration
+        state.replacedBy = nil
+      }
     } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
       // By another call at the same time.
       if isActive { return }
       throw PeerError.replaced(name, error.holder)
     } catch {
       throw PeerError(any: error, "be active as \"\(name)\"")
-    }
-    guard calls.address == address else {
-      registration.leave()
-      throw PeerError.notActive(name)
-    }
-    state.withLock { state in
-      state.registration = registration
-      state.replacedBy = nil
     }
     do {
       let observation = try presence.observe(on: callbacks) { [weak self] _ in
@@ -89,6 +93,7 @@ final class PeerCore: Sendable {
     }
     noteReplacement()
     sweepSoon()
+    outgoingFiles.resume()
   }
 
   // The remains of dead sessions are in no one's way, so no caller waits for their removal.
@@ -124,8 +129,16 @@ final class PeerCore: Sendable {
     }
   }
 
-  /// - Throws: `notActive` or `replaced`.
-  func confirmActive() throws {
+  /// Whether this session is the one that is reached under its name.
+  ///
+  /// A process that was stopped and replaced learns it soon after it continues; to be sure at one moment,
+  /// call `confirmActive`.
+  public var isActive: Bool { state.withLock { $0.registration != nil } }
+
+  /// Looks whether this session is still the one that is reached under its name.
+  ///
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is reached instead; or `notActive`.
+  public func confirmActive() throws {
     noteReplacement()
     try state.withLock { state in
       guard state.registration == nil else { return }
@@ -133,8 +146,9 @@ final class PeerCore: Sendable {
     }
   }
 
-  /// Ends everything that is under way.
-  func close() {
+  /// Ends being reached: requests of this session end as `cancelled`, requests to it as `unreachable`.
+  /// Further calls have no effect; the session may be activated again.
+  public func close() {
     let old = state.withLock { state in
       defer { state = State() }
       return state
@@ -142,36 +156,5 @@ final class PeerCore: Sendable {
     old.observation?.cancel()
     old.registration?.leave()
     calls.close()
-  }
-
-  // MARK: Calls
-
-  private func receive(_ call: IncomingCall, _ delivery: Mailbox.Delivery) {
-    guard let request = PeerRequest(call) else { return }
-    reachabilities.heard(from: request.sender)
-    guard state.withLock({ $0.registration != nil || $0.isActivating }) else {
-      let code = PeerError.Code.unreachable.rawValue
-      return call.refuse(code: code, "the session is not active any more")
-    }
-    incoming.receive(request, delivery)
-  }
-
-  func link(_ peer: String) -> PeerLink {
-    let key = Array(peer.utf8)
-    return state.withLock { state in
-      if let link = state.links[key] { return link }
-      if state.links.count >= Self.maximumLinks {
-        state.links = state.links.filter { $0.value.isNeeded }
-      }
-      let link = PeerLink(PeerTarget(peer, in: container, calls), from: name, calls)
-      state.links[key] = link
-      return link
-    }
-  }
-
-  private final class Receiver: Sendable {
-    struct Core { weak var core: PeerCore? }
-
-    let core = Mutex(Core())
   }
 }
