@@ -114,7 +114,7 @@ import Testing
     let notices = Mutex<[PropertyListValue]>([])
     let callee = CallEndpoint(
       in: try directory.container(), notice: { value in notices.withLock { $0.append(value) } },
-      handler: { call, _ in record.take(call) })
+      handler: { call in record.take(call) })
     let address = try callee.open()
     let outlet = try #require(MailboxOutlet(in: directory.container(), to: address))
     let gone = CallKey(id: 1, replyTo: "0-0")

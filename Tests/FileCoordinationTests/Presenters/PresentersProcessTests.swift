@@ -192,7 +192,7 @@ struct PresentersProcessTests {
       ["presenter": "nobody", "demands": []], ["presenter": id, "demands": 1],
       ["presenter": id, "movedFrom": "a", "movedTo": "/b"],
     ]
-    let asking = CallEndpoint(in: scene.container) { _, _ in }
+    let asking = CallEndpoint(in: scene.container) { _ in }
     let replyTo = PropertyListValue.string(try asking.open())
     for (number, value) in junk.enumerated() {
       var request: PropertyListValue = [
