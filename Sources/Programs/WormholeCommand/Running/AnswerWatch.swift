@@ -102,8 +102,11 @@ enum FreeDescriptors {
   /// The descriptors that a command and the dispatch library need at once. The dispatch library ends the
   /// process with SIGILL if it gets none.
   private static let needed = 12
+  /// As many as this are enough for the command's own files and for the dispatch library.
+  private static let plenty = 40
 
-  /// Checks that there are enough.
+  /// Checks that there are enough. If they are few, the dispatch library opens its own now, because the
+  /// command's files may have used up the rest when it needs them.
   ///
   /// - Parameter path: the container or file, for the sentence.
   /// - Throws: `CommandError`.
@@ -111,13 +114,23 @@ enum FreeDescriptors {
   static func require(toUse path: String) throws(CommandError) {
     var taken: [SharedDescriptor] = []
     do throws(Errno) {
-      while taken.count < needed { taken.append(SharedDescriptor(try .wakeUpCounter())) }
+      while taken.count < plenty { taken.append(SharedDescriptor(try .wakeUpCounter())) }
     } catch {
+      guard taken.count < needed else {
+        taken = []
+        return prepareTimers()
+      }
       throw CommandError(
         verb: "use", object: path,
         reason: "\(error): this process may open \(taken.count) more, and needs \(needed); "
           + "raise the limit (ulimit -n 16) or close files",
         status: .inputOutput)
     }
+  }
+  // The first timer makes the library open all that it keeps open.
+  private static func prepareTimers() {
+    let hasFired = DispatchSemaphore(value: 0)
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { hasFired.signal() }
+    hasFired.wait()
   }
 }
