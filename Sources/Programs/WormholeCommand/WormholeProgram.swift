@@ -37,7 +37,8 @@ struct WormholeProgram {
   // Does nothing in the process of a test, which must not end.
   private func prepare(for parsed: ParsedArguments) throws {
     guard let answers = environment.answers, let path = try parsed.usedPath() else { return }
-    try FreeDescriptors.require(toUse: path)
+    try FreeDescriptors.require(
+      toUse: path, keepsSomeForTimers: parsed.commandPath.contains("peer"))
     answers.begin(path: path, timeout: parsed.seconds("timeout"), tell: environment.tell)
   }
 

@@ -102,19 +102,22 @@ enum FreeDescriptors {
   /// The descriptors that a command and the dispatch library need at once. The dispatch library ends the
   /// process with SIGILL if it gets none.
   private static let needed = 12
-  /// As many as this are enough for the command's own files and for the dispatch library.
+  /// As many as this are enough for every command's own files and for the dispatch library.
   private static let plenty = 40
 
-  /// Checks that there are enough. If they are few, the dispatch library opens its own now, because the
-  /// command's files may have used up the rest when it needs them.
+  /// Checks that there are enough.
   ///
-  /// - Parameter path: the container or file, for the sentence.
+  /// - Parameters:
+  ///   - path: the container or file, for the sentence.
+  ///   - keepsSomeForTimers: whether the dispatch library opens its own now if they are few, because the
+  ///     command needs its timers when its files may have used up the rest.
   /// - Throws: `CommandError`.
   /// - Complexity: two system calls for each.
-  static func require(toUse path: String) throws(CommandError) {
+  static func require(toUse path: String, keepsSomeForTimers: Bool) throws(CommandError) {
+    let wanted = keepsSomeForTimers ? plenty : needed
     var taken: [SharedDescriptor] = []
     do throws(Errno) {
-      while taken.count < plenty { taken.append(SharedDescriptor(try .wakeUpCounter())) }
+      while taken.count < wanted { taken.append(SharedDescriptor(try .wakeUpCounter())) }
     } catch {
       guard taken.count < needed else {
         taken = []
@@ -127,6 +130,7 @@ enum FreeDescriptors {
         status: .inputOutput)
     }
   }
+
   // The first timer makes the library open all that it keeps open.
   private static func prepareTimers() {
     let hasFired = DispatchSemaphore(value: 0)
