@@ -32,4 +32,37 @@ struct RemovalTests {
     let expected = (1...3).flatMap { round + Array(repeating: "\($0)", count: 3) }
     #expect(outcome.output.split(separator: "\n").map(String.init) == expected, "\(outcome)")
   }
+
+  // The receiver used to note its end in the directory that was being removed, and the next one,
+  // which waited for that, to create it again.
+  @Test("Neither a receiver, which ends, nor the next one, which waits for that, disturbs `rm -r`")
+  func receivers() throws {
+    let outcome = try Session().shell(
+      """
+      receive() {
+        wormhole peer receive d </dev/null >"$T/lines" 2>"$T/receiver-$1" & pids="$pids $!"
+      }
+      receiving() {
+        until grep -q listening "$T/receiver-$1"; do
+          # On a busy machine it may have found no container after its patience.
+          kill -0 $! 2>"$T/null" || receive $1
+          sleep 0.02
+        done
+      }
+      waiting() {
+        place=$(printf 'ino:%x ' "$(stat -c %i "$C"/own/consumers/*)")
+        until grep -qs "$place" /proc/$!/fdinfo/*; do sleep 0.02; done
+      }
+      receive 0; receiving 0
+      for round in 1 2 3 4 5 6; do
+        receive $round; waiting
+        rm -r "$C" && echo removed $round
+        mkdir -m 700 "$C"
+        receiving $round
+      done
+      kill $pids 2>"$T/null"; wait; cat "$T"/receiver-* >&2
+      """)
+    let expected = (1...6).map { "removed \($0)\n" }.joined()
+    #expect(outcome.output == expected, "\(outcome)")
+  }
 }

@@ -14,6 +14,10 @@ final class ExclusiveEntry: Waiting, Sendable {
   private struct State {
     var hasBegun = false
     var watch: Watch?
+    /// The present process, and the last registration before it, as of the latest look.
+    var waitsFor: (member: PresenceMember, last: String?)?
+    /// The process that was present when its file was removed.
+    var removed: PresenceMember?
     var suspendedSince: [String: ContinuousClock.Instant] = [:]
   }
 
@@ -60,6 +64,10 @@ final class ExclusiveEntry: Waiting, Sendable {
   }
 
   private func attempt() throws -> WaitingStep<PresenceRegistration> {
+    if let member = try removedMember() {
+      guard ContinuousClock.now < deadline else { throw busy(member) }
+      return .wait(for: latch, until: min(deadline, .now + ChangeMonitor.pollInterval))
+    }
     let outcome = try presence.takeRole(record, until: deadline) { [self] in mayOvertake($0) }
     switch outcome {
     case .taken(let post):
@@ -69,12 +77,45 @@ final class ExclusiveEntry: Waiting, Sendable {
     case .busy(let member):
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
+      if state.withLock({ $0.waitsFor?.member.id != member.id }) {
+        let last = try presence.place.lastRecord()?.id
+        state.withLock { $0.waitsFor = (member, last) }
+      }
       // First the watch, then the look.
       guard try isWatching() else { return try attempt() }
       let next =
         overtaking == .suspended && member.state == .suspended
         ? LeaseRequest.grace : Self.lookInterval
       return .wait(for: latch, until: min(deadline, now + next))
+    }
+  }
+
+  /// Returns the process that was waited for if a program has removed its file, and may be removing
+  /// the whole container: this process then creates nothing for a while.
+  private func removedMember() throws -> PresenceMember? {
+    let root = presence.container.root.path
+    if let member = state.withLock(\.removed) {
+      guard ChangeMonitor.shared.isSettled(root) else { return member }
+      state.withLock { $0.removed = nil }
+    }
+    guard let (member, last) = state.withLock(\.waitsFor), try isRemoved(member, last) else {
+      return nil
+    }
+    state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }
+    ChangeMonitor.shared.noteRemoval(in: root)
+    return member
+  }
+
+  /// - Parameter last: The last registration before the member.
+  private func isRemoved(_ member: PresenceMember, _ last: String?) throws -> Bool {
+    do {
+      // A live one keeps its role, or loses it to another.
+      if try presence.place.living(member.id) != nil { return try presence.roleID() == nil }
+      // One that leaves or dies is recorded as the last.
+      let current = try presence.place.lastRecord()?.id
+      return current == nil || current == last && current != member.id
+    } catch let error as AppGroupError where error.code == .containerMissing {
+      return true
     }
   }
 

@@ -64,7 +64,10 @@ public final class PresenceRegistration: Sendable {
     // An attempt that has begun notices the end, and removes what it has created.
     while condition.withLock(\.isBeingMade) { made.block(until: nil) }
     if let post, record.identity == .current {
-      withExtendedLifetime(post) { presence.place.remove(record) }
+      // In a container that is being removed its file is left to the removing program, which would
+      // fail without it (`rm -r`). Others see that the lock ends.
+      let isSettled = ChangeMonitor.shared.isSettled(presence.container.root.path)
+      withExtendedLifetime(post) { if isSettled { presence.place.remove(record) } }
     }
     watch?.cancel()
   }

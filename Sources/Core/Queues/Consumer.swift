@@ -156,16 +156,31 @@ extension Queue {
     private func take() throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
-        return try steps.withLock { steps in
-          do {
+        do {
+          return try steps.withLock { steps in
             if let entry = try steps.next() { return entry }
             if let due = steps.due { wake.raise(at: due) }
             return nil
-          } catch let error as Errno where error == .noSuchFile {
-            // Not even the queue's directory is there any longer.
-            throw queue.replaced()
           }
+        } catch where Self.isLoss(error) {
+          // Its own directory is gone, or even the queue's.
+          try noteLoss()
+          throw queue.replaced()
         }
+      }
+    }
+
+    private static func isLoss(_ error: any Error) -> Bool {
+      error as? Errno == .noSuchFile || (error as? AppGroupError)?.code == .leaseLost
+    }
+
+    // Without a successor another program has removed it, perhaps with the whole container.
+    private func noteLoss() throws {
+      do {
+        try registration.confirm()
+        ChangeMonitor.shared.noteRemoval(in: queue.directory.root.path)
+      } catch let error as AppGroupError where error.code == .leaseLost {
+        return
       }
     }
 
