@@ -27,7 +27,7 @@ package final class ChangeMonitor: Sendable {
   /// The time without a removal in a container after which removed directories are created again. A
   /// program that removes a directory may be about to remove the whole container (`rm -r`), which
   /// fails if a directory is created in it meanwhile.
-  static let settleInterval: Duration = .seconds(1)
+  static let settleInterval: Duration = .seconds(2)
 
   /// Locked for bookkeeping only: its holder calls neither the file system nor a caller's closure.
   let state: Mutex<WatchTable>

@@ -64,16 +64,21 @@ final class ExclusiveEntry: Waiting, Sendable {
   }
 
   private func attempt() throws -> WaitingStep<PresenceRegistration> {
-    if let member = try removedMember() {
-      guard ContinuousClock.now < deadline else { throw busy(member) }
-      return .wait(for: latch, until: min(deadline, .now + ChangeMonitor.pollInterval))
+    if let member = state.withLock(\.removed) {
+      guard ChangeMonitor.shared.isSettled(presence.container.root.path) else {
+        return try pause(for: member)
+      }
+      state.withLock { $0.removed = nil }
     }
-    let outcome = try presence.takeRole(record, until: deadline) { [self] in mayOvertake($0) }
-    switch outcome {
+    switch try take() {
     case .taken(let post):
       let registration = PresenceRegistration(presence, record)
       try registration.begin(with: post)
       return .done(registration)
+    case .removed(let member):
+      state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }
+      ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
+      return try pause(for: member)
     case .busy(let member):
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
@@ -90,33 +95,33 @@ final class ExclusiveEntry: Waiting, Sendable {
     }
   }
 
-  /// Returns the process that was waited for if a program has removed its file, and may be removing
-  /// the whole container: this process then creates nothing for a while.
-  private func removedMember() throws -> PresenceMember? {
-    let root = presence.container.root.path
-    if let member = state.withLock(\.removed) {
-      guard ChangeMonitor.shared.isSettled(root) else { return member }
-      state.withLock { $0.removed = nil }
-    }
-    guard let (member, last) = state.withLock(\.waitsFor), try isRemoved(member, last) else {
-      return nil
-    }
-    state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }
-    ChangeMonitor.shared.noteRemoval(in: root)
-    return member
+  // A program may be removing the whole container: until that has ended nothing is created.
+  private func pause(for member: PresenceMember) throws -> WaitingStep<PresenceRegistration> {
+    guard ContinuousClock.now < deadline else { throw busy(member) }
+    return .wait(for: latch, until: min(deadline, .now + ChangeMonitor.pollInterval))
   }
 
-  /// - Parameter last: The last registration before the member.
-  private func isRemoved(_ member: PresenceMember, _ last: String?) throws -> Bool {
+  private func take() throws -> Presence.RoleOutcome {
     do {
-      // A live one keeps its role, or loses it to another.
-      if try presence.place.living(member.id) != nil { return try presence.roleID() == nil }
-      // One that leaves or dies is recorded as the last.
-      let current = try presence.place.lastRecord()?.id
-      return current == nil || current == last && current != member.id
+      return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
+        [self] in mayOvertake($0)
+      }
     } catch let error as AppGroupError where error.code == .containerMissing {
-      return true
+      guard let (member, _) = state.withLock(\.waitsFor) else { throw error }
+      return .removed(member)
     }
+  }
+
+  /// Returns the process that was waited for if a program has removed its file or its role.
+  private func removedMember() throws -> PresenceMember? {
+    guard let (member, last) = state.withLock(\.waitsFor) else { return nil }
+    // A live one keeps its role, or loses it to another. One that leaves or dies is recorded as the
+    // last.
+    if try presence.place.living(member.id) != nil {
+      return try presence.roleID() == nil ? member : nil
+    }
+    let current = try presence.place.lastRecord()?.id
+    return current == nil || current == last && current != member.id ? member : nil
   }
 
   private func mayOvertake(_ member: PresenceMember) -> Bool {

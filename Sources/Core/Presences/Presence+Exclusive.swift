@@ -50,6 +50,8 @@ extension Presence {
   enum RoleOutcome {
     case taken(PresencePost)
     case busy(PresenceMember)
+    /// The process that was waited for did not leave: a program has removed its registration.
+    case removed(PresenceMember)
   }
 
   /// The value that names the registration with the exclusive role.
@@ -73,13 +75,17 @@ extension Presence {
   ///
   /// The registration's file is complete and locked before the role names it, so a reader of the
   /// role sees at once that it is alive.
+  ///
+  /// - Parameter removedMember: Called when the role seems to be free.
   func takeRole(
     _ record: PresenceRecord, until deadline: ContinuousClock.Instant,
+    removedMember: () throws -> PresenceMember? = { nil },
     overtakes: @escaping @Sendable (PresenceMember) -> Bool
   ) throws -> RoleOutcome {
     if let holder = try livingHolder(try roleID(), record), !overtakes(holder) {
       return .busy(holder)
     }
+    if let member = try removedMember() { return .removed(member) }
     let directory = SharedDescriptor(try place.directory.openOrMake())
     let post = try PresencePost.stage(record, at: directory.descriptor, in: container.root)
     var hasEntered = false

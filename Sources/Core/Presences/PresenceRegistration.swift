@@ -73,7 +73,7 @@ public final class PresenceRegistration: Sendable {
   }
 
   /// Checks that the registration still exists. One that was removed is created again by itself,
-  /// when there was no removal in the container for a second.
+  /// when there was no removal in the container for two seconds.
   ///
   /// - Throws: `AppGroupError`: `invalidToken` after `leave()`, `leaseLost` with the new holder if
   ///   another process has taken the role over, or an error of the file system.
@@ -197,7 +197,7 @@ public final class PresenceRegistration: Sendable {
     guard record.isExclusive else { return .here(try presence.place.post(record)) }
     switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
     case .taken(let post): return .here(post)
-    case .busy(let member): return .overtaken(member.holder)
+    case .busy(let member), .removed(let member): return .overtaken(member.holder)
     }
   }
 }

@@ -162,7 +162,7 @@ extension Queue {
             if let due = steps.due { wake.raise(at: due) }
             return nil
           }
-        } catch where Self.isLoss(error) {
+        } catch  where Self.isLoss(error) {
           // Its own directory is gone, or even the queue's.
           try noteLoss()
           throw queue.replaced()
