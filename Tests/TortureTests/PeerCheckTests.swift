@@ -126,7 +126,7 @@ struct PeerCheckTests {
   }
 
   @Test("recorded events, and nothing in an unfinished line")
-  func lines() {
+  func lines() throws {
     let events =
       sending(1) + taken(2, 3, again: true) + handled(4, 5) + consuming("1-2", 6) + [
         .cancelling(number: 7), .cancelled(number: 7, true), .failing(place: "q", number: 8),
@@ -138,10 +138,10 @@ struct PeerCheckTests {
     let entries =
       events.map { JournalEntry.queue($0) } + events.map { .file($0) }
       + requests.map { .request($0) } + [.rested]
-    let text = entries.map(\.line).joined()
+    let text = try entries.map { try $0.line }.joined()
     #expect(JournalEntry.parse(text) == entries)
     for entry in entries {
-      let whole = entry.line
+      let whole = try entry.line
       for end in whole.indices {
         let parsed = JournalEntry.parse(String(whole[..<end]))
         #expect(parsed.isEmpty, "\(whole[..<end])")

@@ -121,17 +121,16 @@ struct TortureCheckTests {
   }
 
   @Test("complaints of a worker in its journal, as far as it was written")
-  func journal() {
+  func journal() throws {
     let entries: [JournalEntry] = [
       .did("large replace"), .retried, .lost, .timedOut, .late("it took\n9 s"), .torn("half"),
       .failed("no"), .posting(bell: "b", at: 1), .posted(at: 2),
       .checked(bell: "b", from: 3, to: 4, heard: false),
     ]
-    let text = entries.map(\.line).joined()
-    var expected = entries
-    expected[4] = .late("it took 9 s")
-    #expect(JournalEntry.parse(text) == expected)
-    #expect(JournalEntry.parse(text + "torn it was ki") == expected)
+    let text = try entries.map { try $0.line }.joined()
+    #expect(JournalEntry.parse(text) == entries)
+    let last = try JournalEntry.torn("it was killed").line
+    #expect(JournalEntry.parse(text + last.dropLast(5)) == entries)
 
     var records = Records()
     records.journals = [Journal(life: 1, entries: JournalEntry.parse(text))]

@@ -7,7 +7,10 @@ struct Main {
     let arguments = Array(CommandLine.arguments.dropFirst())
     do {
       if arguments.first == "worker" {
-        try Worker(WorkerArguments(Array(arguments.dropFirst()))).run()
+        guard let json = arguments.last, json.hasPrefix("{") else {
+          throw UsageError(description: "workers are started by the program itself")
+        }
+        try Worker(decoded(WorkerArguments.self, from: json)).run()
         Program.exit(0)
       }
       guard let options = try TortureOptions(arguments) else {

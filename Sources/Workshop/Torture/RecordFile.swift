@@ -22,7 +22,7 @@ final class RecordFile: Sendable {
 }
 
 /// The directory of a run's files.
-struct RunDirectory {
+struct RunDirectory: Codable {
   let path: String
 
   var container: String { path + "/container" }

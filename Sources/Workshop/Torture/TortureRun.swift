@@ -49,7 +49,7 @@ struct TortureRun {
     let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
     var last = final.last
     last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
-    let missed = try chaos.finish(FinalValues.line(last))
+    let missed = try chaos.finish(jsonText(last))
     var records = try Records(directory, lives: chaos.counts.started)
     let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
     var checks = HistoryChecks(

@@ -53,7 +53,7 @@ enum Strand: Int, CaseIterable {
 }
 
 /// A kind of work: all kinds, or those that `--only` names.
-enum Kind: String, CaseIterable {
+enum Kind: String, CaseIterable, Codable {
   /// Values and notifications.
   case values
   /// Guaranteed messages.

@@ -80,8 +80,20 @@ extension Bench {
     _ name: String, rounds: Int, runs count: Int, expected expectation: Row.Expectation? = nil,
     notes: [String] = [], ours: @escaping () throws -> Void, floor: @escaping () throws -> Void
   ) throws -> Row {
-    let results = try alternate(rounds: rounds, runs: count, [ours, floor])
-    return Row(name, ours: results[0], floor: results[1], expected: expectation, notes: notes)
+    try compare(
+      name, rounds: rounds, expected: expectation, notes: notes,
+      ours: { try nanosecondsPerRun(count, ours) }, floor: { try nanosecondsPerRun(count, floor) })
+  }
+
+  /// The same for sides that take their own time: each returns the nanoseconds of a round.
+  func compare(
+    _ name: String, _ unit: Row.Unit = .microseconds, rounds: Int,
+    expected expectation: Row.Expectation? = nil, notes: [String] = [],
+    ours: @escaping () throws -> Double, floor: @escaping () throws -> Double
+  ) throws -> Row {
+    let results = try alternate(rounds: rounds, [ours, floor])
+    return Row(
+      name, unit, ours: results[0], floor: results[1], expected: expectation, notes: notes)
   }
 }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The rows as text: a table for people, JSON for machines.
 enum Table {
   static func lines(_ rows: [Row]) -> [String] {
@@ -75,13 +77,4 @@ enum Table {
 }
 
 /// Returns a number with the given number of digits after the point.
-func fixed(_ number: Double, _ digits: Int) -> String {
-  guard number.isFinite, abs(number) < 1e15 else { return "\(number)" }
-  let power = (0..<digits).reduce(1) { product, _ in product * 10 }
-  let scaled = Int((abs(number) * Double(power)).rounded())
-  let sign = number < 0 && scaled > 0 ? "-" : ""
-  guard digits > 0 else { return "\(sign)\(scaled)" }
-  let fraction = String(scaled % power)
-  let zeros = String(repeating: "0", count: digits - fraction.count)
-  return "\(sign)\(scaled / power).\(zeros)\(fraction)"
-}
+func fixed(_ number: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", number) }

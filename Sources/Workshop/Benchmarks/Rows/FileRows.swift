@@ -13,34 +13,20 @@ import SystemCalls
 enum FileRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let stage = try FileStage(bench, megabytes: bench.scaled(1_024))
-    return [try copied(bench, stage), try moved(bench, stage)]
-  }
-
-  private static func copied(_ bench: Bench, _ stage: FileStage) throws -> Row {
-    let times = try alternate(
-      rounds: bench.isQuick ? 3 : 7,
-      [
-        { try stage.timeOfTransfer(stage.large) },
-        { try stage.timeOfCopying(stage.large) },
-      ])
-    return Row(
-      "file of \(stage.megabytes) MiB", .milliseconds, ours: times[0], floor: times[1],
-      // 0.95 of the speed of cp.
-      expected: .ratioAtMost(1 / 0.95),
-      notes: ["floor: cp in the same file system; until the handler has returned"])
-  }
-
-  private static func moved(_ bench: Bench, _ stage: FileStage) throws -> Row {
-    let times = try alternate(
-      rounds: bench.rounds,
-      [
-        { try stage.timeOfTransfer(stage.large, isMoved: true) },
-        { try stage.timeOfTransfer(stage.small, isMoved: true) },
-      ])
-    return Row(
-      "file moved", .milliseconds, ours: times[0], floor: times[1],
-      expected: .ratioAtMost(1.25),
-      notes: ["floor: the same with a file of 1 MiB, so that 1 is constant time"])
+    return [
+      try bench.compare(
+        "file of \(stage.megabytes) MiB", .milliseconds, rounds: bench.isQuick ? 3 : 7,
+        // 0.95 of the speed of cp.
+        expected: .ratioAtMost(1 / 0.95),
+        notes: ["floor: cp in the same file system; until the handler has returned"],
+        ours: { try stage.timeOfTransfer(stage.large) },
+        floor: { try stage.timeOfCopying(stage.large) }),
+      try bench.compare(
+        "file moved", .milliseconds, rounds: bench.rounds, expected: .ratioAtMost(1.25),
+        notes: ["floor: the same with a file of 1 MiB, so that 1 is constant time"],
+        ours: { try stage.timeOfTransfer(stage.large, isMoved: true) },
+        floor: { try stage.timeOfTransfer(stage.small, isMoved: true) }),
+    ]
   }
 }
 

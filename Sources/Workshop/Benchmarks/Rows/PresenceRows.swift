@@ -14,15 +14,12 @@ enum PresenceRows {
     ) { arrivals.add($0.count) }
     let directory = try bench.directory("presence-raw")
     let count = bench.scaled(20)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        { try median(count) { try death(bench.path + "/presence", arrivals) } },
-        { try median(count) { try rawDeath(directory) } },
-      ])
+    let notice = try bench.compare(
+      "death to notice / inotify + flock", rounds: bench.rounds,
+      ours: { try median(count) { try death(bench.path + "/presence", arrivals) } },
+      floor: { try median(count) { try rawDeath(directory) } })
     observation.cancel()
-    return [Row("death to notice / inotify + flock", ours: results[0], floor: results[1])]
-      + [try look(bench)]
+    return [notice, try look(bench)]
   }
 
   private static func median(_ count: Int, _ measure: () throws -> Double) throws -> Double {

@@ -23,21 +23,14 @@ enum QueueDepthRows {
     let emptyConsumer = try empty.consume()
     while try emptyConsumer.next(until: .now)?.acknowledge() != nil {}
     let count = together * 4
-    let takes = try alternate(
-      rounds: bench.rounds,
-      [
-        { try take(count, fullConsumer) },
-        {
-          try fill(emptySender, count)
-          return try take(count, emptyConsumer)
-        },
-      ])
-    return [
-      send,
-      Row(
-        "queue: take, \(waiting) wait / 0 wait", ours: takes[0], floor: takes[1],
-        expected: .ratioAtMost(1.1)),
-    ]
+    let take = try bench.compare(
+      "queue: take, \(waiting) wait / 0 wait", rounds: bench.rounds, expected: .ratioAtMost(1.1),
+      ours: { try Self.take(count, fullConsumer) },
+      floor: {
+        try fill(emptySender, count)
+        return try Self.take(count, emptyConsumer)
+      })
+    return [send, take]
   }
 
   private static func take(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {

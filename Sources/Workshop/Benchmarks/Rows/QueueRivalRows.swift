@@ -18,8 +18,7 @@ enum QueueRivalRows {
   }
 
   static func measure(_ bench: Bench) throws -> [Row] {
-    try [tasks(bench)] + lone(bench, .normal) + many(bench, .normal) + lone(bench, .full)
-      + many(bench, .full) + redis(bench)
+    try [tasks(bench)] + sqlite(bench, .normal) + sqlite(bench, .full) + redis(bench)
   }
 
   /// Measures fifty tasks that send one entry after another, as fast as they can.
@@ -34,44 +33,39 @@ enum QueueRivalRows {
       notes: ["\(Int(1e9 / result)) a second"])
   }
 
-  private static func lone(_ bench: Bench, _ kind: SQLiteQueue.Synchronous) throws -> [Row] {
-    let name = "queue-lone-\(kind)"
-    guard let floor = try SQLiteQueue(bench.directory(name + "-sqlite"), kind) else { return [] }
-    let sender = try bench.container(name).queue("q").sender("a")
-    let durability: Durability = kind == .full ? .durable : .standard
-    return [
-      try bench.compare(
-        "queue: send\(kind == .full ? ", durable" : "") / sqlite \(kind.rawValue)",
-        rounds: bench.rounds, runs: bench.scaled(kind == .full ? 100 : 1_000),
-        ours: { try sender.enqueue(payload, durability: durability) },
-        floor: { try floor.send(content) })
-    ]
-  }
-
-  private static func many(_ bench: Bench, _ kind: SQLiteQueue.Synchronous) throws -> [Row] {
-    let name = "queue-many-\(kind)"
-    guard let floor = try SQLiteQueue(bench.directory(name + "-sqlite"), kind) else { return [] }
-    let sender = try bench.container(name).queue("q").sender("a")
-    let durability: Durability = kind == .full ? .durable : .standard
-    let each = bench.scaled(kind == .full ? 400 : 2_000)
-    let floorEach = bench.scaled(kind == .full ? 40 : 2_000)
+  /// Measures one sender, and fifty, against SQLite with the same durability.
+  private static func sqlite(_ bench: Bench, _ kind: SQLiteQueue.Synchronous) throws -> [Row] {
+    let (lone, many) = ("queue-lone-\(kind)", "queue-many-\(kind)")
+    guard let loneFloor = try SQLiteQueue(bench.directory(lone + "-sqlite"), kind),
+      let manyFloor = try SQLiteQueue(bench.directory(many + "-sqlite"), kind)
+    else { return [] }
+    let loneSender = try bench.container(lone).queue("q").sender("a")
+    let manySender = try bench.container(many).queue("q").sender("a")
+    let isFull = kind == .full
+    let durability: Durability = isFull ? .durable : .standard
+    let name = "queue: send" + (isFull ? ", durable" : "")
+    let alone = try bench.compare(
+      "\(name) / sqlite \(kind.rawValue)", rounds: bench.rounds,
+      runs: bench.scaled(isFull ? 100 : 1_000),
+      ours: { try loneSender.enqueue(payload, durability: durability) },
+      floor: { try loneFloor.send(content) })
+    let each = bench.scaled(isFull ? 400 : 2_000)
+    let floorEach = bench.scaled(isFull ? 40 : 2_000)
     let results = try alternate(
       rounds: 5,
       [
-        { try inTasks(each) { try await sender.enqueue(payload, durability: durability) } },
+        { try inTasks(each) { try await manySender.enqueue(payload, durability: durability) } },
         {
           try nanosecondsPerRun(threads: senders, each: floorEach) { _ in
-            { try floor.send(content) }
+            { try manyFloor.send(content) }
           }
         },
       ])
-    return [
-      Row(
-        "queue: send\(kind == .full ? ", durable" : ""), 50 tasks / sqlite \(kind.rawValue), 50",
-        ours: results[0], floor: results[1],
-        expected: kind == .full ? .ratioAtMost(0.2) : nil,
-        notes: ["\(Int(1e9 / results[0].median)) a second"])
-    ]
+    let together = Row(
+      "\(name), 50 tasks / sqlite \(kind.rawValue), 50", ours: results[0], floor: results[1],
+      expected: isFull ? .ratioAtMost(0.2) : nil,
+      notes: ["\(Int(1e9 / results[0].median)) a second"])
+    return [alone, together]
   }
 
   private static func redis(_ bench: Bench) throws -> [Row] {
@@ -83,20 +77,15 @@ enum QueueRivalRows {
       ours: { try sender.enqueue(payload, durability: .durable) },
       floor: { try connections[0].send(content) })
     let each = bench.scaled(400)
-    let many = try alternate(
-      rounds: 5,
-      [
-        { try inTasks(each) { try await sender.enqueue(payload, durability: .durable) } },
-        {
-          try nanosecondsPerRun(threads: senders, each: each) { number in
-            { try connections[number].send(content) }
-          }
-        },
-      ])
-    return [
-      alone,
-      Row("queue: send, durable, 50 tasks / redis always, 50", ours: many[0], floor: many[1]),
-    ]
+    let many = try bench.compare(
+      "queue: send, durable, 50 tasks / redis always, 50", rounds: 5,
+      ours: { try inTasks(each) { try await sender.enqueue(payload, durability: .durable) } },
+      floor: {
+        try nanosecondsPerRun(threads: senders, each: each) { number in
+          { try connections[number].send(content) }
+        }
+      })
+    return [alone, many]
   }
 
   /// - Returns: The nanoseconds that each send takes of the whole.

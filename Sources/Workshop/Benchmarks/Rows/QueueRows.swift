@@ -34,18 +34,14 @@ enum QueueRows {
     let raw = try RawQueue(bench.directory("queue-many-raw"))
     let each = bench.scaled(100)
     let alone = bench.scaled(30)
-    let results = try alternate(
-      rounds: bench.rounds,
-      [
-        {
-          try nanosecondsPerRun(threads: 50, each: each) { _ in
-            { try sender.enqueue(payload, durability: .durable) }
-          }
-        },
-        { try nanosecondsPerRun(alone) { try raw.send(durably: true) } },
-      ])
-    return Row(
-      "queue: send, durable, 50 threads / fsync ×2", ours: results[0], floor: results[1])
+    return try bench.compare(
+      "queue: send, durable, 50 threads / fsync ×2", rounds: bench.rounds,
+      ours: {
+        try nanosecondsPerRun(threads: 50, each: each) { _ in
+          { try sender.enqueue(payload, durability: .durable) }
+        }
+      },
+      floor: { try nanosecondsPerRun(alone) { try raw.send(durably: true) } })
   }
 
   /// Measures taking and acknowledging one entry while few entries wait, and while many do.
@@ -56,23 +52,19 @@ enum QueueRows {
       for _ in 0..<waiting { try sender.enqueue(payload) }
       let raw = try RawQueue(bench.directory("queue-\(waiting)-raw"))
       let consumer = try queue.consume()
-      let results = try alternate(
-        rounds: bench.shortRounds,
-        [
-          {
-            for _ in 0..<4 { try sender.enqueue(payload) }
-            return try nanosecondsPerRun(4) {
-              try consumer.next(until: .now + .seconds(1))?.acknowledge()
-            }
-          },
-          {
-            for _ in 0..<4 { try raw.send() }
-            return try nanosecondsPerRun(4) { try raw.take() }
-          },
-        ])
-      consumer.close()
-      return Row(
-        "queue: take, \(waiting) wait / read + unlink", ours: results[0], floor: results[1])
+      defer { consumer.close() }
+      return try bench.compare(
+        "queue: take, \(waiting) wait / read + unlink", rounds: bench.shortRounds,
+        ours: {
+          for _ in 0..<4 { try sender.enqueue(payload) }
+          return try nanosecondsPerRun(4) {
+            try consumer.next(until: .now + .seconds(1))?.acknowledge()
+          }
+        },
+        floor: {
+          for _ in 0..<4 { try raw.send() }
+          return try nanosecondsPerRun(4) { try raw.take() }
+        })
     }
   }
 }

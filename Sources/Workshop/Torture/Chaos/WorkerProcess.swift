@@ -13,7 +13,7 @@ final class WorkerProcess {
     slot = arguments.slot
     life = arguments.life
     process = try LineProcess(
-      Program.executablePath(), ["worker"] + arguments.words, readsErrors: false)
+      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false)
   }
 
   var processID: Int32 { process.processID }

@@ -22,7 +22,7 @@ struct JournalChecks {
   ) -> Check {
     Check(
       promise, extent,
-      firstOf: records.entries(pick).map { "worker \($0.life): \($0.detail)" })
+      firstOf: records.entries(pick).map { "worker \($0.life): \($0.detail.onOneLine)" })
   }
 
   private var postsHeard: Check {
@@ -119,4 +119,8 @@ extension Check {
     let others = offences.count > 3 ? ["and \(offences.count - 3) more"] : []
     self.init(promise: promise, extent: extent, evidence: offences.prefix(3) + others)
   }
+}
+
+extension String {
+  fileprivate var onOneLine: String { split(separator: "\n").joined(separator: " ") }
 }

@@ -18,7 +18,6 @@ struct QueueChecks {
 
   private struct Take {
     let tenure: String
-    let slot: Int
     let number: UInt64
     let isRedelivery: Bool
     let from: UInt64
@@ -61,9 +60,7 @@ struct QueueChecks {
         return unknown.append("\(number) from slot \(slot) in \(place)")
       }
       entries[number]?.takes.append(
-        Take(
-          tenure: tenure, slot: slot, number: number, isRedelivery: isRedelivery, from: from,
-          to: to))
+        Take(tenure: tenure, number: number, isRedelivery: isRedelivery, from: from, to: to))
     case .acknowledging(_, let number), .failing(_, let number): entries[number]?.isSettling = true
     case .acknowledged(_, let number, let time): entries[number]?.acknowledged = time
     }

@@ -36,7 +36,7 @@ final class QueueStrand: Sendable {
     }
   }
 
-  private func note(_ event: QueueEvent) throws(Errno) { try recorder.note(.queue(event)) }
+  private func note(_ event: QueueEvent) throws { try recorder.note(.queue(event)) }
 
   private func send(to queue: String, _ durability: Durability) throws {
     let number = recorder.newNumber()

@@ -28,11 +28,11 @@ final class Recorder: Sendable {
     journal = try RecordFile(directory.journal(life: life, strand))
   }
 
-  func note(_ entry: JournalEntry) throws(Errno) { try journal.append(entry.line) }
+  func note(_ entry: JournalEntry) throws { try journal.append(entry.line) }
 
   /// Notes an entry where no caller could handle an error: without its records this worker is useless.
   func noteOrEnd(_ entries: JournalEntry...) {
-    do throws(Errno) {
+    do {
       for entry in entries { try note(entry) }
     } catch {
       Terminal.say("torture: cannot write the journal: \(error)")
@@ -99,7 +99,7 @@ final class Recorder: Sendable {
   private func end(
     _ kind: String, _ key: String, _ beginning: UInt64, _ patience: Duration,
     _ result: Result<Operation.Answer, any Error>
-  ) throws(Errno) -> Operation.Answer? {
+  ) throws -> Operation.Answer? {
     let end = bootTimeNanoseconds()
     let took = Duration.nanoseconds(Int64(end - beginning))
     if took > max(patience, .zero) + Self.allowance {
@@ -116,7 +116,7 @@ final class Recorder: Sendable {
     }
   }
 
-  private func fail(_ kind: String, _ key: String, _ error: any Error) throws(Errno) {
+  private func fail(_ kind: String, _ key: String, _ error: any Error) throws {
     switch error {
     case is Deliberate, is CancellationError:
       try history.append(HistoryLine.withoutEffect)

@@ -152,7 +152,7 @@ final class Worker {
     let heard = observers.heard()
     try Program.write(Array("idle\n".utf8), to: 1)
     guard let line = readLine() else { return }
-    let last = FinalValues.parse(line)
+    let last = try decoded([String: Histories.Value].self, from: line)
     let deadline = ContinuousClock.now + Self.reach
     let listens = !heard.isEmpty
     var behind = observers.behind(last) + companions.behind(last)
@@ -166,22 +166,5 @@ final class Worker {
     }
     let answer = behind.isEmpty ? ["done"] : behind.map { "behind \($0)" } + ["done"]
     try Program.write(Array((answer.joined(separator: "\n") + "\n").utf8), to: 1)
-  }
-}
-
-/// The line in which the main process sends the last written values.
-enum FinalValues {
-  static func line(_ last: [String: Histories.Value]) -> String {
-    // No key contains a tab.
-    last.sorted { $0.key < $1.key }.map { "\($0.key)\t\($0.value)" }.joined(separator: "\t")
-  }
-
-  static func parse(_ line: String) -> [String: Histories.Value] {
-    let words = line.split(separator: "\t").map(String.init)
-    var last: [String: Histories.Value] = [:]
-    for index in stride(from: 0, to: words.count - 1, by: 2) {
-      last[words[index]] = Histories.Value(words[index + 1])
-    }
-    return last
   }
 }
