@@ -43,7 +43,10 @@ struct Session {
       read -r word <"$T/in" && rm "$T/in" && test "$word" = in
     }
     gone() { while grep -q 'State:.[^ZX]' "/proc/$1/status" 2>"$T/null"; do sleep 0.01; done; }
-    stopped() { until grep -q 'State:.T' "/proc/$1/status"; do sleep 0.01; done; }
+    # Or its stop is pending (ShdPnd, bit 18) because it waits for a stopped child (vfork).
+    stopped() {
+      until grep -qE '^State:.T|^ShdPnd:.*[4-7c-f]....$' "/proc/$1/status"; do sleep 0.01; done
+    }
 
     """
 

@@ -19,7 +19,7 @@ struct ProcessTableTests {
       "sh", "", "a b", ") (", "((", "))", ") R 1 (", "new\nline", "tab\t", "ä", "15 bytes longxx",
     ])
   func names(_ name: String) {
-    let status = ProcessStatus.parse(Self.line(name, "S"), processID: 4711)
+    let status = ProcessStatus.parse(Self.line(name, "S"), processID: 4711)?.status
     #expect(status?.program == name)
     #expect(status?.startTicks == 123_456)
     #expect(status?.isStopped == false)
@@ -51,7 +51,7 @@ struct ProcessTableTests {
       ("Z", 2, false, false),
     ])
   func states(_ state: String, _ threads: Int, _ stopped: Bool, _ dead: Bool) {
-    let status = ProcessStatus.parse(Self.line("x", state, threads: threads), processID: 1)
+    let status = ProcessStatus.parse(Self.line("x", state, threads: threads), processID: 1)?.status
     #expect(status?.isStopped == stopped)
     #expect(status?.isDead == dead)
   }
@@ -83,6 +83,33 @@ struct ProcessTableTests {
     try eventually("it is dead and not yet reaped") { ProcessStatus.of(id)?.isDead == true }
     #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
     #expect(ProcessStatus.of(id) == nil)
+  }
+
+  /// A shell is in this state between starting a program and its first instruction: a stop of the job in
+  /// that moment used to be taken for a process that runs, and its claims were waited for.
+  @Test(
+    "shows a process as stopped that waits for a stopped child to run its program",
+    .enabled("python3 makes that child") {
+      try Children.run("sh", ["-c", "command -v python3"]).1 != ""
+    })
+  func vfork() throws {
+    for threads in [1, 2] {
+      let script = """
+        import ctypes, threading
+        c = ctypes.CDLL(None)
+        for _ in range(\(threads - 1)): threading.Thread(target=c.pause, daemon=True).start()
+        if c.vfork() == 0:
+          c.prctl(1, 9)
+          c.kill(c.getppid(), 19)
+          c.kill(c.getpid(), 19)
+        """
+      let child = try ChildProcess("python3", ["-c", script])
+      try eventually("it is stopped with \(threads) threads") {
+        ProcessStatus.of(child.processID)?.isStopped == true
+      }
+      try child.send(.kill)
+      #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    }
   }
 
   @Test("knows a process by its number and start, so a reused number is another process")

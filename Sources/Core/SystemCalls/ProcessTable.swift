@@ -5,8 +5,8 @@ package struct ProcessStatus: Hashable, Sendable {
   package let processID: Int32
   /// The program's name as the kernel keeps it: at most 15 bytes.
   package let program: String
-  /// `T` or `t` in /proc: stopped by a signal or by a debugger.
-  package let isStopped: Bool
+  /// `T` or `t` in /proc: stopped by a signal or by a debugger. Also `D` with a stop that is pending.
+  package private(set) var isStopped: Bool
   /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
   package let isDead: Bool
   /// The time of the process's start, in clock ticks since the machine's start.
@@ -19,15 +19,39 @@ package struct ProcessStatus: Hashable, Sendable {
     do throws(Errno) {
       let file = try FileDescriptor.open("/proc/\(processID)/stat", .readOnly)
       let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
-      return parse(text, processID: processID)
+      guard case (var status, let state)? = parse(text, processID: processID) else { return nil }
+      if state == UInt8(ascii: "D") { status.isStopped = try isStopPending(processID) }
+      return status
     } catch {
       return nil
     }
   }
 
+  // A process that starts a program waits in the kernel (`D`) until its child runs the program (vfork(2)).
+  // When both are stopped before that, it stays so until the child is continued: the stop is pending,
+  // or its other threads are stopped already.
+  private static func isStopPending(_ processID: Int32) throws(Errno) -> Bool {
+    let file = try FileDescriptor.open("/proc/\(processID)/status", .readOnly)
+    let text = String(
+      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192), as: UTF8.self)
+    let line = text.split(separator: "\n").first { $0.hasPrefix("ShdPnd:") }
+    let pending = line?.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) }
+    if let pending, pending & 1 << (UInt64(SIGSTOP) - 1) != 0 { return true }
+    let threads = try FileDescriptor.open("/proc/\(processID)/task", [.readOnly, .directory])
+    for thread in try threads.entries() {
+      let file = try FileDescriptor.open(
+        "\(thread.name.text)/stat", at: threads.rawValue, .readOnly)
+      let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+      if parse(text, processID: processID)?.status.isStopped == true { return true }
+    }
+    return false
+  }
+
   // "pid (name) state ppid …": the name may contain anything, even parentheses, so the last ")"
   // counts.
-  static func parse(_ text: [UInt8], processID: Int32) -> ProcessStatus? {
+  static func parse(
+    _ text: [UInt8], processID: Int32
+  ) -> (status: ProcessStatus, state: UInt8)? {
     guard let open = text.firstIndex(of: UInt8(ascii: "(")),
       let close = text.lastIndex(of: UInt8(ascii: ")")), open < close
     else { return nil }
@@ -39,10 +63,11 @@ package struct ProcessStatus: Hashable, Sendable {
     else { return nil }
     // A process whose first thread ended before the others is also a `Z`, but still runs.
     let isZombie = state == UInt8(ascii: "Z") && threads <= 1
-    return ProcessStatus(
+    let status = ProcessStatus(
       processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
       isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
       isDead: isZombie || state == UInt8(ascii: "X"), startTicks: start)
+    return (status, state)
   }
 }
 
