@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "PropertyLists", targets: ["PropertyLists"]),
     .library(name: "AppGroup", targets: ["AppGroup"]),
     .library(name: "FileCoordination", targets: ["FileCoordination"]),
+    .library(name: "NSFileCoordination", targets: ["NSFileCoordination"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
     .library(name: "GroupDefaults", targets: ["GroupDefaults"]),
     .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
@@ -93,6 +94,10 @@ let package = Package(
       name: "FileCoordination",
       dependencies: ["FileClaims", "AppGroup", "PropertyLists", "SystemCalls"],
       path: "Sources/Facades/FileCoordination", swiftSettings: settings),
+    // NSFileCoordinator and its kin (source-compatible) over FileCoordination, for code that imports Foundation.
+    .target(
+      name: "NSFileCoordination", dependencies: ["FileCoordination", "AppGroup"],
+      path: "Sources/Facades/NSFileCoordination", swiftSettings: settings),
     // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
     .target(
       name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"],
@@ -185,7 +190,8 @@ let package = Package(
       dependencies: [
         "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
         "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
-        "CinemaTutorial", "MainActorApp",
+        "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
+        "CommunicatorClients",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestScopes"], swiftSettings: settings),
@@ -218,6 +224,17 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
+      name: "NSFileCoordinationTests",
+      dependencies: [
+        "NSFileCoordination", "FoundationClients", "TestScopes", "TestSupport", "participant",
+      ],
+      exclude: ["Clients"], swiftSettings: settings),
+    // Code written for Apple's Foundation, in the language mode that most of it is written in.
+    .target(
+      name: "FoundationClients", dependencies: ["NSFileCoordination"],
+      path: "Tests/NSFileCoordinationTests/Clients",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
+    .testTarget(
       name: "WormholeTests",
       dependencies: [
         "Wormhole", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
@@ -244,11 +261,16 @@ let package = Package(
         "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
         "SystemCalls", "Terminals", "TestScopes", "TestSupport", "participant",
       ],
-      exclude: ["Tutorial", "MainActorApp"], swiftSettings: settings),
+      exclude: ["Tutorial", "MainActorApp", "Clients"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.
     .target(
       name: "CinemaTutorial", dependencies: ["WatchConnectivity"],
       path: "Tests/WatchConnectivityTests/Tutorial",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
+    // The same, importing nothing else.
+    .target(
+      name: "WatchClients", dependencies: ["WatchConnectivity"],
+      path: "Tests/WatchConnectivityTests/Clients",
       swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     // The same, in a target whose default isolation is the main actor, as new apps have it.
     .target(
@@ -264,7 +286,12 @@ let package = Package(
         "Communicator", "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup",
         "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
-      swiftSettings: settings),
+      exclude: ["Clients"], swiftSettings: settings),
+    // Code written for the original, importing nothing else.
+    .target(
+      name: "CommunicatorClients", dependencies: ["Communicator"],
+      path: "Tests/CommunicatorTests/Clients",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     .testTarget(
       name: "CommandTests",
       dependencies: [

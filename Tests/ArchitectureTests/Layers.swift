@@ -34,6 +34,9 @@ enum Layers {
       "FileClaims", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
       "Synchronization",
     ],
+    "NSFileCoordination": [
+      "FileCoordination", "AppGroup", "Foundation", "Dispatch", "Synchronization",
+    ],
     "Wormhole": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
@@ -67,11 +70,15 @@ enum Layers {
     "participant": [
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
-      "FoundationEssentials", "CinemaTutorial", "MainActorApp",
+      "FoundationEssentials", "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
+      "CommunicatorClients",
     ],
     // Code as users of WatchConnectivity write it.
     "CinemaTutorial": ["WatchConnectivity", "Foundation"],
     "MainActorApp": ["WatchConnectivity", "Foundation"],
+    "WatchClients": ["WatchConnectivity"],
+    "CommunicatorClients": ["Communicator"],
+    "FoundationClients": ["NSFileCoordination"],
     "Torture": ours.union([
       "Terminals", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
     ]),

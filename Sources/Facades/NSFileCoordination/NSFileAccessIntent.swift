@@ -1,0 +1,28 @@
+public import FileCoordination
+public import Foundation
+
+/// One item of an access to several; the accessor finds the item's place here.
+public final class NSFileAccessIntent: NSObject, Sendable {
+  let intent: FileAccessIntent
+
+  private init(_ intent: FileAccessIntent) {
+    self.intent = intent
+  }
+
+  /// To read an item.
+  public static func readingIntent(
+    with url: URL, options: NSFileCoordinator.ReadingOptions = []
+  ) -> NSFileAccessIntent {
+    NSFileAccessIntent(FileAccessIntent.readingIntent(with: url, options: options))
+  }
+
+  /// To change an item.
+  public static func writingIntent(
+    with url: URL, options: NSFileCoordinator.WritingOptions = []
+  ) -> NSFileAccessIntent {
+    NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options))
+  }
+
+  /// While the accessor runs, where the item is for it; before, what was asked for.
+  public var url: URL { intent.url }
+}

@@ -1,0 +1,219 @@
+import Dispatch
+public import FileCoordination
+public import Foundation
+import Synchronization
+
+/// Coordinates reading and writing of files and directories among processes and among the objects of
+/// one; source-compatible with Foundation's class of Apple's systems.
+///
+/// It has no mechanism of its own: each call is one of `FileCoordinator`, with these differences from
+/// the original:
+/// - A writing accessor gets the URL of a private copy, which is published in one step when the accessor
+///   returns. So it must write to the URL that it is given, as the original demands, too.
+/// - No call waits longer than 10 seconds for others. Then `error` is set, and the accessor is not run.
+/// - An accessor may take 60 seconds before others may take its access over.
+/// - When the copy cannot be published, `error` is set after the accessor has run.
+///
+/// Its `Sendable` is unchecked because it is open, as the original: its only property is `Sendable`, and
+/// what a subclass adds is the subclass's responsibility.
+open class NSFileCoordinator: NSObject, @unchecked Sendable {
+  /// How an item is to be read.
+  public typealias ReadingOptions = FileCoordination.ReadingOptions
+  /// How an item is to be written; one at a time.
+  public typealias WritingOptions = FileCoordination.WritingOptions
+
+  let coordinator: FileCoordinator
+
+  /// Makes a coordinator.
+  ///
+  /// - Parameter filePresenterOrNil: the presenter that coordinates; it hears nothing of its own
+  ///   accesses.
+  public init(filePresenter filePresenterOrNil: (any NSFilePresenter)?) {
+    coordinator = FileCoordinator(
+      filePresenter: filePresenterOrNil.map { PresenterAdapter.of($0) })
+    super.init()
+  }
+
+  /// Makes a coordinator without a presenter.
+  public override convenience init() {
+    self.init(filePresenter: nil)
+  }
+
+  /// What the accesses are for: those of one purpose never wait for each other, even across processes.
+  /// Set it once, before the first access, and not for a coordinator that was made for a presenter:
+  /// anything else is a programming error.
+  open var purposeIdentifier: String {
+    get { coordinator.purposeIdentifier }
+    set { coordinator.purposeIdentifier = newValue }
+  }
+
+  /// Gives up every access of this coordinator that waits: its call sets the error
+  /// `CocoaError.userCancelled`, and its accessor is not run. Any thread may call this.
+  open func cancel() { coordinator.cancel() }
+
+  // MARK: Accesses
+
+  /// Reads an item while no other access publishes it; blocks this thread.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist.
+  ///   - options: how it is to be read.
+  ///   - outError: gets the reason when the accessor is not run.
+  ///   - reader: gets where the item is.
+  open func coordinate(
+    readingItemAt url: URL, options: ReadingOptions = [], error outError: NSErrorPointer,
+    byAccessor reader: (URL) -> Void
+  ) {
+    setting(outError) {
+      try coordinator.coordinate(readingItemAt: url, options: options, byAccessor: reader)
+    }
+  }
+
+  /// Changes an item while no other access does; blocks this thread.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist, but its directory has to.
+  ///   - options: what is to be done with it.
+  ///   - outError: gets the reason when the accessor is not run, or what it wrote is not published.
+  ///   - writer: gets where to write.
+  open func coordinate(
+    writingItemAt url: URL, options: WritingOptions = [], error outError: NSErrorPointer,
+    byAccessor writer: (URL) -> Void
+  ) {
+    setting(outError) {
+      try coordinator.coordinate(writingItemAt: url, options: options, byAccessor: writer)
+    }
+  }
+
+  /// Reads one item and changes another; see the forms for one item. Two such calls never wait for each
+  /// other in a circle.
+  open func coordinate(
+    readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
+    writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
+    error outError: NSErrorPointer, byAccessor readerWriter: (URL, URL) -> Void
+  ) {
+    setting(outError) {
+      try coordinator.coordinate(
+        readingItemAt: readingURL, options: readingOptions, writingItemAt: writingURL,
+        options: writingOptions, byAccessor: readerWriter)
+    }
+  }
+
+  /// Changes two items; see the form for one.
+  open func coordinate(
+    writingItemAt url1: URL, options options1: WritingOptions = [],
+    writingItemAt url2: URL, options options2: WritingOptions = [],
+    error outError: NSErrorPointer, byAccessor writer: (URL, URL) -> Void
+  ) {
+    setting(outError) {
+      try coordinator.coordinate(
+        writingItemAt: url1, options: options1, writingItemAt: url2, options: options2,
+        byAccessor: writer)
+    }
+  }
+
+  /// Asks the presenters of many items to make way, before this coordinator accesses the items one by
+  /// one inside the accessor.
+  ///
+  /// - Parameters:
+  ///   - readingURLs: what will be read.
+  ///   - readingOptions: not `resolvesSymbolicLink`.
+  ///   - writingURLs: what will be changed.
+  ///   - writingOptions: not `forReplacing`.
+  ///   - outError: gets the reason when the accessor is not run.
+  ///   - batchAccessor: gets a completion handler, to be called from any thread when all is done.
+  open func prepare(
+    forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
+    writingItemsAt writingURLs: [URL], options writingOptions: WritingOptions = [],
+    error outError: NSErrorPointer,
+    byAccessor batchAccessor: (@escaping @Sendable () -> Void) -> Void
+  ) {
+    setting(outError) {
+      try coordinator.prepare(
+        forReadingItemsAt: readingURLs, options: readingOptions, writingItemsAt: writingURLs,
+        options: writingOptions, byAccessor: batchAccessor)
+    }
+  }
+
+  /// Reads and changes any number of items, and returns at once.
+  ///
+  /// - Parameters:
+  ///   - intents: which items; the accessor finds each at its intent's `url`.
+  ///   - queue: where the accessor is called.
+  ///   - accessor: called with nil when there is access, and with the reason when there is none. When what
+  ///     it wrote could not be published it is called again, with the reason.
+  open func coordinate(
+    with intents: [NSFileAccessIntent], queue: OperationQueue,
+    byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
+  ) {
+    // The access lasts until the accessor has returned, so a queue of its own waits for that.
+    coordinator.coordinate(
+      with: intents.map(\.intent), queue: DispatchQueue(label: "NSFileCoordinator")
+    ) { error in
+      let reason = error.map(Self.foundationError)
+      queue.addOperations([BlockOperation { accessor(reason) }], waitUntilFinished: true)
+    }
+  }
+
+  // MARK: Moves
+
+  /// Does nothing: nothing has to be prepared for a move.
+  open func item(at oldURL: URL, willMoveTo newURL: URL) {}
+
+  /// Says that the item was moved by the accessor of an access `forMoving`: its presenters, those of its
+  /// contents and of the directories above are notified.
+  open func item(at oldURL: URL, didMoveTo newURL: URL) {
+    coordinator.item(at: oldURL, didMoveTo: newURL)
+  }
+
+  // MARK: Presenters
+
+  /// Registers a presenter, which is retained until it is removed as often as it was added. A
+  /// registration that fails is reported to standard error, because the original has no error here.
+  open class func addFilePresenter(_ filePresenter: any NSFilePresenter) {
+    PresenterAdapter.add(filePresenter)
+  }
+
+  /// Ends a registration: no callback begins after this returns.
+  open class func removeFilePresenter(_ filePresenter: any NSFilePresenter) {
+    PresenterAdapter.remove(filePresenter)
+  }
+
+  /// The registered presenters of this process, in no order.
+  open class var filePresenters: [any NSFilePresenter] { PresenterAdapter.presenters }
+
+  // MARK: Errors
+
+  private func setting(_ outError: NSErrorPointer, _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      outError?.pointee = Self.foundationError(error)
+    }
+  }
+
+  /// The original's error for a cancelled access; else the sentence that says what is in the way.
+  private static func foundationError(_ error: any Error) -> NSError {
+    guard let error = error as? FileCoordinationError else { return error as NSError }
+    let details: [String: Any] = [
+      NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error,
+    ]
+    guard let code = CocoaError.Code(error.code) else {
+      return NSError(domain: "FileCoordinationError", code: 1, userInfo: details)
+    }
+    return NSError(domain: NSCocoaErrorDomain, code: code.rawValue, userInfo: details)
+  }
+}
+
+extension CocoaError.Code {
+  /// Foundation's code for a failure; nil for those that the original does not have.
+  fileprivate init?(_ code: FileCoordinationError.Code) {
+    switch code {
+    case .cancelled: self = .userCancelled
+    case .directoryMissing: self = .fileNoSuchFile
+    case .noSpace: self = .fileWriteOutOfSpace
+    case .permissionDenied: self = .fileWriteNoPermission
+    default: return nil
+    }
+  }
+}

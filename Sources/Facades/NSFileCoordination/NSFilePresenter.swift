@@ -1,0 +1,104 @@
+public import Foundation
+
+/// An object that shows or edits a file or a directory; source-compatible with Foundation's protocol of
+/// Apple's systems. Versions and iCloud are absent.
+///
+/// Callbacks come on `presentedItemOperationQueue`. An access of another coordinator waits 2 seconds at
+/// most for all answers, so a queue that is blocked delays it for that long. Each method but the two
+/// properties has a default, because Swift on Linux has no optional requirements.
+public protocol NSFilePresenter: NSObjectProtocol {
+  /// Where the item is; nil as long as it has not been created. Any thread may ask.
+  var presentedItemURL: URL? { get }
+
+  /// Where all callbacks are called.
+  var presentedItemOperationQueue: OperationQueue { get }
+
+  /// Another access is about to read the item: stop changing it, then call `reader`.
+  ///
+  /// - Parameter reader: takes a closure that is called when the other access has ended.
+  func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable ((() -> Void)?) -> Void)
+
+  /// Another access is about to write the item: stop using it, then call `writer`.
+  ///
+  /// - Parameter writer: takes a closure that is called when the other access has ended.
+  func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable ((() -> Void)?) -> Void)
+
+  /// Another access is about to read the item: write the unsaved changes.
+  ///
+  /// - Parameter completionHandler: an error ends the other access before it began.
+  func savePresentedItemChanges(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// Another access is about to delete the item, or a directory above it.
+  ///
+  /// - Parameter completionHandler: an error ends the other access before it began.
+  func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// The item is elsewhere now.
+  func presentedItemDidMove(to newURL: URL)
+
+  /// The item's content or attributes have changed, or it appeared, or it is gone.
+  func presentedItemDidChange()
+
+  /// Another access is about to delete something in the presented directory, at any depth.
+  ///
+  /// - Parameters:
+  ///   - url: the item that is about to be deleted.
+  ///   - completionHandler: an error ends the other access before it began.
+  func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// There is something new in the presented directory, at any depth.
+  func presentedSubitemDidAppear(at url: URL)
+
+  /// Something in the presented directory was moved, at any depth.
+  func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL)
+
+  /// Something in the presented directory has changed, at any depth.
+  func presentedSubitemDidChange(at url: URL)
+}
+
+extension NSFilePresenter {
+  /// Lets the reader begin at once.
+  public func relinquishPresentedItem(
+    toReader reader: @escaping @Sendable ((() -> Void)?) -> Void
+  ) { reader(nil) }
+
+  /// Lets the writer begin at once.
+  public func relinquishPresentedItem(
+    toWriter writer: @escaping @Sendable ((() -> Void)?) -> Void
+  ) { writer(nil) }
+
+  /// Has nothing to save.
+  public func savePresentedItemChanges(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) { completionHandler(nil) }
+
+  /// Lets the item be deleted.
+  public func accommodatePresentedItemDeletion(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) { completionHandler(nil) }
+
+  /// Does nothing.
+  public func presentedItemDidMove(to newURL: URL) {}
+
+  /// Does nothing.
+  public func presentedItemDidChange() {}
+
+  /// Lets the subitem be deleted.
+  public func accommodatePresentedSubitemDeletion(
+    at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) { completionHandler(nil) }
+
+  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  public func presentedSubitemDidAppear(at url: URL) { presentedItemDidChange() }
+
+  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { presentedItemDidChange() }
+
+  /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
+  public func presentedSubitemDidChange(at url: URL) { presentedItemDidChange() }
+}
