@@ -57,6 +57,26 @@ struct WaitingTests {
     #expect(released.withLock { $0 })
   }
 
+  /// A release may call the file system, and the cooperative pool has as many threads as cores.
+  @Test("of a task is released on a thread that may block", arguments: [false, true])
+  func releasing(_ isCancelled: Bool) async throws {
+    let wasOnPool = Mutex<Bool?>(nil)
+    let latch = WakeLatch()
+    let task = Task {
+      try await runSuspending {
+        Scripted(isCancelled ? [.wait(for: latch, until: nil)] : []) {
+          wasOnPool.withLock { $0 = withUnsafeCurrentTask { $0 != nil } }
+        }
+      }
+    }
+    if isCancelled {
+      try await Blocking.run { try eventually("it waits") { latch.isAwaited } }
+      task.cancel()
+    }
+    _ = await task.result
+    #expect(wasOnPool.withLock { $0 } == false)
+  }
+
   @Test("for a lease does not sleep in its steps: the first one says how long to pause")
   func steps() throws {
     let scene = try LeaseScene()

@@ -47,14 +47,19 @@ package func runSuspending<Work: Waiting>(
   // One step at a time uses the work, so handing it from thread to thread is safe. The box shows
   // that to the compiler with a lock that is never contended.
   let box = WaitingBox(make)
-  defer { box.release() }
-  while true {
-    try Task.checkCancellation()
-    switch try await Blocking.run({ try box.step() }) {
-    case .done(let outcome): return outcome
-    case .wait(let latch, let deadline): await latch.suspend(until: deadline)
-    case .spin: continue
+  do {
+    while true {
+      try Task.checkCancellation()
+      switch try await Blocking.run({ try box.step() }) {
+      case .done(let outcome): return outcome
+      case .wait(let latch, let deadline): await latch.suspend(until: deadline)
+      case .spin: continue
+      }
     }
+  } catch {
+    // Its release may call the file system.
+    try await Blocking.run { box.release() }
+    throw error
   }
 }
 
@@ -68,19 +73,25 @@ private final class WaitingBox<Work: Waiting>: Sendable {
   }
 
   /// Takes the next step and its short pauses, because another thread would cost more than they
-  /// last.
+  /// last. The last step releases the work, because this thread holds this box until a moment after
+  /// the task has gone on.
   func step() throws -> WaitingStep<Work.Outcome> {
     try work.withLock { work in
       while true {
         // No step follows the release.
         guard let step = try work?.step() else { throw CancellationError() }
-        guard case .spin(let pause) = step else { return step }
-        pauseThread(pause)
+        switch step {
+        case .spin(let pause):
+          pauseThread(pause)
+        case .wait:
+          return step
+        case .done:
+          work = nil
+          return step
+        }
       }
     }
   }
 
-  /// Releases the work, because the thread of the last step holds this box until a moment after the
-  /// task has gone on.
   func release() { work.withLock { $0 = nil } }
 }
