@@ -5,17 +5,15 @@ import WatchConnectivity
 
 /// The identity of this process: one side of the cinema. Set once, before anything else is used.
 enum Cinema {
-  private struct Side: Sendable {
-    let role: WCSession.Role
-    let container: SharedContainer
-    let options: LaunchOptions
-  }
+  private typealias Side = (
+    role: WCSession.Role, container: SharedContainer, options: LaunchOptions
+  )
 
   private static let side = Mutex<Side?>(nil)
 
   static func begin(_ role: WCSession.Role, _ container: SharedContainer, _ options: LaunchOptions)
   {
-    side.withLock { $0 = Side(role: role, container: container, options: options) }
+    side.withLock { $0 = (role, container, options) }
     WCSession.configure(role: role, container: container, watchName: options.watchName)
   }
 

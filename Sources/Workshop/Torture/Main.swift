@@ -14,8 +14,7 @@ struct Main {
         Program.exit(0)
       }
       guard let options = try TortureOptions(arguments) else {
-        print(TortureOptions.help)
-        return
+        return print(TortureOptions.help)
       }
       Program.exit(try TortureRun(options).run() ? 0 : 1)
     } catch {

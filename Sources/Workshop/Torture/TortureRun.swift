@@ -52,9 +52,7 @@ struct TortureRun {
     let missed = try chaos.finish(jsonText(last))
     var records = try Records(directory, lives: chaos.counts.started)
     let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
-    var checks = HistoryChecks(
-      records: records, final: final.operations, last: final.last
-    ).all
+    var checks = HistoryChecks(records: records, final: final.operations, last: final.last).all
     checks += JournalChecks(records: records).all
     checks.append(
       Check(

@@ -38,9 +38,4 @@ struct ParsedArguments: Sendable {
   func seconds(_ name: String) -> Duration? { text(name).flatMap(ValueKind.seconds) }
 
   func unsigned(_ name: String) -> UInt64? { text(name).flatMap(ValueKind.unsigned) }
-
-  /// A value among those allowed, as an enumeration whose raw values they are.
-  func choice<Choice: RawRepresentable<String>>(_ name: String, as _: Choice.Type) -> Choice? {
-    text(name).flatMap(Choice.init(rawValue:))
-  }
 }

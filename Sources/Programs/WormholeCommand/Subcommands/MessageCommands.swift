@@ -8,10 +8,7 @@ extension CommandDescription {
       The message replaces the last one with this identifier in one step: a reader sees the old one \
       or the new one, whole.
       """,
-    positionals: [
-      .identifier,
-      .json("message"),
-    ],
+    positionals: [.identifier, .json("message")],
     options: [.durable("the message")]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")

@@ -6,10 +6,7 @@ extension CommandDescription {
   static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",
-    subcommands: [
-      .notifyPost, .notifyWait,
-      .notifyGet, .notifySet,
-    ], run: nil)
+    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet], run: nil)
 
   static let notifyPost = CommandDescription(
     name: "post",

@@ -12,10 +12,7 @@ extension CommandDescription {
       the first that is paired takes its place. WCSession shows the pairing as isPaired, \
       isWatchAppInstalled and isComplicationEnabled.
       """,
-    subcommands: [
-      .pairingShow, .pairingAdd,
-      .pairingRemove, .pairingSwitch,
-    ], run: nil)
+    subcommands: [.pairingShow, .pairingAdd, .pairingRemove, .pairingSwitch], run: nil)
 
   static let pairingShow = CommandDescription(
     name: "show",

@@ -46,7 +46,7 @@ extension PositionalDescription {
 extension ParsedArguments {
   var durability: Durability { has("durable") ? .durable : .standard }
 
-  var outputFormat: OutputFormat { choice("format", as: OutputFormat.self) ?? .json }
+  var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
 
   /// The end of the time that `--timeout` gives; without it, as good as never.
   func deadline() -> ContinuousClock.Instant {

@@ -48,22 +48,20 @@ final class TaskStrand: Sendable {
   private func increment(
     _ key: String, _ terms: Operations.Terms, cancelledAfter cancellation: Duration?
   ) async throws {
-    let change = Task { [self] in try await increment(key, terms) }
+    let attempts = Attempts(recorder, key, terms.disturbance)
+    let call = Operation.Call.update(from: nil, to: nil)
+    let change = Task { [self] in
+      try await recorder.perform("awaited increment", key, call, patience: terms.patience) {
+        try await container.value(key).update(until: terms.deadline) {
+          try attempts.change(&$0) { ($0 ?? 0) + 1 }
+        }
+        return .done
+      }
+    }
     if let cancellation {
       try await Task.sleep(for: cancellation)
       change.cancel()
     }
     try await change.value
-  }
-
-  private func increment(_ key: String, _ terms: Operations.Terms) async throws {
-    let attempts = Attempts(recorder, key, terms.disturbance)
-    let call = Operation.Call.update(from: nil, to: nil)
-    try await recorder.perform("awaited increment", key, call, patience: terms.patience) {
-      try await container.value(key).update(until: terms.deadline) {
-        try attempts.change(&$0) { ($0 ?? 0) + 1 }
-      }
-      return .done
-    }
   }
 }

@@ -11,10 +11,7 @@ extension CommandDescription {
       It is started once, even if many processes need it at the same moment, and only by programs of \
       the user who registered it.
       """,
-    subcommands: [
-      .peerLaunchSet, .peerLaunchShow,
-      .peerLaunchRemove,
-    ], run: nil)
+    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove], run: nil)
 
   static let peerLaunchSet = CommandDescription(
     name: "set",

@@ -11,10 +11,7 @@ extension CommandDescription {
       is delivered until it is processed, in the order of sending. 'peer outstanding' lists it as long \
       as it waits; with --receipt also its outcome.
       """,
-    positionals: [
-      .peer,
-      .json("message"),
-    ],
+    positionals: [.peer, .json("message")],
     options: [
       .from, .durable("it"), .expires,
       .value(
@@ -51,10 +48,7 @@ extension CommandDescription {
       the process ends before its answer, and when the peer replies with an error; it is 124 when the \
       time has passed.
       """,
-    positionals: [
-      .peer,
-      .json("request"),
-    ],
+    positionals: [.peer, .json("request")],
     options: [
       .value(
         "timeout", "seconds", .seconds, standard: "10", help: "Wait this long for the reply."),

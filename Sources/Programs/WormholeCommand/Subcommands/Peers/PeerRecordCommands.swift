@@ -27,24 +27,13 @@ extension CommandDescription {
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return .done }
     let session = try PeerSession(arguments.requiredText("name"), in: container)
-    let forgets = arguments.has("forget")
-    for transfer in try session.outstandingMessageTransfers() {
+    func show(_ transfer: some SentTransfer) throws {
       let status = try transfer.status()
-      try environment.print(
-        line: status.line(
-          transfer.id, to: transfer.peer, ["kind": "message", "message": transfer.value]))
-      if forgets, status.isEnd { try transfer.removeReceipt() }
+      try environment.print(line: JSONWriter.string(transfer.propertyList(status)))
+      if arguments.has("forget"), status.isEnd { try transfer.removeReceipt() }
     }
-    for transfer in try session.fileTransfers() {
-      let status = try transfer.status()
-      try environment.print(
-        line: status.line(
-          transfer.id, to: transfer.peer,
-          [
-            "kind": "file", "file": transfer.source.path, "metadata": transfer.metadata,
-          ]))
-      if forgets, status.isEnd { try transfer.removeReceipt() }
-    }
+    for transfer in try session.outstandingMessageTransfers() { try show(transfer) }
+    for transfer in try session.fileTransfers() { try show(transfer) }
     return .done
   }
 
@@ -64,17 +53,13 @@ extension CommandDescription {
     let session = try arguments.container.openExisting().map {
       try PeerSession(PeerSession.standardName, in: $0)
     }
-    let isCancelled: Bool
-    let status: QueueEntryStatus
-    if let message = try session?.messageTransfer(id: id) {
-      (isCancelled, status) = (try message.cancel(), try message.status())
-    } else if let file = try session?.fileTransfer(id: id) {
-      (isCancelled, status) = (try file.cancel(), try file.status())
-    } else {
+    let message: (any SentTransfer)? = try session?.messageTransfer(id: id)
+    guard let transfer = try message ?? session?.fileTransfer(id: id) else {
       throw CommandError(
         verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
     }
-    if isCancelled { return .done }
+    if try transfer.cancel() { return .done }
+    let status = try transfer.status()
     throw CommandError(
       verb: "cancel", object: id.quoted,
       reason: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)",
@@ -109,15 +94,13 @@ extension CommandDescription {
       return .done
     }
     guard !arguments.texts("id").isEmpty else {
-      let mustForget = { (status: QueueEntryStatus) in
-        arguments.has("all") ? status.isEnd : status == .processed
-      }
-      for transfer in try session.messageTransfers() where mustForget(try transfer.status()) {
+      func forget(_ transfer: some SentTransfer) throws {
+        let status = try transfer.status()
+        guard arguments.has("all") ? status.isEnd : status == .processed else { return }
         try transfer.removeReceipt()
       }
-      for transfer in try session.fileTransfers() where mustForget(try transfer.status()) {
-        try transfer.removeReceipt()
-      }
+      for transfer in try session.messageTransfers() { try forget(transfer) }
+      for transfer in try session.fileTransfers() { try forget(transfer) }
       return .done
     }
     var status = ExitStatus.done
@@ -169,15 +152,30 @@ extension CommandDescription {
   }
 }
 
-extension QueueEntryStatus {
+/// A message or a file that was sent.
+private protocol SentTransfer {
   /// Keys are only ever added; those without a value are left out.
-  fileprivate func line(
-    _ id: String, to peer: String, _ content: [String: any JSONMember]
-  ) throws -> String {
-    let common: [String: any JSONMember] = [
-      "id": id, "peer": peer, "status": word, "reason": reason,
-    ]
-    return try JSONWriter.string(.object(common.merging(content) { common, _ in common }))
+  func propertyList(_ status: QueueEntryStatus) -> PropertyListValue
+  func status() throws -> QueueEntryStatus
+  func cancel() throws -> Bool
+  func removeReceipt() throws
+}
+
+extension PeerMessageTransfer: SentTransfer {
+  fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
+    .object([
+      "id": id, "peer": peer, "status": status.word, "reason": status.reason,
+      "kind": "message", "message": value,
+    ])
+  }
+}
+
+extension PeerFileTransfer: SentTransfer {
+  fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
+    .object([
+      "id": id, "peer": peer, "status": status.word, "reason": status.reason,
+      "kind": "file", "file": source.path, "metadata": metadata,
+    ])
   }
 }
 
