@@ -88,7 +88,7 @@ enum ContainerSelection: Sendable, Equatable {
   /// - Returns: the container, and whether another process made it during the wait: then everything
   ///   in it is new, and "listening" has been printed. Nil when the deadline has passed.
   func openToListen(
-    until deadline: ContinuousClock.Instant?, _ environment: CommandEnvironment,
+    until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment,
     endsWithReader: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool)? {
     guard case .group(let group) = self else { return (try open(), false) }
@@ -99,8 +99,8 @@ enum ContainerSelection: Sendable, Equatable {
     while true {
       if let container = try Self.existing(group) { return (container, true) }
       let now = ContinuousClock.now
-      guard now < deadline ?? .now + Self.interval else { return nil }
-      pauseThread(min(Self.interval, deadline.map { $0 - now } ?? Self.interval))
+      guard now < deadline else { return nil }
+      pauseThread(min(Self.interval, deadline - now))
     }
   }
 

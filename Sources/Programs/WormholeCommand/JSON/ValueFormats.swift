@@ -8,17 +8,17 @@ enum JSONInput {
 
   /// - Parameter source: the object of an error's sentence: "the message".
   static func read(_ bytes: [UInt8], source: String) throws -> PropertyListValue {
-    do {
-      return try JSONReader.read(bytes)
-    } catch {
-      throw CommandError(verb: "read", object: source, reason: "\(error)", status: .badData)
-    }
+    try naming(source) { try JSONReader.read(bytes) }
   }
 
   /// The same, but a lone `null` means that there is no value.
   static func readOptional(_ bytes: [UInt8], source: String) throws -> PropertyListValue? {
+    try naming(source) { try JSONReader.readOptional(bytes) }
+  }
+
+  private static func naming<Value>(_ source: String, _ read: () throws -> Value) throws -> Value {
     do {
-      return try JSONReader.readOptional(bytes)
+      return try read()
     } catch {
       throw CommandError(verb: "read", object: source, reason: "\(error)", status: .badData)
     }

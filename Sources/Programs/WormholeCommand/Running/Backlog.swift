@@ -1,11 +1,24 @@
 import AppGroup
+import PeerConnectivity
 import Synchronization
+
+/// Something that gives a command one item after the other.
+protocol ItemSource<Item>: Sendable {
+  associatedtype Item: Sendable
+
+  /// Waits for the next item, in the order in which they came.
+  ///
+  /// - Returns: nil when the deadline has passed and no item waits.
+  func next(until deadline: ContinuousClock.Instant) throws -> Item?
+}
+
+extension PeerReceiver: ItemSource {}
 
 /// Items that other threads have reported and the main thread has not handled yet.
 ///
 /// Each use bounds the memory that a slow reader of our output can cost, by the rule with which a new
 /// item joins those that wait.
-final class Backlog<Item: Sendable>: Sendable {
+final class Backlog<Item: Sendable>: ItemSource {
   private let items = Mutex<[Item]>([])
   private let latch = WakeLatch()
   private let join: @Sendable (inout [Item], Item) -> Void
@@ -20,16 +33,12 @@ final class Backlog<Item: Sendable>: Sendable {
     latch.raise()
   }
 
-  /// Waits for the next item, in the order in which they came.
-  ///
-  /// - Returns: nil when the deadline has passed and no item waits.
-  func next(until deadline: ContinuousClock.Instant?) -> Item? {
+  func next(until deadline: ContinuousClock.Instant) -> Item? {
     while true {
       let first = items.withLock { $0.isEmpty ? nil : $0.removeFirst() }
       if let first { return first }
-      let now = ContinuousClock.now
-      if let deadline, now >= deadline { return nil }
-      latch.block(until: deadline ?? now + .seconds(3_600))
+      if ContinuousClock.now >= deadline { return nil }
+      latch.block(until: deadline)
     }
   }
 }
@@ -51,19 +60,19 @@ extension ParsedArguments {
   ///
   /// - Parameters:
   ///   - interruption: nil where a signal simply ends the process.
-  ///   - next: waits for the next item; nil when the deadline has passed.
   ///   - handle: returns the item's status; nil for an item that does not count.
   /// - Returns: the last status that was not `done`; `.no` when the process was told to end before it
   ///   had handled `--count` items.
-  func handleEach<Item: Sendable>(
-    _ interruption: Interruption? = nil, _ next: @escaping @Sendable () throws -> Item?,
-    handle: (Item) throws -> ExitStatus?
+  func handleEach<Source: ItemSource>(
+    of source: Source, until deadline: ContinuousClock.Instant,
+    _ interruption: Interruption? = nil, handle: (Source.Item) throws -> ExitStatus?
   ) throws -> ExitStatus {
+    let next: @Sendable () throws -> Source.Item? = { try source.next(until: deadline) }
     var status = ExitStatus.done
     var remaining = count("count") ?? .max
     while remaining > 0 {
-      let found =
-        if let interruption { try interruption.wait(for: next) } else { try next() as Item?? }
+      let found: Source.Item?? =
+        if let interruption { try interruption.wait(for: next) } else { try next() }
       guard let found else { return count("count") == nil ? status : .no }
       guard let item = found else { return .deadline }
       guard let ended = try handle(item) else { continue }

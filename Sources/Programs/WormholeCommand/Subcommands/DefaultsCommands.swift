@@ -152,9 +152,7 @@ extension CommandDescription {
     environment.tellIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.tellListening() }
     return try withExtendedLifetime(observation) {
-      try arguments.handleEach {
-        backlog.next(until: deadline)
-      } handle: { change in
+      try arguments.handleEach(of: backlog, until: deadline) { change in
         try environment.print(line: JSONWriter.string(change.line))
         return .done
       }

@@ -51,9 +51,7 @@ extension CommandDescription {
     }
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
     return try withExtendedLifetime(observations) {
-      try arguments.handleEach {
-        arrivals.next(until: deadline)
-      } handle: { arrival in
+      try arguments.handleEach(of: arrivals, until: deadline) { arrival in
         let identifier = identifiers[arrival.index]
         let message: PropertyListValue?
         do {

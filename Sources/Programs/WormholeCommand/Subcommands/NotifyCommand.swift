@@ -45,9 +45,7 @@ extension CommandDescription {
     }
     if !opened.isNew { environment.tellListening() }
     return try withExtendedLifetime(registrations) {
-      try arguments.handleEach {
-        posts.next(until: deadline)
-      } handle: { index in
+      try arguments.handleEach(of: posts, until: deadline) { index in
         try environment.print(line: names[index])
         return .done
       }

@@ -51,9 +51,7 @@ extension CommandDescription {
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.tellListening()
-    return try arguments.handleEach {
-      backlog.next(until: deadline)
-    } handle: { event in
+    return try arguments.handleEach(of: backlog, until: deadline) { event in
       try environment.print(
         line: arguments.has("json") ? JSONWriter.string(event.propertyList) : event.line)
       return .done

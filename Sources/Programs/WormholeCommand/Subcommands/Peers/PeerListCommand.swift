@@ -58,9 +58,7 @@ private func watchPeers(
   }
   defer { reading.cancel() }
   if !opened.isNew { environment.tellListening(endsWithReader: false) }
-  return try arguments.handleEach(interruption) {
-    backlog.next(until: deadline)
-  } handle: { peer in
+  return try arguments.handleEach(of: backlog, until: deadline, interruption) { peer in
     let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
     try environment.print(
       line: arguments.has("json")

@@ -62,9 +62,7 @@ extension CommandDescription {
     environment.tellListening(endsWithReader: false)
     let handler = PeerMessageHandler(
       arguments: arguments, interruption: interruption, environment: environment)
-    return try arguments.handleEach(interruption) {
-      try receiver.next(until: deadline)
-    } handle: { message in
+    return try arguments.handleEach(of: receiver, until: deadline, interruption) { message in
       try handler.handle(message)
     }
   }

@@ -35,9 +35,7 @@ extension CommandDescription {
     guard let receiver = found else { return .no }
     defer { receiver.close() }
     environment.tellListening(endsWithReader: false)
-    return try arguments.handleEach(interruption) {
-      try receiver.next(until: deadline)
-    } handle: { file in
+    return try arguments.handleEach(of: receiver, until: deadline, interruption) { file in
       let path = try directory.put(file)
       try environment.print(line: JSONWriter.string(file.propertyList(path: path)))
       try file.acknowledge()

@@ -42,9 +42,7 @@ extension CommandDescription {
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
-    return try arguments.handleEach(interruption) {
-      backlog.next(until: deadline)
-    } handle: { request in
+    return try arguments.handleEach(of: backlog, until: deadline, interruption) { request in
       try server.answer(request)
       return .done
     }
