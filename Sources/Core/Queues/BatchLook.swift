@@ -93,10 +93,8 @@ extension QueueDirectory {
   func append(_ line: String, to path: String) throws(Errno) {
     let line = Array(line.utf8)
     for _ in 0..<renameRaceLimit {
-      do throws(Errno) {
-        return try openFile(path, [.writeOnly, .append]).writeAll(line)
-      } catch {
-        guard error == .noSuchFile else { throw error }
+      if let file = try ifPresent(openFile(path, [.writeOnly, .append])) {
+        return try file.writeAll(line)
       }
       do throws(Errno) {
         return try createFile(path).writeAll(line)

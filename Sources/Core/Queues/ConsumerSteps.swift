@@ -173,10 +173,8 @@ struct ConsumerSteps {
       return true
     }
     guard let name = try nextWaiting(at: place) else { return false }
-    do throws(Errno) {
-      try place.move(QueueDirectory.pendingPath(name), to: takenPath + "/" + name.text)
-    } catch {
-      guard error == .noSuchFile else { throw error }
+    let taken = takenPath + "/" + name.text
+    if try ifPresent(place.move(QueueDirectory.pendingPath(name), to: taken)) == nil {
       // It was cancelled, or this consumer was replaced.
       try confirm(at: place)
       waiting.removeLast()

@@ -125,21 +125,17 @@ extension Lease {
   package func dropKept(of value: String?) throws(Errno) {
     guard let name = KeptVersion.name else { return }
     let held = held.descriptor.rawValue
+    // If nothing of it exists at one of the steps, the lease may be gone, which the removal itself
+    // will find out.
+    guard try exists(Self.above + name, at: held) else { return }
     do throws(Errno) {
-      _ = try fileStatus(Self.above + name, at: held)
-      do throws(Errno) {
-        if let value { try writeBack(site.layout.fromHeld + value, at: held) }
-      } catch {
-        // It is removed in any case. Only a process that is killed right here would leave it
-        // damaged.
-      }
-      let entry = nextEntry()
-      try rename(Self.above + name, at: held, to: entry, at: stagingPlace.directory)
-      try removeFile(entry, at: stagingPlace.directory)
+      if let value { try writeBack(site.layout.fromHeld + value, at: held) }
     } catch {
-      // Nothing of it exists any more; or the lease is gone, which the removal itself will find
-      // out.
-      guard error == .noSuchFile else { throw error }
+      // It is removed in any case. Only a process that is killed right here would leave it damaged.
+    }
+    let (entry, staging) = (nextEntry(), stagingPlace.directory)
+    if try ifPresent(rename(Self.above + name, at: held, to: entry, at: staging)) != nil {
+      try removeIfPresent(entry, at: staging)
     }
   }
 

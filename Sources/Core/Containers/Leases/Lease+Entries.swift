@@ -80,12 +80,8 @@ extension Lease {
 
   /// Runs a step that finds nothing once the lease was taken over.
   func failingAsLost<Result>(_ body: () throws(Errno) -> Result) throws -> Result {
-    do throws(Errno) {
-      return try body()
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      throw lost()
-    }
+    guard let result = try ifPresent(body()) else { throw lost() }
+    return result
   }
 }
 

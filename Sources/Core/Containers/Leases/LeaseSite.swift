@@ -85,23 +85,18 @@ package final class LeaseSite: Sendable {
     if let first { return first }
     var isMissing = isNew
     for _ in 0..<renameRaceLimit {
-      do throws(Errno) {
-        guard !isMissing else { throw .noSuchFile }
-        let descriptor = try FileDescriptor.openBeneath(
-          layout.held, at: try directory(), [.readOnly, .directory])
+      if !isMissing,
+        let descriptor = try ifPresent(
+          FileDescriptor.openBeneath(layout.held, at: directory(), [.readOnly, .directory]))
+      {
         return HeldDirectory(descriptor)
-      } catch {
-        guard error == .noSuchFile else { throw error }
-        isMissing = false
       }
-      do throws(Errno) {
-        // Staged as a lease that was taken over, so that it is swept like one after a crash.
-        try home.makeDirectoryIfMissing(
-          layout.held, at: try directory(), staging: layout.prefix + Self.brokenPrefix)
-      } catch {
-        guard error == .noSuchFile else { throw error }
-        try makeLeaseDirectory()
-      }
+      isMissing = false
+      // Staged as a lease that was taken over, so that it is swept like one after a crash.
+      let staging = layout.prefix + Self.brokenPrefix
+      let made: Void? = try ifPresent(
+        home.makeDirectoryIfMissing(layout.held, at: directory(), staging: staging))
+      if made == nil { try makeLeaseDirectory() }
     }
     // Another process moves the directory away as fast as it is created.
     throw .staleHandle
