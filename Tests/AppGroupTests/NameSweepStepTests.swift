@@ -45,25 +45,25 @@
       NameUse(
         testDescription: "a process enters", primitive: .presence,
         empty: { container, name in
-          try container.presence(name).enter().leave()
+          try container.presence(name).enter().close()
           try age("presence", container, name)
         },
         use: { container, name in
           let registration = try container.presence(name).enter()
           #expect(try container.presence(name).members().map(\.id) == [registration.id])
-          registration.leave()
+          registration.close()
         }),
       NameUse(
         testDescription: "a process enters exclusively", primitive: .presence,
         empty: { container, name in
-          try container.presence(name).enterExclusively().leave()
+          try container.presence(name).enterExclusively().close()
           try age("presence", container, name)
         },
         use: { container, name in
           let registration = try container.presence(name).enterExclusively()
           try registration.confirm()
           #expect(try container.presence(name).roleID() == registration.id)
-          registration.leave()
+          registration.close()
         }),
       NameUse(
         testDescription: "entries are sent", primitive: .queue,

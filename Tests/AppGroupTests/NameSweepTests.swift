@@ -57,8 +57,8 @@ struct NameSweepTests {
       try own.replace(with: 1)
       try own.remove()
       try container.notification(identifier).post()
-      try container.presence(identifier).enter().leave()
-      try container.presence(identifier).enterExclusively().leave()
+      try container.presence(identifier).enter().close()
+      try container.presence(identifier).enterExclusively().close()
       let queue = container.queue(identifier)
       let sender = try queue.sender("a")
       let id = try sender.enqueue(1, key: "k", keepsReceipt: true)
@@ -137,7 +137,7 @@ struct NameSweepTests {
     waiter.cancel()
     listening.cancel()
     consumer.close()
-    registration.leave()
+    registration.close()
   }
 
   @Test(

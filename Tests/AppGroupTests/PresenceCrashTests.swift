@@ -53,7 +53,7 @@ struct PresenceCrashTests {
       #expect(try presence.members() == [], "killed before call \(step): \(directory.listing)")
       let next = try presence.enterExclusively(until: .now + .seconds(5))
       #expect(try presence.members().map(\.id) == [next.id], "\(step): \(directory.listing)")
-      next.leave()
+      next.close()
       #expect(
         Set(try names()).subtracting(["lease"]) == ["exclusive.plist", "last.plist"],
         "killed before call \(step): \(directory.listing)")
@@ -79,7 +79,7 @@ struct PresenceCrashTests {
         continue
       }
       #expect(last?.id == id, "killed before call \(step): \(directory.listing)")
-      try presence.enter().leave()
+      try presence.enter().close()
       #expect(try names() == ["last.plist"], "killed before call \(step): \(directory.listing)")
     }
   }

@@ -58,7 +58,7 @@ struct PresenceExclusiveTests {
     try a.end()
     let registration = try await waiting.value
     #expect(try presence.members().map(\.id) == [registration.id])
-    registration.leave()
+    registration.close()
     let error = #expect(throws: AppGroupError.self) { try registration.confirm() }
     #expect(error?.code == .invalidToken)
   }

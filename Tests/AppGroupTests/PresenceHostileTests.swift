@@ -54,7 +54,7 @@ struct PresenceHostileTests {
     #expect(try presence.members().map(\.id) == [id], "\(directory.listing)")
     let own = try presence.enter()
     #expect(try presence.members().map(\.id) == [id, own.id], "\(directory.listing)")
-    own.leave()
+    own.close()
     try a.end()
     #expect(try presence.members() == [], "\(directory.listing)")
     guard case .gone = try presence.status() else {
@@ -63,7 +63,7 @@ struct PresenceHostileTests {
     }
     _ = try presence.container.report()
     _ = try presence.container.sweep()
-    try presence.enterExclusively().leave()
+    try presence.enterExclusively().close()
   }
 
   @Test("trusts no locked file that is not a whole record of that very file")
@@ -128,7 +128,7 @@ struct PresenceHostileTests {
       seen.add($0.map(\.id))
     }
     try eventually("both are present") { seen.all.last == [own.id, record.id] }
-    own.leave()
+    own.close()
     try eventually("one is left") { seen.all.last == [record.id] }
     try holder.close()
     try eventually("none is") { seen.all.last == [] }
@@ -137,7 +137,7 @@ struct PresenceHostileTests {
 
   @Test("refuses a directory with more files than the limit")
   func crowded() throws {
-    try presence.enter().leave()
+    try presence.enter().close()
     try shell("cd presence/p && seq 1 10001 | xargs touch")
     let error = #expect(throws: AppGroupError.self) { try presence.members() }
     #expect(error?.code == .tooLarge)
@@ -155,7 +155,7 @@ struct PresenceHostileTests {
     #expect(try presence.members() == [])
     let large = try presence.enter(content: .string(String(repeating: "x", count: 60_000)))
     #expect(try presence.members().first?.content?.stringValue?.utf8.count == 60_000)
-    large.leave()
+    large.close()
   }
 
   @Test("reports a full disk, and leaves nothing behind")
@@ -169,7 +169,7 @@ struct PresenceHostileTests {
       #expect(try presence.members() == [])
       #expect(try FileDescriptor.open(place, .readOnly).entries().isEmpty, "\(directory.listing)")
       let registration = try presence.enter()
-      Faults.$plan.withValue(plan) { registration.leave() }
+      Faults.$plan.withValue(plan) { registration.close() }
       #expect(try presence.members() == [])
       #expect(try FileDescriptor.open(place, .readOnly).entries().isEmpty, "\(directory.listing)")
     #endif

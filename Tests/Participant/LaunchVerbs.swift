@@ -62,7 +62,7 @@ enum LaunchVerbs {
       pauseThread(.milliseconds(5))
     }
     let registration = try manner == "idle" ? nil : presence.enterExclusively()
-    if manner == "passing" { registration?.leave() }
+    if manner == "passing" { registration?.close() }
     if manner == "receiving" {
       _ = try PeerMessageVerbs.perform(
         "message-handle", PeerSession(peer, in: container),

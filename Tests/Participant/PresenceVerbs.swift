@@ -25,7 +25,7 @@ enum PresenceVerbs {
     case "alone":
       let wait = Duration.seconds(argument.flatMap { Int($0) } ?? 0)
       return keep(try presence.enterExclusively(until: .now + wait), name)
-    case "leave": registrations.withLock { $0.removeValue(forKey: name) }?.leave()
+    case "leave": registrations.withLock { $0.removeValue(forKey: name) }?.close()
     case "confirm": try registrations.withLock { $0[name] }?.confirm()
     case "mailbox-make":
       let mailbox = try Mailbox(in: presence.container) { _ in }

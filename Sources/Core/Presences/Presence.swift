@@ -38,7 +38,7 @@ public struct Presence: Sendable {
     (place.directory.kind.primitive == .consumer ? "consume" : "enter") + " \"\(name)\""
   }
 
-  /// Registers this process until `leave()`, until the registration is released, or until the
+  /// Registers this process until `close()`, until the registration is released, or until the
   /// process ends. A process may have several registrations.
   ///
   /// A registration outlives the removal of its file or directory, or of the whole container: a

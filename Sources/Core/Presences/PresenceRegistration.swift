@@ -41,7 +41,7 @@ public final class PresenceRegistration: Sendable {
     self.record = record
   }
 
-  deinit { leave() }
+  deinit { close() }
 
   /// The id of the registration among the `members()`; constant as long as it lasts.
   public var id: String { record.id }
@@ -52,7 +52,7 @@ public final class PresenceRegistration: Sendable {
   /// In a forked child it does nothing, because the registration is the parent's.
   ///
   /// - Complexity: Five cheap calls for the record of the last registration, unlink, close.
-  public func leave() {
+  public func close() {
     let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
       let watch = condition.watch
       condition.watch = nil
@@ -75,7 +75,7 @@ public final class PresenceRegistration: Sendable {
   /// Checks that the registration still exists. One that was removed is created again by itself,
   /// when there was no removal in the container for two seconds.
   ///
-  /// - Throws: `AppGroupError`: `invalidToken` after `leave()`, `leaseLost` with the new holder if
+  /// - Throws: `AppGroupError`: `invalidToken` after `close()`, `leaseLost` with the new holder if
   ///   another process has taken the role over, or an error of the file system.
   public func confirm() throws {
     if try !stands(orMakeAgain: false) { noteRemoval() }
@@ -169,7 +169,7 @@ public final class PresenceRegistration: Sendable {
     if try presence.place.isThere(post, record) { return true }
     guard orMakeAgain,
       condition.withLock({ condition in
-        // Excludes: an attempt that begins after `leave`.
+        // Excludes: an attempt that begins after `close`.
         guard case .here = condition.phase else { return false }
         condition.isBeingMade = true
         return true

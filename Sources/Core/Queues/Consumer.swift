@@ -82,7 +82,7 @@ extension Queue {
     public func close() {
       isClosed.store(true, ordering: .sequentiallyConsistent)
       for watch in watches { watch.cancel() }
-      registration.leave()
+      registration.close()
       wake.raise()
     }
 

@@ -14,7 +14,7 @@ extension Queue {
   /// - Returns: whether all parts are gone except for the lease.
   package func removeParts() throws -> Bool {
     let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
-    defer { registration.leave() }
+    defer { registration.close() }
     let steps = try ConsumerSteps(self, .init(maximumDeliveries: nil, released: ReleasedEntries {}))
     // As at the beginning of consuming.
     try registration.confirm()

@@ -68,7 +68,7 @@ extension PeerSession {
     do {
       let registration = try result.get()
       guard calls.address == address else {
-        registration.leave()
+        registration.close()
         throw PeerError.notActive(name)
       }
       state.withLock { state in
@@ -122,7 +122,7 @@ extension PeerSession {
         return (state.registration, state.observation)
       }
       observation?.cancel()
-      registration?.leave()
+      registration?.close()
     } catch {
       // Closed meanwhile; or the file system refuses, and presence tries again.
       return
@@ -154,7 +154,7 @@ extension PeerSession {
       return state
     }
     old.observation?.cancel()
-    old.registration?.leave()
+    old.registration?.close()
     calls.close()
   }
 }

@@ -87,7 +87,7 @@ final class RegisteredPresenter: Sendable {
       registration = try path.map { try register($0) }
       return old
     }
-    old?.presence.leave()
+    old?.presence.close()
   }
 
   private func register(_ path: ItemPath) throws -> Registration {
@@ -128,6 +128,6 @@ final class RegisteredPresenter: Sendable {
       return registration
     }
     for exchange in exchanges { exchange.leave() }
-    old?.presence.leave()
+    old?.presence.close()
   }
 }

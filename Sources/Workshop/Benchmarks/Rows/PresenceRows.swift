@@ -54,7 +54,7 @@ enum PresenceRows {
   /// makes.
   private static func look(_ bench: Bench) throws -> Row {
     let presence = try bench.container("nobody").presence("here")
-    try presence.enter().leave()
+    try presence.enter().close()
     let path = presence.path
     return try bench.compare(
       "look, no process present / open + getdents", rounds: bench.shortRounds, runs: 50,
@@ -68,7 +68,7 @@ enum PresenceRows {
   static func present(_ directory: String) throws {
     let registration = try SharedContainer(path: directory).presence("here").enter()
     try WorkerMode.serve { _ in "" }
-    registration.leave()
+    registration.close()
   }
 
   static func presentRaw(_ directory: String) throws {
