@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Monitoring
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -20,6 +21,32 @@ struct PresenceTests {
   private func participant() throws -> Participant { try Participant(directory.path) }
 
   private var place: String { directory.path + "/presence/p" }
+
+  /// A program that removes the container (`rm -r`) would miss the file, so that stays. It used to keep
+  /// its lock while a child was being started.
+  @Test("ends with a registration that is closed during a removal, even if a child shares its lock")
+  func closedDuringRemoval() throws {
+    let registration = try presence.enter()
+    let file = "\(place)/member-\(registration.id).plist"
+    let numbers = try FileDescriptor.open("/proc/self/fd", [.readOnly, .directory]).entries()
+      .compactMap { Int32($0.name.text) }
+    let number = try #require(
+      numbers.first { number in
+        do throws(Errno) {
+          return try linkTarget("/proc/self/fd/\(number)") == file
+        } catch {
+          // Closed by another test meanwhile.
+          return false
+        }
+      })
+    let child = try ChildProcess("sleep", ["60"], output: number)
+    ChangeMonitor.shared.noteRemoval(in: directory.path)
+    registration.close()
+    let members = try presence.members()
+    try child.send(.kill)
+    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(members == [])
+  }
 
   @Test("shows entered processes with their content, and none that left")
   func entersAndLeaves() throws {

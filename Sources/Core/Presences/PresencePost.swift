@@ -18,6 +18,10 @@ final class PresencePost: Sendable {
     try ifPresent(fileStatus(path, at: directory).isSameFile(as: status)) ?? false
   }
 
+  /// Ends the registration for all processes. Closing the file would not, as long as a child that is
+  /// being started shares the lock.
+  func unlock() throws(Errno) { try file.unlock() }
+
   private var isRemoved: Bool {
     get throws(Errno) { try file.status().links == 0 }
   }

@@ -64,12 +64,23 @@ public final class PresenceRegistration: Sendable {
     // An attempt that has begun notices the end, and removes what it has created.
     while condition.withLock(\.isBeingMade) { made.block(until: nil) }
     if let post, record.identity == .current {
-      // In a container that is being removed its file is left to the removing program, which would
-      // fail without it (`rm -r`). Others see that the lock ends.
-      let isSettled = ChangeMonitor.shared.isSettled(presence.container.root.path)
-      withExtendedLifetime(post) { if isSettled { presence.place.remove(record) } }
+      end(post)
     }
     watch?.cancel()
+  }
+
+  private func end(_ post: PresencePost) {
+    if ChangeMonitor.shared.isSettled(presence.container.root.path) {
+      return withExtendedLifetime(post) { presence.place.remove(record) }
+    }
+    do throws(Errno) {
+      // In a container that is being removed its file is left to the removing program, which would
+      // fail without it (`rm -r`).
+      try post.unlock()
+    } catch {
+      // Closing it has the same effect, perhaps a moment later.
+      return
+    }
   }
 
   /// Checks that the registration still exists. One that was removed is created again by itself,
