@@ -16,6 +16,19 @@ final class NSFileCoordinationTests {
 
   private func text(_ url: URL) throws -> String { try String(contentsOf: url, encoding: .utf8) }
 
+  // For accessors, which cannot throw.
+  private func read(_ url: URL) -> String {
+    do { return try text(url) } catch { return "\(error)" }
+  }
+
+  private func write(_ text: String, _ url: URL) {
+    do {
+      try text.write(to: url, atomically: true, encoding: .utf8)
+    } catch {
+      Issue.record("\(error)")
+    }
+  }
+
   @Test("reads, writes and hears of the changes of others")
   func document() throws {
     try "one".write(to: note, atomically: true, encoding: .utf8)
@@ -30,7 +43,7 @@ final class NSFileCoordinationTests {
 
     var error: NSError?
     NSFileCoordinator().coordinate(writingItemAt: note, error: &error) {
-      try? "three".write(to: $0, atomically: true, encoding: .utf8)
+      write("three", $0)
     }
     #expect(error == nil)
     try eventually("the document is loaded again") { document.text == "three" }
@@ -43,20 +56,20 @@ final class NSFileCoordinationTests {
     try document.open()
     document.text = "unsaved"
     document.hasUnsavedChanges = true
-    var read = ""
+    var content = ""
     var error: NSError?
     NSFileCoordinator().coordinate(readingItemAt: note, error: &error) {
-      read = (try? String(contentsOf: $0, encoding: .utf8)) ?? ""
+      content = self.read($0)
     }
     #expect(error == nil)
-    #expect(read == "unsaved")
+    #expect(content == "unsaved")
     document.close()
     document.text = "unsaved again"
     document.hasUnsavedChanges = true
     NSFileCoordinator().coordinate(readingItemAt: note, error: &error) {
-      read = (try? String(contentsOf: $0, encoding: .utf8)) ?? ""
+      content = self.read($0)
     }
-    #expect(read == "unsaved")
+    #expect(content == "unsaved")
     #expect(NSFileCoordinator.filePresenters.allSatisfy { $0 !== document })
   }
 
@@ -86,24 +99,46 @@ final class NSFileCoordinationTests {
     // The other access lasts until this one was given up.
     try "x".write(to: note, atomically: true, encoding: .utf8)
     let coordinator = NSFileCoordinator()
+    let ends = Ends()
     error = nil
     NSFileCoordinator().coordinate(writingItemAt: note, error: nil) { _ in
-      let waiter = Thread { [note] in
+      Thread { [note] in
         var failure: NSError?
-        coordinator.coordinate(writingItemAt: note, error: &failure) { _ in }
-        Self.failures.withLock { $0 = [failure?.code ?? 0] }
-      }
-      waiter.start()
-      while Self.failures.withLock(\.isEmpty) {
-        coordinator.cancel()
-        usleep(1_000)
+        coordinator.coordinate(writingItemAt: note, error: &failure) { _ in ends.add("ran") }
+        ends.add("\(failure?.code ?? 0)")
+      }.start()
+      do {
+        try eventually("it is given up") {
+          coordinator.cancel()
+          return !ends.all.isEmpty
+        }
+      } catch {
+        Issue.record("\(error)")
       }
     }
-    #expect(Self.failures.withLock { $0 } == [CocoaError.Code.userCancelled.rawValue])
+    #expect(ends.all == ["\(CocoaError.Code.userCancelled.rawValue)"])
     #expect(runs == 0)
   }
 
-  private static let failures = Mutex<[Int]>([])
+  private final class Ends: Sendable {
+    private let stored = Mutex<[String]>([])
+    var all: [String] { stored.withLock { $0 } }
+    func add(_ end: String) { stored.withLock { $0.append(end) } }
+  }
+
+  /// Accesses of one purpose never wait for each other.
+  @Test("has one purpose for all coordinators of a presenter, registered or not")
+  func onePurpose() throws {
+    try "x".write(to: note, atomically: true, encoding: .utf8)
+    let document = NoteDocument(fileURL: note)
+    let outer = NSFileCoordinator(filePresenter: document)
+    let inner = NSFileCoordinator(filePresenter: document)
+    #expect(outer.purposeIdentifier == inner.purposeIdentifier)
+    try document.open()
+    #expect(NSFileCoordinator(filePresenter: document).purposeIdentifier == outer.purposeIdentifier)
+    document.close()
+    #expect(NSFileCoordinator().purposeIdentifier != outer.purposeIdentifier)
+  }
 
   @Test("finds the group's container where the others do, and none for an unusable directory")
   func container() throws {
@@ -116,5 +151,7 @@ final class NSFileCoordinationTests {
     let other = try Participant(
       directory.path + "/app-groups/group.com.example.notes", environment: home)
     #expect(try other.ask("read k") == "1")
+    let lost = try Participant(directory.path + "/app-groups", environment: ["XDG_DATA_HOME=/proc"])
+    #expect(try lost.ask("shared-url note.txt") == "none")
   }
 }

@@ -17,6 +17,8 @@ final class PresenterAdapter: FilePresenter {
     self.presenter = presenter
   }
 
+  deinit { Self.forget(ObjectIdentifier(presenter)) }
+
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
   // In the order of the calls, because the presenter's queue keeps the order of equal operations.
@@ -72,30 +74,50 @@ final class PresenterAdapter: FilePresenter {
   func presentedSubitemDidChange(at url: URL) { call { $0.presentedSubitemDidChange(at: url) } }
 }
 
-// MARK: The registered ones
+// MARK: One for each presenter
 
 extension PresenterAdapter {
-  /// By the presenter; with the number of its registrations.
-  private static let adapters = Mutex<[ObjectIdentifier: (adapter: PresenterAdapter, count: Int)]>(
-    [:])
-
-  static var presenters: [any NSFilePresenter] {
-    adapters.withLock { $0.values.map(\.adapter) }.map(\.presenter)
+  /// Coordinators and registrations of one presenter share its adapter, because that identifies the
+  /// presenter.
+  private struct Entry {
+    weak var adapter: PresenterAdapter?
+    var registrations = 0
   }
 
-  /// Returns the adapter of a registered presenter; a new one for any other.
+  private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+  static var presenters: [any NSFilePresenter] {
+    // Released outside the lock, which the end of an adapter takes.
+    let adapters = entries.withLock { $0.values.filter { $0.registrations > 0 }.map(\.adapter) }
+    return adapters.compactMap { $0?.presenter }
+  }
+
   static func of(_ presenter: any NSFilePresenter) -> PresenterAdapter {
-    adapters.withLock { $0[ObjectIdentifier(presenter)]?.adapter } ?? PresenterAdapter(presenter)
+    let new = PresenterAdapter(presenter)
+    return entries.withLock { entries in
+      if let adapter = entries[ObjectIdentifier(presenter)]?.adapter { return adapter }
+      entries[ObjectIdentifier(presenter)] = Entry(adapter: new)
+      return new
+    }
+  }
+
+  private static func forget(_ presenter: ObjectIdentifier) {
+    entries.withLock { if $0[presenter]?.adapter == nil { $0[presenter] = nil } }
+  }
+
+  /// Returns the number of registrations after a change.
+  private static func count(_ presenter: any NSFilePresenter, _ change: Int) -> Int {
+    entries.withLock { entries in
+      let count = (entries[ObjectIdentifier(presenter)]?.registrations ?? 0) + change
+      entries[ObjectIdentifier(presenter)]?.registrations = max(0, count)
+      return count
+    }
   }
 
   static func add(_ presenter: any NSFilePresenter) {
-    let new = PresenterAdapter(presenter)
-    let adapter = adapters.withLock { adapters in
-      let entry = adapters[ObjectIdentifier(presenter)] ?? (new, 0)
-      adapters[ObjectIdentifier(presenter)] = (entry.adapter, entry.count + 1)
-      return entry.count == 0 ? entry.adapter : nil
-    }
-    guard let adapter else { return }
+    let adapter = of(presenter)
+    guard count(presenter, 1) == 1 else { return }
+    adapter.isRemoved.store(false, ordering: .releasing)
     do {
       try FileCoordinator.addFilePresenter(adapter)
     } catch {
@@ -104,13 +126,9 @@ extension PresenterAdapter {
   }
 
   static func remove(_ presenter: any NSFilePresenter) {
-    let last = adapters.withLock { adapters -> PresenterAdapter? in
-      guard let (adapter, count) = adapters[ObjectIdentifier(presenter)] else { return nil }
-      adapters[ObjectIdentifier(presenter)] = count > 1 ? (adapter, count - 1) : nil
-      return count > 1 ? nil : adapter
-    }
-    guard let last else { return }
-    last.isRemoved.store(true, ordering: .releasing)
-    FileCoordinator.removeFilePresenter(last)
+    let adapter = of(presenter)
+    guard count(presenter, -1) == 0 else { return }
+    adapter.isRemoved.store(true, ordering: .releasing)
+    FileCoordinator.removeFilePresenter(adapter)
   }
 }

@@ -26,7 +26,7 @@ enum JournalEntry: Codable, Equatable {
   /// Returns the complete entries of a journal.
   static func parse(_ text: String) -> [JournalEntry] {
     let finished = text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]
-    // Each line is one write, but a full disk may leave a part of one.
+    // Each line is one write, but a full disk may leave a part of one, which is no entry.
     return finished.split(separator: "\n").compactMap { try? decoded(JournalEntry.self, from: $0) }
   }
 }

@@ -1,4 +1,5 @@
-// Code that imports only Communicator, as its README shows it: the module re-exports Foundation.
+// Code that imports only Communicator, as its README shows it: the module re-exports Foundation. This is only
+// compiled; its `try?` is how such code is written.
 import Communicator
 
 public final class ScoreBoard {

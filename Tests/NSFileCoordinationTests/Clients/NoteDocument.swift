@@ -1,6 +1,7 @@
 import NSFileCoordination
 
-/// A document as apps write it for Apple's systems; only the name of the import differs.
+/// A document as apps write it for Apple's systems; only the name of the import differs. Its `try?` are of
+/// that kind, too: accessors cannot throw, and the tests look at the file.
 public class NoteDocument: NSObject, NSFilePresenter {
   public let fileURL: URL
   private let lock = NSLock()

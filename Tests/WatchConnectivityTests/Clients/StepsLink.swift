@@ -1,4 +1,5 @@
-// A third of the code written for Apple's module imports nothing else: it re-exports Foundation.
+// A third of the code written for Apple's module imports nothing else: it re-exports Foundation. This is only
+// compiled; its `try?` is how such code is written.
 import WatchConnectivity
 
 public class StepsLink: NSObject, WCSessionDelegate {
