@@ -16,6 +16,8 @@ struct Mirror {
   ///   system hangs.
   init(isCached: Bool = true) throws {
     mounts = try MountNamespace()
+    // Where the program is missing, the error says so at once.
+    try mounts.run("command -v bindfs")
     let options = isCached ? "" : "-o attr_timeout=0 -o entry_timeout=0"
     try mounts.run(
       "mkdir -m 700 real seen && { bindfs -f \(options) real seen >served 2>&1 & echo $! >server; }"

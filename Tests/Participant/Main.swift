@@ -32,12 +32,21 @@ import SystemCalls
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and
 /// `CommunicatorVerbs`.
 ///
-/// Errors are answered as "error CODE SENTENCE".
+/// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
 struct Participant {
   let container: SharedContainer
 
-  static func main() throws {
+  static func main() {
+    do {
+      try run()
+    } catch {
+      Diagnostics.report(error)
+      Program.exit(1)
+    }
+  }
+
+  private static func run() throws {
     if CommandLine.arguments.last == "session-serve" { SessionVerbs.serve() }
     let place = CommandLine.arguments[1]
     let container =

@@ -32,10 +32,19 @@ package struct OwnProcess: TestTrait, TestScoping {
       environment: Program.environment + ["\(variable)=1"],
       input: null.rawValue, output: pipe.write.rawValue, errors: pipe.write.rawValue)
     let reader = pipe.takeRead()
-    let output = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
-    return (
-      try child.wait(until: .now + .seconds(60)), String(decoding: output, as: UTF8.self)
-    )
+    let deadline = ContinuousClock.now + .seconds(60)
+    var output: [UInt8] = []
+    // To the end of its output, not to its own: it could not end while the pipe is full.
+    while true {
+      guard try waitReadable([reader.descriptor.rawValue], until: deadline)[0] else {
+        try child.send(.kill)
+        break
+      }
+      let bytes = try Program.read(from: reader.descriptor.rawValue, maximumBytes: 65_536)
+      if bytes.isEmpty { break }
+      output += bytes
+    }
+    return (try child.wait(until: deadline + .seconds(10)), String(decoding: output, as: UTF8.self))
   }
 }
 

@@ -18,6 +18,8 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     let takesPlace = test.timeLimit == nil
     if takesPlace { await Places.shared.take() }
     defer { if takesPlace { Places.shared.giveBack() } }
+    let number = try RunningTests.shared.begin("\(test.id)")
+    defer { RunningTests.shared.end(number) }
     try await withTaskExecutorPreference(ThreadExecutor.shared) { try await function() }
   }
 }

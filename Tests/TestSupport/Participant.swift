@@ -31,6 +31,9 @@ package final class Participant: Sendable {
   package init(program: String, _ arguments: [String], environment: [String] = []) throws {
     let toChild = try makePipe()
     let fromChild = try makePipe()
+    // The runtime's crash reporter is a process of its own. If the crashing process is killed meanwhile, it
+    // waits forever, and keeps the output of the whole test run open.
+    let environment = environment + ["SWIFT_BACKTRACE=enable=no"]
     // If a name occurs twice, getenv(3) finds the first value.
     let names = environment.map { $0.prefix { $0 != "=" } + "=" }
     let process = try ChildProcess(

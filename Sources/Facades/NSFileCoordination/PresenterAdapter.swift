@@ -17,7 +17,7 @@ final class PresenterAdapter: FilePresenter {
     self.presenter = presenter
   }
 
-  deinit { Self.forget(ObjectIdentifier(presenter)) }
+  deinit { Self.forget(self) }
 
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
@@ -79,9 +79,18 @@ final class PresenterAdapter: FilePresenter {
 extension PresenterAdapter {
   /// Coordinators and registrations of one presenter share its adapter, because that identifies the
   /// presenter.
-  private struct Entry {
+  //
+  // A class, because the compiler (6.3) reads a weak reference of a structure in a dictionary at a wrong
+  // address.
+  private final class Entry {
     weak var adapter: PresenterAdapter?
+    let identifier: ObjectIdentifier
     var registrations = 0
+
+    init(_ adapter: PresenterAdapter) {
+      self.adapter = adapter
+      identifier = ObjectIdentifier(adapter)
+    }
   }
 
   private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
@@ -96,13 +105,18 @@ extension PresenterAdapter {
     let new = PresenterAdapter(presenter)
     return entries.withLock { entries in
       if let adapter = entries[ObjectIdentifier(presenter)]?.adapter { return adapter }
-      entries[ObjectIdentifier(presenter)] = Entry(adapter: new)
+      entries[ObjectIdentifier(presenter)] = Entry(new)
       return new
     }
   }
 
-  private static func forget(_ presenter: ObjectIdentifier) {
-    entries.withLock { if $0[presenter]?.adapter == nil { $0[presenter] = nil } }
+  // It reads no weak reference: another thread could release the last strong one meanwhile, and the
+  // adapter would end here, inside the lock.
+  private static func forget(_ adapter: PresenterAdapter) {
+    let presenter = ObjectIdentifier(adapter.presenter)
+    entries.withLock { entries in
+      if entries[presenter]?.identifier == ObjectIdentifier(adapter) { entries[presenter] = nil }
+    }
   }
 
   /// Returns the number of registrations after a change.
