@@ -21,19 +21,42 @@ package enum WaitingStep<Outcome> {
   case wait(for: WakeLatch, until: ContinuousClock.Instant?)
   /// Try again after a pause that is too short to give up the thread.
   case spin(Duration)
+
+  /// Something has changed: try again at once.
+  package static var again: Self { .spin(.zero) }
 }
 
 extension WaitingStep: Sendable where Outcome: Sendable {}
+
+extension WaitingStep {
+  /// Returns the outcome, or nil after blocking the calling thread until the next step is due.
+  package func block() -> Outcome? {
+    switch self {
+    case .done(let outcome): return outcome
+    case .wait(let latch, let deadline): latch.block(until: deadline)
+    case .spin(let pause): if pause > .zero { pauseThread(pause) }
+    }
+    return nil
+  }
+
+  /// Returns the outcome and continues, or returns this step, which has none, for a wait that contains
+  /// this one.
+  package func then<Next>(
+    _ next: (Outcome) throws -> WaitingStep<Next>
+  ) rethrows -> WaitingStep<Next> {
+    switch self {
+    case .done(let outcome): try next(outcome)
+    case .wait(let latch, let deadline): .wait(for: latch, until: deadline)
+    case .spin(let pause): .spin(pause)
+    }
+  }
+}
 
 extension Waiting {
   /// Takes all steps, and blocks the calling thread between them.
   package func run() throws -> Outcome {
     while true {
-      switch try step() {
-      case .done(let outcome): return outcome
-      case .wait(let latch, let deadline): latch.block(until: deadline)
-      case .spin(let pause): pauseThread(pause)
-      }
+      if let outcome = try step().block() { return outcome }
     }
   }
 }
@@ -81,10 +104,8 @@ private final class WaitingBox<Work: Waiting>: Sendable {
         // No step follows the release.
         guard let step = try work?.step() else { throw CancellationError() }
         switch step {
-        case .spin(let pause):
-          pauseThread(pause)
-        case .wait:
-          return step
+        case .spin: _ = step.block()
+        case .wait: return step
         case .done:
           work = nil
           return step

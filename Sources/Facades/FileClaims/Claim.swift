@@ -110,7 +110,7 @@ package final class Claim: Sendable {
   /// Gives up the claim, with everything in it.
   ///
   /// - Complexity: two system calls for an empty one; else as many as there are files in it.
-  func leave() throws {
+  private func leave() throws {
     guard let current = try currentName() else { return }
     // In one step, however much is in it: from now on it excludes no other process.
     let trash = ItemSite.trashPrefix + Nonce.next()
@@ -120,20 +120,20 @@ package final class Claim: Sendable {
     try TreeRemoval().remove(FileName(bytes: Array(trash.utf8)), at: site.descriptor)
   }
 
-  /// Gives up a claim with nothing left in it; only under the lease.
-  ///
-  /// - Returns: false when there is something in it.
-  func removeIfEmpty() throws(Errno) -> Bool {
+  /// Ends the access if the claim is empty, and removes the site if no other process uses it; in one
+  /// step for others, because this process has the lease.
+  func endIfEmpty(under lease: Lease) throws {
     let isRemoved =
       try tolerating(
         [.directoryNotEmpty, .alreadyExists], removeDirectory(name.text, at: site.descriptor))
       != nil
-    if isRemoved { isEnded.store(true, ordering: .relaxed) }
-    return isRemoved
+    if isRemoved, try site.removeIfUnused(under: lease, without: name) {
+      isEnded.store(true, ordering: .relaxed)
+    }
   }
 
-  /// Ends the access: gives up the claim, and removes the site if no other process uses it.
-  func end() {
+  /// Ends the access: gives up the claim, and leaves the site to a removal.
+  func end(_ removal: SiteRemoval) {
     guard !isEnded.exchange(true, ordering: .relaxed) else { return }
     do {
       try leave()
@@ -141,11 +141,11 @@ package final class Claim: Sendable {
       // The access itself has ended already; the next process removes the leftovers.
       Diagnostics.report(error)
     }
-    site.removeReporting()
+    removal.add(site)
   }
 
   // A task that is cancelled only releases the claim.
-  deinit { end() }
+  deinit { end(SiteRemoval()) }
 }
 
 /// The name of a claim's directory. It describes the owner, so that the description costs no write:

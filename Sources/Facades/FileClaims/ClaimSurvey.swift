@@ -133,10 +133,10 @@ extension ItemSite {
   /// A program that works on the item itself cannot be kept from publishing, so it is ended first: a
   /// stopped one would go on writing when it is continued.
   ///
-  /// - Returns: false when it could not be ended.
+  /// - Returns: false when it has not ended yet, or cannot be ended.
   func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
-      guard try endInheritors(of: claim, until: .now + Patience.interval) else { return false }
+      guard try endInheritors(of: claim, until: .now) else { return false }
     }
     guard let entry = try lease.takeIn(name.text) else { return true }
     if isAlive {

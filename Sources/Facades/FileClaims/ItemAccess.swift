@@ -18,15 +18,17 @@ package final class ItemAccess: Sendable {
   }
 
   /// Ends the access; nothing more is published.
-  package func end() {
+  ///
+  /// - Parameter removal: gets the site that is left; by default this call blocks until it is removed.
+  package func end(_ removal: SiteRemoval = SiteRemoval()) {
     do {
-      try endReading()
+      try endReading(removal)
     } catch {
       // The caller does not wait for an error here, and the next reading shows the present state.
-      claim?.end()
+      claim?.end(removal)
       return
     }
-    claim?.end()
+    claim?.end(removal)
   }
 
   /// The reason why the access was lost; nil as long as it was not taken over.
@@ -39,11 +41,11 @@ package final class ItemAccess: Sendable {
   /// Ends an access to the item itself.
   ///
   /// - Throws: `overtaken` when another process had it meanwhile.
-  package func endInPlace() throws {
+  package func endInPlace(_ removal: SiteRemoval) throws {
     // No process could take it over before its program had ended, and a later loss does not matter.
     let isSafe = claim?.isHandedOn ?? true
     let loss = isSafe ? nil : try loss()
-    end()
+    end(removal)
     if let loss, kind.claim == .inPlace { throw loss }
   }
 
@@ -51,11 +53,11 @@ package final class ItemAccess: Sendable {
   ///
   /// - Throws: `overtaken` for a directory that was replaced meanwhile, because the reader may have
   ///   seen parts of both. A file is whole however often it is replaced.
-  package func endReading() throws {
+  package func endReading(_ removal: SiteRemoval) throws {
     guard let lock = lock.withLock({ $0.take() }), claim == nil, lock.status.kind == .directory
     else { return }
     guard try !lock.isAt(location) else { return }
-    removeWhatWasRead(lock)
+    leaveWhatWasRead(lock, removal)
     throw FileCoordinationError(
       .overtaken, kind.action, path: location.text,
       reason:
@@ -65,10 +67,10 @@ package final class ItemAccess: Sendable {
   }
 
   // The replaced directory was left to its reader, which had it locked.
-  private func removeWhatWasRead(_ lock: ItemLock) {
+  private func leaveWhatWasRead(_ lock: ItemLock, _ removal: SiteRemoval) {
     do {
       try lock.unlock()
-      try ItemSite.open(location)?.removeIfUnused()
+      if let site = try ItemSite.open(location) { removal.add(site) }
     } catch {
       // The next process removes the leftovers.
       Diagnostics.report(error)

@@ -15,9 +15,6 @@ import SystemCalls
 ///
 /// Of two accesses that exclude each other, each announces itself before it looks for the other.
 package final class ItemAcquisition: Waiting {
-  /// What an attempt has come to; nil when something has changed, and the next one is due at once.
-  private typealias Attempt = WaitingStep<ItemAccess>?
-
   private let kind: AccessKind
   /// Whether the access must state its purpose, because other processes may have the same purpose: a
   /// claim states it, a lock does not.
@@ -25,6 +22,8 @@ package final class ItemAcquisition: Waiting {
   private let purpose: String
   private let term: Duration
   private let patience: Patience
+  /// Gets the sites that this acquisition leaves.
+  private let removal: SiteRemoval
 
   private var location: ItemPath
   /// Whether an earlier attempt looked for the site: then another process may be there.
@@ -52,7 +51,7 @@ package final class ItemAcquisition: Waiting {
 
   package init(
     _ location: ItemPath, _ kind: AccessKind, tellsPurpose: Bool = false, purpose: String,
-    term: Duration, patience: Patience
+    term: Duration, patience: Patience, leaving removal: SiteRemoval
   ) {
     self.location = location
     self.kind = kind
@@ -60,6 +59,7 @@ package final class ItemAcquisition: Waiting {
     self.purpose = purpose
     self.term = term
     self.patience = patience
+    self.removal = removal
     patience.cancellation.wakes(latch)
   }
 
@@ -68,20 +68,19 @@ package final class ItemAcquisition: Waiting {
 
   package func step() throws -> WaitingStep<ItemAccess> {
     let given = location.text
-    while true {
-      do {
-        try patience.check(kind.action, path: given)
-        if let step = try reporting(kind.action, path: given, attempt) { return step }
-      } catch let error as FileCoordinationError
-        where error.code == .permissionDenied && kind.isReading && tellsPurpose
-      {
-        // Where nothing may be made, readers only lock what they read.
-        leave()
-        tellsPurpose = false
-      } catch {
-        leave()
-        throw error
-      }
+    do {
+      try patience.check(kind.action, path: given)
+      return try reporting(kind.action, path: given, attempt)
+    } catch let error as FileCoordinationError
+      where error.code == .permissionDenied && kind.isReading && tellsPurpose
+    {
+      // Where nothing may be made, readers only lock what they read.
+      leave()
+      tellsPurpose = false
+      return .again
+    } catch {
+      leave()
+      throw error
     }
   }
 
@@ -95,10 +94,10 @@ package final class ItemAcquisition: Waiting {
   private func leaveSite() {
     guard let site = visited.take() else { return }
     request = nil
-    site.removeReporting()
+    removal.add(site)
   }
 
-  private func attempt() throws -> Attempt {
+  private func attempt() throws -> WaitingStep<ItemAccess> {
     do {
       givesWayTo = nil
       if hasLooked { try followMove() } else { try rememberItem() }
@@ -123,14 +122,14 @@ package final class ItemAcquisition: Waiting {
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
 
-  private func tryAgain() throws -> Attempt {
+  private func tryAgain() throws -> WaitingStep<ItemAccess> {
     if patience.isOver { throw timeout(nil) }
-    return nil
+    return .again
   }
 
   // MARK: Readers
 
-  private func attemptReading() throws -> Attempt {
+  private func attemptReading() throws -> WaitingStep<ItemAccess> {
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
     if let site = try siteForReading() {
@@ -149,16 +148,16 @@ package final class ItemAcquisition: Waiting {
       // (Tests/Models/claims.pml, DROP_SECOND_LOCK). If it is still locked, then by a program without
       // claims.
       wasLeftLocked = true
-      return nil
+      return .again
     }
     wasLeftLocked = false
     if let (name, directory) = try containing.look(location, purpose: purpose) {
       return try giveWay(to: name, at: directory)
     }
     // The item was replaced between opening and locking.
-    if let lock, try !lock.isAt(location) { return nil }
+    if let lock, try !lock.isAt(location) { return .again }
     // Or it was moved between the look for it and opening.
-    if lock == nil, try moved?.newPlace(of: location) != nil { return nil }
+    if lock == nil, try moved?.newPlace(of: location) != nil { return .again }
     // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
@@ -174,7 +173,7 @@ package final class ItemAcquisition: Waiting {
 
   // MARK: Writers
 
-  private func attemptClaim(_ kind: ClaimName.Kind) throws -> Attempt {
+  private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
     let place = self.place ?? ClaimLine.Place(at: location, latch)
     self.place = place
     if !place.mayLook() {
@@ -187,10 +186,7 @@ package final class ItemAcquisition: Waiting {
       let (request, site) = try self.request ?? makeRequest()
       self.request = (request, site)
       visited = site
-      switch try request.step() {
-      case .wait(let latch, _): return .wait(for: latch, until: patience.nextLook)
-      case .spin(let pause): return .spin(pause)
-      case .done(let lease):
+      return try request.step().then { lease in
         self.request = nil
         return try withExtendedLifetime(lease) { try claim(kind, at: site, under: lease) }
       }
@@ -212,7 +208,7 @@ package final class ItemAcquisition: Waiting {
 
   private func claim(
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
-  ) throws -> Attempt {
+  ) throws -> WaitingStep<ItemAccess> {
     do {
       let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
         kind.excludes($0.kind)
@@ -221,28 +217,28 @@ package final class ItemAcquisition: Waiting {
       case .present(let name): return try waitInLine(for: name)
       case .removable(let name, let isAlive):
         let isTaken = try site.takeAway(name, isAlive: isAlive, under: lease)
-        return isTaken ? nil : try waitInLine(for: name)
+        return isTaken ? .again : try waitInLine(for: name)
       case .nobody:
         let name = ClaimName(
           kind: kind, coversContents: self.kind.coversContents,
           declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
         claim = try Claim.make(name, at: site, under: lease)
-        // The process that ends the claim removes the site.
+        // The site is left with the claim.
         visited = nil
         place = nil
-        return nil
+        return .again
       }
     } catch let error as AppGroupError where error.code == .leaseLost {
-      return nil
+      return .again
     } catch let error as Errno where error == .noSuchFile {
       // This process was stopped with the lease for so long that others took it over and removed
       // the site.
       guard try !site.isAtItsPlace() else { throw error }
-      return nil
+      return .again
     }
   }
 
-  private func attemptHolding(_ claim: Claim) throws -> Attempt {
+  private func attemptHolding(_ claim: Claim) throws -> WaitingStep<ItemAccess> {
     if let (name, directory) = try containing.look(location, purpose: purpose) {
       // The owner of the directory waits for this access unless it gives way.
       giveUp()
@@ -253,7 +249,7 @@ package final class ItemAcquisition: Waiting {
     guard try claim.site.isAtItsPlace() else {
       // No process looks for the claim there any more, or would see anything published there.
       giveUp()
-      return nil
+      return .again
     }
     if kind.coversContents, try location.status()?.kind == .directory {
       var waiting = contents ?? ContentsWait(location, purpose: purpose)
@@ -280,23 +276,26 @@ package final class ItemAcquisition: Waiting {
   private func wait(
     for holder: @autoclosure () throws -> LeaseHolder?, _ what: String,
     _ watch: (WakeLatch) -> Bool
-  ) throws -> Attempt {
+  ) throws -> WaitingStep<ItemAccess> {
     if patience.isOver { throw timeout(try holder(), what) }
-    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : nil
+    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
   }
 
-  private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> Attempt {
+  private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> WaitingStep<
+    ItemAccess
+  > {
     try wait(for: name.holder, "has access to it", watch)
   }
 
-  private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> Attempt {
+  private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> WaitingStep<ItemAccess>
+  {
     givesWayTo = directory
     return try wait(for: name.holder, "has the directory \(directory.text)") {
       containing.watch($0)
     }
   }
 
-  private func waitInLine(for name: ClaimName) throws -> Attempt {
+  private func waitInLine(for name: ClaimName) throws -> WaitingStep<ItemAccess> {
     obstacle = name
     let before = place?.mustWait() ?? 0
     if before == 0 { return try wait(for: name) { others.watch($0) } }
@@ -317,7 +316,7 @@ package final class ItemAcquisition: Waiting {
     if kind.followsMoves { moved = try MovedItem(location) }
     claim = nil
     contents = nil
-    access.end()
+    access.end(removal)
   }
 
   // Before the look for other processes, because one that is found may be about to move the item.
@@ -350,6 +349,6 @@ package final class ItemAcquisition: Waiting {
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
     contents = nil
     readers = ReadersWait()
-    claim.end()
+    claim.end(removal)
   }
 }

@@ -3,15 +3,12 @@ import FileTrees
 import Synchronization
 import SystemCalls
 
-/// Publishes an accessor's private copy in one step, and ends the claim: attempt after attempt, as long
-/// as readers or other processes are in the way.
+/// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
+/// processes are in the way. The caller ends the access afterwards.
 ///
 /// Under the site's lease no process can take the claim away: it is still there, or nothing is
 /// published.
 package final class ItemPublication: Waiting {
-  /// What an attempt has come to; nil when something has changed, and the next one is due at once.
-  private typealias Attempt = WaitingStep<StagedCopy.Change>?
-
   private let access: ItemAccess
   private let claim: Claim
   private let copy: StagedCopy
@@ -35,8 +32,6 @@ package final class ItemPublication: Waiting {
   /// Whether the copy has left the claim, and shares the lease's fate.
   private var isInLease = false
   private var isPublished = false
-  /// Whether the last process is to remove the site and what is left in the claim.
-  private var isSiteLeft = false
 
   private var location: ItemPath { access.location }
 
@@ -56,18 +51,9 @@ package final class ItemPublication: Waiting {
   /// - Returns: what was published, with the item's present status.
   package func step() throws -> WaitingStep<StagedCopy.Change> {
     do {
-      return try reporting("publish the item", path: location.text) {
-        while true {
-          if let step = try attempt() { return step }
-        }
-      }
+      return try reporting("publish the item", path: location.text, attempt)
     } catch {
-      let cause = keepingCopy(cause(of: error))
-      // Unlocked before the claim ends: see `ItemAcquisition`.
-      readers = ReadersWait()
-      contents = nil
-      claim.end()
-      throw cause
+      throw keepingCopy(cause(of: error))
     }
   }
 
@@ -76,14 +62,12 @@ package final class ItemPublication: Waiting {
     isPublished ? error : [access].lossBehind(error)
   }
 
-  private func attempt() throws -> Attempt {
+  private func attempt() throws -> WaitingStep<StagedCopy.Change> {
     let change = try self.change ?? copy.change(in: claim)
     self.change = change
     guard change != .none else {
       // There is nothing to publish, so nothing can be lost.
-      let loss = try access.loss()
-      claim.end()
-      if let loss { throw loss }
+      if let loss = try access.loss() { throw loss }
       return .done(.none)
     }
     old = try location.status()
@@ -99,13 +83,7 @@ package final class ItemPublication: Waiting {
     case .over:
       // The awaited processes are gone, and `readers` keeps new ones out.
       try compareEntries()
-      let step = try publish(change)
-      if isSiteLeft {
-        // Not under the lease, because there may be much to remove.
-        claim.end()
-        claim.site.removeReporting()
-      }
-      return step
+      return try publish(change)
     }
   }
 
@@ -138,24 +116,21 @@ package final class ItemPublication: Waiting {
     compared = old
   }
 
-  private func publish(_ change: StagedCopy.Change) throws -> Attempt {
+  private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
     do {
       let request =
         self.request
         ?? LeaseRequest(
           site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
       self.request = request
-      switch try request.step() {
-      case .wait(let latch, _): return .wait(for: latch, until: nextLook)
-      case .spin(let pause): return .spin(pause)
-      case .done(let lease):
+      return try request.step().then { lease in
         self.request = nil
         return try withExtendedLifetime(lease) { try publish(change, under: lease) }
       }
     } catch let error as AppGroupError where error.code == .leaseLost {
       request = nil
       // This process was stopped in the middle. The copy is still in the claim, or the claim is gone.
-      guard isInLease else { return nil }
+      guard isInLease else { return .again }
       throw FileCoordinationError.overtaken(
         "publish the item", path: location.text, by: error.holder)
     } catch let error as Errno where error == .staleHandle {
@@ -163,7 +138,9 @@ package final class ItemPublication: Waiting {
     }
   }
 
-  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> Attempt {
+  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> WaitingStep<
+    StagedCopy.Change
+  > {
     // A takeover renames the claim under the lease, and no other claim has this name.
     guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
       throw claim.overtaken()
@@ -176,7 +153,7 @@ package final class ItemPublication: Waiting {
     case .nobody: break
     case .removable(let name, let isAlive):
       let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
-      return isTaken ? nil : try wait(name.holder, "shares it") { others.watch($0) }
+      return isTaken ? .again : try wait(name.holder, "shares it") { others.watch($0) }
     case .present(let name):
       try claim.become(.publishing, coversContents: claim.name.coversContents)
       return try wait(name.holder, "shares it") { others.watch($0) }
@@ -188,19 +165,19 @@ package final class ItemPublication: Waiting {
     readers = ReadersWait()
     let published = try location.status()
     if durability == .durable { try synchronizeDirectories(lease) }
-    isSiteLeft = !isRemoved(under: lease)
+    endIfEmpty(under: lease)
     return .done(published.map { .replaced($0) } ?? .removed)
   }
 
   // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
   // and a process that is stopped here and loses its claim was not overtaken.
-  private func isRemoved(under lease: Lease) -> Bool {
+  private func endIfEmpty(under lease: Lease) {
     do {
-      guard try claim.removeIfEmpty() else { return false }
-      return try claim.site.removeIfUnused(under: lease, without: claim.name)
+      try claim.endIfEmpty(under: lease)
     } catch {
-      // Tried once more without the lease, and reported then.
-      return false
+      // Tried once more by the caller, without the lease because there may be much to remove, and
+      // reported then.
+      return
     }
   }
 
@@ -259,15 +236,13 @@ package final class ItemPublication: Waiting {
 
   private func wait(
     _ holder: LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
-  ) throws -> Attempt {
+  ) throws -> WaitingStep<StagedCopy.Change> {
     guard ContinuousClock.now < deadline else {
       throw FileCoordinationError.timedOut(
         "publish the item", path: location.text, holder: holder, has: what)
     }
-    return watch(latch) ? .wait(for: latch, until: nextLook) : nil
+    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Patience.interval)) : .again
   }
-
-  private var nextLook: ContinuousClock.Instant { min(deadline, .now + Patience.interval) }
 }
 
 /// Whether there may be another access of the same purpose at the same time. Such accesses do not wait

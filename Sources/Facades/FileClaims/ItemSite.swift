@@ -214,61 +214,10 @@ private struct ItemHome: LeaseHome {
   }
 }
 
-/// No litter: the last process that leaves a site removes it, with the leftovers of dead processes.
+/// What the last process does that leaves a site: see `SiteRemoval`.
 extension ItemSite {
-  // Each look after the first is due to a process that came or left during the one before.
-  private static let looks = 8
-  /// After so long without the lease, a leaving process looks again for newcomers.
-  private static let patience: Duration = .milliseconds(5)
-  /// For so long it tries in total, if it finds no other process: the holder of the lease may be
-  /// leaving, too, and may have seen that another process is there; or it is a child that is being
-  /// started, which keeps the open files locked until it runs its program, and removes nothing.
-  private static let insistence: Duration = .milliseconds(250)
-
-  /// Removes the site unless a process uses it.
-  ///
-  /// If another process has the lease, the site is left to it; so a process that had the lease looks
-  /// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK).
-  func removeIfUnused() throws {
-    let end = ContinuousClock.now + Self.insistence
-    var looks = 0
-    while looks < Self.looks {
-      looks += 1
-      do {
-        try emptyTrash()
-        guard try mayBeUnused() else { return }
-        let request = LeaseRequest(
-          site: lease, mode: .exclusive, term: Value.standardTerm,
-          deadline: .now + Self.patience)
-        let lease = try request.run()
-        if try removeIfUnused(under: lease) { return }
-      } catch let error as AppGroupError where error.code == .leaseLost {
-        continue
-      } catch let error as AppGroupError where error.code == .timedOut {
-        // Most likely another process is there, and removes it in turn.
-        guard ContinuousClock.now < end else { return }
-        looks -= 1
-      } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
-        // Another process was quicker.
-        return
-      } catch let error as Errno where error == .noSpace || error == .diskQuotaExceeded {
-        return try removeBare()
-      }
-    }
-  }
-
-  /// The same after an access that has ended already: errors are only reported, because the next
-  /// process removes the leftovers.
-  func removeReporting() {
-    do {
-      try removeIfUnused()
-    } catch {
-      Diagnostics.report(error)
-    }
-  }
-
-  // Whether there is nothing but the lease and the leftovers of dead processes.
-  private func mayBeUnused() throws -> Bool {
+  /// Whether there is nothing but the lease and the leftovers of dead processes.
+  func mayBeUnused() throws -> Bool {
     try entries().map(\.name).allSatisfy { name in
       if lease.isPart(name) { return true }
       guard ClaimName(name) != nil || isTrash(name) else { return false }
@@ -276,9 +225,9 @@ extension ItemSite {
     }
   }
 
-  // Where no lease can be made any more: each step succeeds only if the site is empty, and a process
-  // that is about to use the site begins again.
-  private func removeBare() throws {
+  /// Removes it where no lease can be made any more: each step succeeds only if the site is empty, and a
+  /// process that is about to use the site begins again.
+  func removeBare() throws {
     _ = try tolerating(
       Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
     _ = try removeEmpty()
@@ -293,7 +242,7 @@ extension ItemSite {
     return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
   }
 
-  /// The same for the holder of the lease, which then ends.
+  /// Removes it for the holder of the lease, which then ends, unless another process uses it.
   ///
   /// - Parameter claim: was removed under the lease.
   /// - Returns: false if the site is used, or something is left in it to be removed.
@@ -323,7 +272,7 @@ extension ItemSite {
   }
 
   /// Removes the trash of dead processes, and the claims that were taken over from them.
-  private func emptyTrash() throws {
+  func emptyTrash() throws {
     for name in try entries().map(\.name) where isTrash(name) {
       guard try isAbandoned(name) else { continue }
       try TreeRemoval().remove(name, at: descriptor)

@@ -51,7 +51,7 @@ package final class ReaderCopy: Sendable {
   }
 
   // An access that was given up only releases it.
-  deinit { remove() }
+  deinit { remove(SiteRemoval()) }
 
   private static func site(at location: ItemPath) throws -> ItemSite? {
     do {
@@ -77,14 +77,15 @@ package final class ReaderCopy: Sendable {
     }
   }
 
-  package func remove() {
+  /// - Parameter removal: gets the site that is left.
+  package func remove(_ removal: SiteRemoval) {
     guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
     do {
       try TreeRemoval().remove(name, at: parent.descriptor.rawValue)
-      try site?.removeIfUnused()
     } catch {
       // The access itself has ended already; the next process removes the leftovers.
       Diagnostics.report(error)
     }
+    if let site { removal.add(site) }
   }
 }

@@ -43,11 +43,21 @@ struct ProtocolScene {
     ItemAcquisition(
       try location(name), kind,
       purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60),
-      patience: Patience(deadline: deadline, cancellation: Cancellation()))
+      patience: Patience(deadline: deadline, cancellation: Cancellation()),
+      leaving: SiteRemoval())
+  }
+
+  /// Takes steps, with their short pauses, until one waits for other processes or is the last.
+  func step<Work: Waiting>(_ work: Work) throws -> WaitingStep<Work.Outcome> {
+    while true {
+      let step = try work.step()
+      guard case .spin = step else { return step }
+      _ = step.block()
+    }
   }
 
   func isWaiting(_ acquisition: ItemAcquisition) throws -> Bool {
-    if case .wait = try acquisition.step() { true } else { false }
+    if case .wait = try step(acquisition) { true } else { false }
   }
 
   /// Runs a closure, and another one just before its system call of the given number.

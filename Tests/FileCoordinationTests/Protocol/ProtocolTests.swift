@@ -71,7 +71,7 @@ struct ProtocolTests {
       AccessOpening.Terms(
         presenter: nil, purpose: ClaimName.purpose(of: "pair"),
         term: .seconds(60), patience: patience, durability: .standard))
-    guard case .wait = try pair.step() else {
+    guard case .wait = try scene.step(pair) else {
       Issue.record("the second item is in use")
       return
     }
@@ -80,8 +80,8 @@ struct ProtocolTests {
     other.end()
     // Neither of them needs more than steps.
     for _ in 0..<10 {
-      _ = try pair.step()
-      guard case .done(let access) = try owner.step() else { continue }
+      _ = try scene.step(pair)
+      guard case .done(let access) = try scene.step(owner) else { continue }
       access.end()
       try pair.run().abandon()
       #expect(try scene.names("d") == [])
@@ -110,7 +110,7 @@ struct ProtocolTests {
         }
         mover.end()
       } _: {
-        if case .done(let granted) = try reader.step() { access = granted }
+        if case .done(let granted) = try scene.step(reader) { access = granted }
       }
       mover.end()
       let granted = try access ?? reader.run()
@@ -123,6 +123,26 @@ struct ProtocolTests {
       if !hasMore { return }
     }
     Issue.record("more than \(Self.most) calls")
+  }
+
+  /// It used to block in the step for up to a quarter of a second.
+  @Test("A site whose lease another process has is removed in steps that do not block")
+  func removalInSteps() throws {
+    let access = try scene.acquisition("a", .content).run()
+    let site = try #require(try ItemSite.open(try scene.location("a")))
+    var lease: Lease? = try LeaseRequest(
+      site: site.lease, mode: .exclusive, term: .seconds(60), deadline: .now
+    ).run()
+    let removal = SiteRemoval()
+    access.end(removal)
+    guard case .spin = removal.step() else {
+      Issue.record("the lease is held")
+      return
+    }
+    withExtendedLifetime(lease) {}
+    lease = nil
+    while removal.step().block() == nil {}
+    #expect(try scene.names() == [], "\(scene.directory.listing)")
   }
 
   /// It used to be granted: items from before giving way were not examined again.
@@ -144,7 +164,7 @@ struct ProtocolTests {
     inside.end()
     #expect(try scene.isWaiting(owner))
     for access in began { access.end() }
-    guard case .done(let access) = try owner.step() else {
+    guard case .done(let access) = try scene.step(owner) else {
       Issue.record("no claim is left")
       return
     }

@@ -31,7 +31,7 @@ struct SiteTests {
     try scene.makeDirectory("d")
     let site = try ItemSite.openOrMake(try scene.location("d/x"))
     try FileManager.default.moveItem(at: scene.url("d"), to: scene.url("e"))
-    try site.removeIfUnused()
+    SiteRemoval().add(site)
     #expect(try scene.names("e") == [], "\(scene.directory.listing)")
   }
 

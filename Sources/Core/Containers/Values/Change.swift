@@ -73,25 +73,19 @@ package final class Change<Result: Sendable>: Waiting {
 
   package func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: path) {
-      while true {
-        let step: WaitingStep<Lease>
-        do {
-          step = try current().step()
-        } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
-          // The value's directory was removed, perhaps with the whole container.
-          guard ContinuousClock.now < terms.deadline else { throw error }
-          self.request = nil
-          // The removing process may not have finished.
-          return .spin(.milliseconds(1))
-        }
-        switch step {
-        case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
-        case .spin(let pause): return .spin(pause)
-        case .done(let lease):
-          self.request = nil
-          guard let result = try perform(lease) else { continue }
-          return .done(result)
-        }
+      let step: WaitingStep<Lease>
+      do {
+        step = try current().step()
+      } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
+        // The value's directory was removed, perhaps with the whole container.
+        guard ContinuousClock.now < terms.deadline else { throw error }
+        self.request = nil
+        // The removing process may not have finished.
+        return .spin(.milliseconds(1))
+      }
+      return try step.then { lease in
+        self.request = nil
+        return try perform(lease).map(WaitingStep.done) ?? .again
       }
     }
   }

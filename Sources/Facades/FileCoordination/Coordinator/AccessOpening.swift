@@ -36,6 +36,9 @@ final class AccessOpening: Waiting {
   /// In their canonical order: the first ones are acquired.
   private var items: [Item] = []
   private var conversation: PresenterConversation?
+  /// What this has come to; it is told after the sites that were left are removed.
+  private var result: Result<AccessSession, any Error>?
+  private let removal = SiteRemoval()
 
   private var acquired: [ItemAccess] { items.compactMap(\.access) }
 
@@ -45,42 +48,57 @@ final class AccessOpening: Waiting {
   }
 
   func step() throws -> WaitingStep<AccessSession> {
-    do {
-      if !isPrepared { try prepare() }
-      switch try conversation?.step() {
-      case .done, nil: break
-      case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
-      case .spin(let pause): return .spin(pause)
+    if result == nil {
+      do {
+        let step = try begin()
+        guard case .done(let session) = step else { return step }
+        result = .success(session)
+      } catch {
+        let cause = acquired.lossBehind(error)
+        giveUp()
+        result = .failure(cause)
       }
-      while let next = items.firstIndex(where: { $0.access == nil }) {
-        let acquisition = acquisition(of: next)
-        switch try acquisition.step() {
-        case .wait(let latch, let deadline):
-          if let directory = acquisition.givesWayTo, try giveUp(inside: directory) { continue }
-          return .wait(for: latch, until: deadline)
-        case .spin(let pause): return .spin(pause)
-        case .done(let access): items[next].access = access
-        }
-      }
+    }
+    return try removal.step().then {
+      guard let result = result.take() else { preconditionFailure("no step follows the last") }
+      return .done(try result.get())
+    }
+  }
+
+  private func begin() throws -> WaitingStep<AccessSession> {
+    if !isPrepared { try prepare() }
+    return try (conversation?.step() ?? .done(())).then(acquire)
+  }
+
+  private func acquire() throws -> WaitingStep<AccessSession> {
+    guard let next = items.firstIndex(where: { $0.access == nil }) else {
       let grants = try makeGrants()
       items = []
       return .done(
         AccessSession(
           grants: grants, conversation: conversation.take(), companions: terms.companions,
           durability: terms.durability, presenter: terms.presenter))
-    } catch {
-      let cause = acquired.lossBehind(error)
-      giveUp()
-      throw cause
+    }
+    let acquisition = acquisition(of: next)
+    let step = try acquisition.step()
+    if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
+      return try acquire()
+    }
+    return try step.then { access in
+      items[next].access = access
+      return try acquire()
     }
   }
 
   // Its task was cancelled while it waited.
-  deinit { giveUp() }
+  deinit {
+    giveUp()
+    if case .success(let session) = result { session.abandon() }
+  }
 
   private func giveUp() {
     for item in items {
-      if let access = item.access { access.end() } else { item.acquisition?.giveUp() }
+      if let access = item.access { access.end(removal) } else { item.acquisition?.giveUp() }
     }
     items = []
     conversation.take()?.finish(published: [:])
@@ -114,7 +132,8 @@ final class AccessOpening: Waiting {
     if let known = items[index].acquisition { return known }
     let acquisition = ItemAcquisition(
       items[index].location, items[index].kind, tellsPurpose: terms.isPurposeShared,
-      purpose: terms.purpose, term: terms.term, patience: terms.patience)
+      purpose: terms.purpose, term: terms.term, patience: terms.patience,
+      leaving: removal)
     items[index].acquisition = acquisition
     return acquisition
   }
@@ -150,7 +169,7 @@ final class AccessOpening: Waiting {
           copy: copy.take(), snapshot: snapshot)
       }
       // Others may change the item while the copy is read.
-      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end() }
+      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
     }
     return grants.compactMap { $0 }
   }

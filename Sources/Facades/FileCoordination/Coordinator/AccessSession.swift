@@ -73,9 +73,10 @@ final class AccessSession: Sendable {
 
   /// Ends the access without publishing anything.
   func abandon() {
+    let removal = SiteRemoval()
     for grant in grants {
-      grant.access?.end()
-      grant.snapshot?.remove()
+      grant.access?.end(removal)
+      grant.snapshot?.remove(removal)
     }
     conversation?.finish(published: [:])
   }
@@ -117,6 +118,9 @@ final class AccessClosing: Waiting {
   private var current: ItemPublication?
   private var published: [String: FileStatus?] = [:]
   private var isReadingOver = false
+  /// What this has come to; it is told after the sites that were left are removed.
+  private var result: Result<Void, any Error>?
+  private let removal = SiteRemoval()
 
   init(_ session: AccessSession, until deadline: ContinuousClock.Instant) {
     self.session = session
@@ -127,27 +131,37 @@ final class AccessClosing: Waiting {
   }
 
   func step() throws -> WaitingStep<Void> {
-    do {
-      try endReading()
-      while let grant = remaining.last {
-        current = current ?? session.publication(of: grant, until: deadline)
-        switch try current?.step() {
-        case nil: try grant.access?.endInPlace()
-        case .wait(let latch, let deadline): return .wait(for: latch, until: deadline)
-        case .spin(let pause): return .spin(pause)
-        case .done(let change):
-          note(change, at: grant)
-          current = nil
-        }
-        remaining.removeLast()
+    if result == nil {
+      do {
+        let step = try end()
+        guard case .done = step else { return step }
+        // Before the reacquirers, which may look for the item.
+        session.tellMoves()
+        result = .success(())
+      } catch {
+        result = .failure(error)
       }
-      // Before the reacquirers, which may look for the item.
-      session.tellMoves()
       giveUp()
-      return .done(())
-    } catch {
-      giveUp()
-      throw error
+    }
+    return try removal.step().then { .done(try result?.get() ?? ()) }
+  }
+
+  private func end() throws -> WaitingStep<Void> {
+    try endReading()
+    guard let grant = remaining.last else { return .done(()) }
+    current = current ?? session.publication(of: grant, until: deadline)
+    guard let current else {
+      try grant.access?.endInPlace(removal)
+      remaining.removeLast()
+      return try end()
+    }
+    return try current.step().then { change in
+      note(change, at: grant)
+      // With what it has locked, which may be what is to be removed.
+      self.current = nil
+      grant.access?.end(removal)
+      remaining.removeLast()
+      return try end()
     }
   }
 
@@ -167,14 +181,15 @@ final class AccessClosing: Waiting {
   private func endReading() throws {
     guard !isReadingOver else { return }
     isReadingOver = true
-    for grant in remaining { grant.snapshot?.remove() }
-    for grant in remaining where grant.access?.claim == nil { try grant.access?.endReading() }
+    for grant in remaining { grant.snapshot?.remove(removal) }
+    for grant in remaining where grant.access?.claim == nil {
+      try grant.access?.endReading(removal)
+    }
   }
 
   private func giveUp() {
-    // With what it has locked, which may be what is to be removed.
     current = nil
-    for grant in remaining { grant.access?.end() }
+    for grant in remaining { grant.access?.end(removal) }
     remaining = []
     session.finish(published)
   }
