@@ -100,7 +100,7 @@ struct RandomHistoryTests {
       let verdict = checkLinearizability(of: history)
       if !expected { rejected += 1 }
       if expected != verdict.isLinearizable || expected == (verdict.violation != nil) {
-        let lines = history.map(HistoryLine.line(for:)).joined()
+        let lines = history.map { "\($0)" }.joined(separator: "\n")
         Issue.record(
           "HISTORY_SEED=\(seed), history \(run): trying every order says \(expected)\n\(lines)")
         return

@@ -6,9 +6,9 @@ package typealias Value = UInt64
 ///
 /// Times are nanoseconds of one clock that all recording processes share (CLOCK_BOOTTIME). A thread
 /// that makes calls of its own counts as a process.
-package struct Operation: Hashable, Sendable {
+package struct Operation: Hashable, Codable, Sendable {
   /// The call.
-  package enum Call: Hashable, Sendable {
+  package enum Call: Hashable, Codable, Sendable {
     case read
     case write(Value)
     /// Replaces `expected` by `new`, in one step, if the register holds `expected`.
@@ -23,7 +23,7 @@ package struct Operation: Hashable, Sendable {
   }
 
   /// The result.
-  package enum Answer: Hashable, Sendable {
+  package enum Answer: Hashable, Codable, Sendable {
     /// The value that `read` found, or that `increment` found before it added one.
     case value(Value?)
     /// Whether `compareAndSwap` found the expected value.
@@ -32,7 +32,7 @@ package struct Operation: Hashable, Sendable {
     case done
   }
 
-  package enum Outcome: Hashable, Sendable {
+  package enum Outcome: Hashable, Codable, Sendable {
     case completed(Answer, at: UInt64)
     /// The process was killed, or got an error that leaves the outcome open: the operation may take
     /// effect at any time after its invocation, or never.

@@ -112,17 +112,19 @@ extension Operation {
       switch call {
       case .read: "read"
       case .write(let value): "write \(value)"
-      case .compareAndSwap(let expected, let new): "swap \(HistoryLine.word(expected)) for \(new)"
+      case .compareAndSwap(let expected, let new): "swap \(Self.word(expected)) for \(new)"
       case .update(let from, let to):
-        "update \(HistoryLine.word(from)) to \(HistoryLine.word(to))"
+        "update \(Self.word(from)) to \(Self.word(to))"
       case .increment: "increment"
       case .remove: "remove"
       }
     return switch outcome {
     case .unknown: asked + " → unknown"
-    case .completed(.value(let value), _): asked + " → \(HistoryLine.word(value))"
+    case .completed(.value(let value), _): asked + " → \(Self.word(value))"
     case .completed(.swapped(let swapped), _): asked + (swapped ? " → swapped" : " → not swapped")
     case .completed(.done, _): asked
     }
   }
+
+  private static func word(_ value: Value?) -> String { value.map(String.init) ?? "-" }
 }

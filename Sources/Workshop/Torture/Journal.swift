@@ -1,7 +1,21 @@
 import FoundationEssentials
+import Histories
 
-/// A worker's report besides its history: one entry per line.
+/// What a worker reports: one entry per line, each with one write. So a process that is killed at any
+/// instruction leaves at most one torn line, which is no entry.
 enum JournalEntry: Codable, Equatable {
+  /// Before an operation.
+  case began(key: String, Operation.Call, at: UInt64)
+  /// Within an update, before its change: the value that it found, and the one that it is about to write.
+  case tried(from: Histories.Value?, to: Histories.Value?)
+  /// The operation that began last has answered.
+  case answered(Operation.Answer, at: UInt64)
+  /// It has failed, and certainly changed nothing.
+  case withoutEffect
+  /// It has failed, and may have had its effect.
+  case unknown
+  /// An operation that is recorded afterwards.
+  case observed(Operation)
   case did(String)
   /// An update began again because its lease had been taken over.
   case retried
@@ -28,6 +42,39 @@ enum JournalEntry: Codable, Equatable {
     let finished = text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]
     // Each line is one write, but a full disk may leave a part of one, which is no entry.
     return finished.split(separator: "\n").compactMap { try? decoded(JournalEntry.self, from: $0) }
+  }
+}
+
+extension [JournalEntry] {
+  /// Returns the operations that may have had an effect or returned information, in their order.
+  ///
+  /// An operation without an end is one of unknown effect; an update that was not tried has had none.
+  func operations(of process: Int) -> [Operation] {
+    var operations: [Operation] = []
+    var current: (key: String, call: Operation.Call, beginning: UInt64, isTried: Bool)?
+    func end(_ outcome: Operation.Outcome) {
+      guard let (key, call, beginning, isTried) = current.take() else { return }
+      if outcome == .unknown, case .update = call, !isTried { return }
+      operations.append(
+        Operation(process: process, key: key, call: call, invocation: beginning, outcome: outcome))
+    }
+    for entry in self {
+      switch entry {
+      case .began(let key, let call, let time):
+        end(.unknown)
+        current = (key, call, time, false)
+      case .tried(let from, let to):
+        current?.call = .update(from: from, to: to)
+        current?.isTried = true
+      case .answered(let answer, let time): end(.completed(answer, at: time))
+      case .withoutEffect: current = nil
+      case .unknown: end(.unknown)
+      case .observed(let operation): operations.append(operation)
+      default: continue
+      }
+    }
+    end(.unknown)
+    return operations
   }
 }
 

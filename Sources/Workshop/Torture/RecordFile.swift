@@ -28,9 +28,6 @@ struct RunDirectory: Codable {
   var container: String { path + "/container" }
   private var records: String { path + "/records" }
 
-  func history(life: Int, _ strand: Strand) -> String {
-    "\(records)/history-\(life)-\(strand.rawValue)"
-  }
   /// Returns the path of the file that is sent under a number.
   func file(_ number: UInt64) -> String { "\(path)/files/\(number)" }
   func observations(life: Int) -> String { "\(records)/observations-\(life)" }

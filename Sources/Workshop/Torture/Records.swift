@@ -20,20 +20,20 @@ struct Records {
 
   init(_ directory: RunDirectory, lives: Int) throws {
     for life in 1...max(lives, 1) {
-      observations += try parseHistory(Self.text(directory.observations(life: life)))
+      for case .observed(let read) in try Self.entries(directory.observations(life: life)) {
+        observations.append(read)
+      }
       for strand in Strand.allCases {
-        operations += try parseHistory(Self.text(directory.history(life: life, strand)))
-        journals.append(
-          Journal(
-            life: life,
-            entries: JournalEntry.parse(try Self.text(directory.journal(life: life, strand)))))
+        let entries = try Self.entries(directory.journal(life: life, strand))
+        operations += entries.operations(of: Workload.process(life: life, strand))
+        journals.append(Journal(life: life, entries: entries))
       }
     }
   }
 
   // A worker may be killed before it has written any.
-  private static func text(_ path: String) throws(Errno) -> String {
-    try ifPresent(RecordFile.text(path)) ?? ""
+  private static func entries(_ path: String) throws(Errno) -> [JournalEntry] {
+    JournalEntry.parse(try ifPresent(RecordFile.text(path)) ?? "")
   }
 
   /// Returns the entries of a kind, with the worker that made them.

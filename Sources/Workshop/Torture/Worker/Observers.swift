@@ -76,7 +76,7 @@ final class Observers: Sendable {
       let read = Operation(
         process: Workload.process(life: life, observer: observer), key: key, call: .read,
         invocation: since, outcome: .completed(.value(number), at: now))
-      try record.append(HistoryLine.line(for: read))
+      try record.append(JournalEntry.observed(read).line)
       state.withLock { $0.latest["\(name) of \(key)"] = .some(number) }
     } catch let error as Content.Torn {
       recorder.noteOrEnd(.torn("observer: \(error)"))

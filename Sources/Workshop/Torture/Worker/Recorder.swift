@@ -8,11 +8,9 @@ import SystemCalls
 /// set.
 struct Deliberate: Error {}
 
-/// The recorder of a worker: its operations go to a history, the rest to a journal.
+/// The recorder of a strand of a worker.
 final class Recorder: Sendable {
-  private let history: RecordFile
   private let journal: RecordFile
-  private let process: Int
   private let life: Int
   private let numbers: Mutex<(last: UInt64, tenures: Int)>
 
@@ -21,10 +19,8 @@ final class Recorder: Sendable {
   static let allowance: Duration = .seconds(5)
 
   init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
-    process = Workload.process(life: life, strand)
     self.life = life
     numbers = Mutex((Workload.firstNumber(life: life), 0))
-    history = try RecordFile(directory.history(life: life, strand))
     journal = try RecordFile(directory.journal(life: life, strand))
   }
 
@@ -58,8 +54,8 @@ final class Recorder: Sendable {
   }
 
   /// Records one try of an update's closure.
-  func attempt(from: Histories.Value?, to: Histories.Value?) throws(Errno) {
-    try history.append(HistoryLine.attempt(from: from, to: to))
+  func attempt(from: Histories.Value?, to: Histories.Value?) throws {
+    try note(.tried(from: from, to: to))
   }
 
   /// Performs one operation, and records its call before and its answer after it.
@@ -89,10 +85,9 @@ final class Recorder: Sendable {
     _ = try end(kind, key, beginning, patience, result)
   }
 
-  private func begin(_ key: String, _ call: Operation.Call) throws(Errno) -> UInt64 {
+  private func begin(_ key: String, _ call: Operation.Call) throws -> UInt64 {
     let beginning = bootTimeNanoseconds()
-    try history.append(
-      HistoryLine.invocation(process: process, key: key, call: call, at: beginning))
+    try note(.began(key: key, call, at: beginning))
     return beginning
   }
 
@@ -107,7 +102,7 @@ final class Recorder: Sendable {
     }
     switch result {
     case .success(let answer):
-      try history.append(HistoryLine.completed(answer, at: end))
+      try note(.answered(answer, at: end))
       try note(.did(kind))
       return answer
     case .failure(let error):
@@ -119,16 +114,16 @@ final class Recorder: Sendable {
   private func fail(_ kind: String, _ key: String, _ error: any Error) throws {
     switch error {
     case is Deliberate, is CancellationError:
-      try history.append(HistoryLine.withoutEffect)
+      try note(.withoutEffect)
       try note(.did(error is Deliberate ? kind : "cancelled " + kind))
     case let error as AppGroupError where error.code == .timedOut || error.code == .leaseLost:
-      try history.append(HistoryLine.withoutEffect)
+      try note(.withoutEffect)
       try note(error.code == .timedOut ? .timedOut : .lost)
     case is Content.Torn:
-      try history.append(HistoryLine.unknown)
+      try note(.unknown)
       try note(.torn("\(error)"))
     default:
-      try history.append(HistoryLine.unknown)
+      try note(.unknown)
       try note(.failed("\(kind) of \(key): \(error)"))
     }
   }
