@@ -47,6 +47,45 @@ struct QueueTests {
     #expect(try queue.container.queueNames() == ["q"])
   }
 
+  @Test("gives its entries to a loop, which ends when the consumer is closed")
+  func loop() async throws {
+    let sender = try queue.sender("a")
+    let consumer = try await queue.consume()
+    let participant = try scene.participant()
+    let received = Mutex<[Int]>([])
+    let loop = Task {
+      for try await entry in consumer.entries() {
+        received.withLock { $0.append(entry.payload.intValue ?? -1) }
+        try entry.acknowledge()
+      }
+    }
+    // The loop waits for the second, which another process sends.
+    _ = try await sender.enqueue(0)
+    try eventually("the first is there") { received.withLock { $0 == [0] } }
+    _ = try participant.ask("queue-send q b 1 1 \(scene.directory.path)/log")
+    try eventually("the second is there") { received.withLock { $0.count == 2 } }
+    consumer.close()
+    try await loop.value
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("ends a loop with the reason: its task is cancelled, or another consumer has the queue")
+  func loopEnds() async throws {
+    let consumer = try await queue.consume()
+    let cancelled = Task { try await consumer.next() }
+    try eventually("it waits") { consumer.isAwaited }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+    let replaced = Task { for try await _ in consumer.entries() {} }
+    try eventually("it waits") { consumer.isAwaited }
+    // As a process does that found this one stopped.
+    let place = try #require(try queue.open())
+    let own = try #require(try place.consumer())
+    try place.move("taken/\(own)", to: "taken/another")
+    let error = try await #require(throws: AppGroupError.self) { try await replaced.value }
+    #expect(error.code == .leaseLost)
+  }
+
   @Test("stores entries sent during another write as one file, and acknowledges each")
   func together() throws {
     // The first stamp is given only when the others have gathered.

@@ -37,6 +37,36 @@ struct ValueTests {
     #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
   }
 
+  @Test("is set only if it is of the version that the caller has seen")
+  func compareAndSet() throws {
+    let value = container.value("x")
+    let other = try Participant(directory.path)
+    #expect(try value.compareAndSet(nil, 1))
+    #expect(try !value.compareAndSet(nil, 2) && value.read() == 1)
+    let seen = try value.version()
+    // The same content, but another publication.
+    #expect(try other.ask("set x 1") == "done")
+    #expect(try !value.compareAndSet(seen, 3) && value.read() == 1)
+    #expect(try value.compareAndSet(value.version(), 4) && value.read() == 4)
+    #expect(try !value.compareAndSet(seen, nil))
+    #expect(try value.compareAndSet(value.snapshot().version, nil))
+    #expect(try value.read() == nil)
+    #expect(try value.compareAndSet(nil, nil))
+  }
+
+  @Test("is compared when its lease is free: a change that is under way counts")
+  func comparedUnderLease() async throws {
+    let value = container.value("x")
+    try await value.replace(with: 1)
+    let seen = try value.version()
+    let other = try Participant(directory.path)
+    #expect(try other.ask("hold x 10") == "holding")
+    async let isSet = value.compareAndSet(seen, 99)
+    #expect(try other.ask("go on") == "done")
+    #expect(try await !isSet)
+    #expect(try await value.read() == 11)
+  }
+
   @Test("is updated as its closure leaves it, or not at all")
   func updates() throws {
     let value = container.value("x")

@@ -132,15 +132,33 @@ extension Queue {
       try await runSuspending { NextEntry(of: self, until: deadline) }
     }
 
+    /// Takes the next entry, however long it takes. Cancelling the task ends the wait with
+    /// `CancellationError`, and closing the consumer with `invalidToken`.
+    ///
+    /// - Throws: As the form with a deadline.
+    public func next() async throws -> QueueEntry {
+      guard let entry = try await runSuspending({ NextEntry(of: self, until: nil) }) else {
+        preconditionFailure("without a deadline none passes")
+      }
+      return entry
+    }
+
+    /// Returns the entries as they are taken, for `for try await`; one loop at a time.
+    ///
+    /// The loop ends when the consumer is closed, and throws as `next`: `leaseLost` when another
+    /// consumer has replaced this one, `CancellationError` when its task is cancelled. The consumer
+    /// remains open as long as the sequence is used.
+    public func entries() -> ConsumerEntries { ConsumerEntries(consumer: self) }
+
     /// For tests: whether a caller waits in `next`.
     package var isAwaited: Bool { wake.latch.isAwaited }
 
     /// One caller's wait for the next entry; nil once the deadline has passed.
     private final class NextEntry: Waiting {
       private let consumer: Consumer
-      private let deadline: ContinuousClock.Instant
+      private let deadline: ContinuousClock.Instant?
 
-      init(of consumer: Consumer, until deadline: ContinuousClock.Instant) {
+      init(of consumer: Consumer, until deadline: ContinuousClock.Instant?) {
         self.consumer = consumer
         self.deadline = deadline
       }
@@ -148,7 +166,7 @@ extension Queue {
       // One look before each wait: anything later raises the latch.
       func step() throws -> WaitingStep<QueueEntry?> {
         if let entry = try consumer.take() { return .done(entry) }
-        guard ContinuousClock.now < deadline else { return .done(nil) }
+        if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
         return .wait(for: consumer.wake.latch, until: deadline)
       }
     }
@@ -189,6 +207,30 @@ extension Queue {
       throw AppGroupError(
         .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
         remedy: "consume again")
+    }
+  }
+}
+
+/// The entries that a consumer takes.
+public struct ConsumerEntries: AsyncSequence, Sendable {
+  let consumer: Queue.Consumer
+
+  /// Makes an iterator; for one task at a time.
+  public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
+
+  /// The iterator.
+  public struct Iterator: AsyncIteratorProtocol {
+    let consumer: Queue.Consumer
+
+    /// Takes the next entry; nil after the consumer was closed.
+    ///
+    /// - Throws: As `Queue.Consumer.next`.
+    public func next() async throws -> QueueEntry? {
+      do {
+        return try await consumer.next()
+      } catch let error as AppGroupError where error.code == .invalidToken {
+        return nil
+      }
     }
   }
 }

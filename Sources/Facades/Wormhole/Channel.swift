@@ -1,6 +1,4 @@
 public import AppGroup
-import FoundationEssentials
-import PropertyLists
 
 /// Messages of one type under one identifier: the latest message is kept, and every listener
 /// receives it.
@@ -10,16 +8,16 @@ import PropertyLists
 /// channel are one participant: a message that one copy sends is an echo to all of them.
 public struct Channel<Message: Codable & Sendable>: Sendable {
   /// The container that the processes share.
-  public var container: SharedContainer { value.container }
+  public var container: SharedContainer { content.value.container }
   /// The identifier of the messages.
-  public var identifier: String { value.identifier }
+  public var identifier: String { content.value.identifier }
 
-  private let value: Value
+  private let content: TypedValue<Message>
   private let own = OwnStamps()
 
   /// Creates a channel in a container. No file is touched before the first use.
   public init(_ identifier: String, in container: SharedContainer) {
-    value = container.value(identifier)
+    content = TypedValue(container.value(identifier), willPublish: own.add)
   }
 
   /// Passes a message, which replaces the last one in one step.
@@ -35,9 +33,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     _ message: Message, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    let bytes = try encode(message)
-    try value.replace(
-      withBytes: bytes, durability: durability, until: deadline, willPublish: own.add)
+    try content.replace(with: message, durability: durability, until: deadline)
   }
 
   /// Passes a message; see the form without `async`. Blocks no thread of the cooperative pool.
@@ -45,9 +41,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     _ message: Message, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    let bytes = try encode(message)
-    try await value.replace(
-      withBytes: bytes, durability: durability, until: deadline, willPublish: own.add)
+    try await content.replace(with: message, durability: durability, until: deadline)
   }
 
   /// Returns the latest message, or nil if there never was one or it was cleared.
@@ -55,26 +49,22 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// - Throws: `AppGroupError`: `damaged` for bytes that are not a `Message`, otherwise as
   ///   `Value.snapshot`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
-  public func latest() throws -> Message? {
-    try value.snapshot().decode(Message.self)
-  }
+  public func latest() throws -> Message? { try content.read() }
 
   /// Returns the latest message; see the form without `async`.
-  public func latest() async throws -> Message? {
-    try await value.snapshot().decode(Message.self)
-  }
+  public func latest() async throws -> Message? { try await content.read() }
 
   /// Removes the latest message. Listeners receive only the next message.
   ///
   /// - Throws: `AppGroupError`, as `Value.remove`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func clear(until deadline: ContinuousClock.Instant? = nil) throws {
-    try value.remove(until: deadline)
+    try content.value.remove(until: deadline)
   }
 
   /// Removes the latest message; see the form without `async`.
   public func clear(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await value.remove(until: deadline)
+    try await content.value.remove(until: deadline)
   }
 
   /// Changes the latest message atomically: no other message comes between reading and writing.
@@ -92,8 +82,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Message?) throws -> Result
   ) throws -> Result {
-    try value.edit(
-      .init(durability, until: deadline, willPublish: own.add), edited(body))
+    try content.update(durability: durability, until: deadline, body)
   }
 
   /// Changes the latest message; see the form without `async`.
@@ -101,26 +90,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Message?) throws -> Result
   ) async throws -> Result {
-    try await value.edit(
-      .init(durability, until: deadline, willPublish: own.add), edited(body))
-  }
-
-  private func edited<Result: Sendable>(
-    _ body: @escaping @Sendable (inout Message?) throws -> Result
-  ) -> @Sendable (ValueSnapshot) throws -> (Edit, Result) {
-    { snapshot in
-      var message = try snapshot.decode(Message.self)
-      let wasAbsent = message == nil
-      let result = try body(&message)
-      guard let message else { return (wasAbsent ? .keep : .remove, result) }
-      let bytes = try encode(message)
-      let isSame = try snapshot.bytes() == bytes
-      return (isSame ? .keep : .replace(bytes), result)
-    }
-  }
-
-  private func encode(_ message: Message) throws -> [UInt8] {
-    Array(try PropertyListCoding.encode(message))
+    try await content.update(durability: durability, until: deadline, body)
   }
 
   /// Returns the messages from now on, for `for await`: after any burst at least the last message,
@@ -132,7 +102,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// - Parameter startsWithCurrent: Whether the current message comes first.
   /// - Throws: `AppGroupError` if the container cannot be used any more.
   public func messages(startsWithCurrent: Bool = false) throws -> Messages<Message> {
-    Messages(snapshots: try value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
+    Messages(snapshots: try content.value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
   }
 }
 

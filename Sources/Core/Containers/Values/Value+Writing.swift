@@ -146,7 +146,7 @@ extension Value {
 }
 
 extension Value {
-  private func encode(_ value: PropertyListValue) throws -> [UInt8] {
+  func encode(_ value: PropertyListValue) throws -> [UInt8] {
     do throws(PropertyListError) {
       return try value.binaryBytes(limits: .standard)
     } catch {

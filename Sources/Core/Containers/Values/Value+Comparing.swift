@@ -1,0 +1,41 @@
+public import PropertyLists
+
+/// Changes that are made only if nobody has changed the value since the caller looked at it: for
+/// decisions that take longer than a lease, such as a person's.
+extension Value {
+  /// Replaces or removes the value if it is still of the version that the caller has seen.
+  ///
+  /// - Parameters:
+  ///   - version: As a snapshot or `version()` gave it; nil means that there was no value.
+  ///   - new: The new value; nil removes it.
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
+  /// - Returns: Whether it was of that version. Otherwise nothing has changed.
+  /// - Throws: `AppGroupError`, as `replace`.
+  /// - Complexity: As `update`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func compareAndSet(
+    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try edit(.init(durability, until: deadline), comparison(version, new))
+  }
+
+  /// Replaces or removes the value if it is still of a version; see the form without `async`.
+  public func compareAndSet(
+    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Bool {
+    try await edit(.init(durability, until: deadline), comparison(version, new))
+  }
+
+  private func comparison(
+    _ version: Version?, _ new: PropertyListValue?
+  ) throws -> @Sendable (ValueSnapshot) -> (Edit, Bool) {
+    let edit = try new.map { Edit.replace(try encode($0)) }
+    return { snapshot in
+      guard snapshot.version == version else { return (.keep, false) }
+      return (edit ?? (snapshot.isAbsent ? .keep : .remove), true)
+    }
+  }
+}
