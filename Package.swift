@@ -16,6 +16,7 @@ let package = Package(
     .library(name: "AppGroup", targets: ["AppGroup"]),
     .library(name: "FileCoordination", targets: ["FileCoordination"]),
     .library(name: "NSFileCoordination", targets: ["NSFileCoordination"]),
+    .library(name: "SharedUserDefaults", targets: ["SharedUserDefaults"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
     .library(name: "GroupDefaults", targets: ["GroupDefaults"]),
     .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
@@ -106,6 +107,10 @@ let package = Package(
     .target(
       name: "GroupDefaults", dependencies: ["AppGroup", "PropertyLists"],
       path: "Sources/Facades/GroupDefaults", swiftSettings: settings),
+    // GroupDefaults under the name of Foundation's class, for code that imports Foundation.
+    .target(
+      name: "SharedUserDefaults", dependencies: ["GroupDefaults"],
+      path: "Sources/Facades/SharedUserDefaults", swiftSettings: settings),
     // Names and errors of peers, and how a peer is started.
     .target(
       name: "PeerLaunching", dependencies: ["AppGroup", "PropertyLists", "SystemCalls"],
@@ -191,7 +196,7 @@ let package = Package(
         "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
         "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
         "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
-        "CommunicatorClients",
+        "CommunicatorClients", "DefaultsClients",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestScopes"], swiftSettings: settings),
@@ -247,7 +252,11 @@ let package = Package(
         "GroupDefaults", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
         "participant",
       ],
-      swiftSettings: settings),
+      exclude: ["Clients"], swiftSettings: settings),
+    .target(
+      name: "DefaultsClients", dependencies: ["SharedUserDefaults"],
+      path: "Tests/GroupDefaultsTests/Clients",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     .testTarget(
       name: "PeerConnectivityTests",
       dependencies: [

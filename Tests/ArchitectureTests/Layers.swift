@@ -43,6 +43,7 @@ enum Layers {
     "GroupDefaults": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
+    "SharedUserDefaults": ["GroupDefaults", "Foundation"],
     "PeerLaunching": system.union(["AppGroup"]),
     "PeerConnectivity": system.union(["PeerLaunching", "AppGroup"]),
     "WatchPairing": [
@@ -71,7 +72,7 @@ enum Layers {
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
       "FoundationEssentials", "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
-      "CommunicatorClients",
+      "CommunicatorClients", "DefaultsClients",
     ],
     // Code as users of WatchConnectivity write it.
     "CinemaTutorial": ["WatchConnectivity", "Foundation"],
@@ -79,6 +80,7 @@ enum Layers {
     "WatchClients": ["WatchConnectivity"],
     "CommunicatorClients": ["Communicator"],
     "FoundationClients": ["NSFileCoordination"],
+    "DefaultsClients": ["SharedUserDefaults", "Foundation"],
     "Torture": ours.union([
       "Terminals", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
     ]),

@@ -1,4 +1,5 @@
 import AppGroup
+import DefaultsClients
 import FoundationClients
 import FoundationEssentials
 import PeerConnectivity
@@ -24,6 +25,7 @@ import SystemCalls
 ///                                  after it; answers "fell", or "done" if it made fewer calls than N
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
+/// settings WORD                    see `Settings`
 /// shared-url NAME                  a file's path in the container of group.com.example.notes
 /// defaults-…                       see `DefaultsVerbs`
 /// ```
@@ -116,6 +118,7 @@ struct Participant {
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("file-"):
       return try PeerFileVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
+    case "settings": return Settings.shared.perform(key, rest.first)
     case "shared-url": return NoteFiles.sharedURL(key)?.path ?? "none"
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case "fall": return try fall(Int(key) ?? 0, Int(number), words.dropFirst(3))

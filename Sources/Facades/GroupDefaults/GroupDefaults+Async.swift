@@ -27,7 +27,7 @@ extension GroupDefaults {
     _ value: PropertyListValue?, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await suite().edit(.init(durability, until: deadline)) { $0[key] = value }
+    try await edit(.init(durability, until: deadline)) { $0[key] = value }
   }
 
   /// Stores a value of a type of the program; see the form without `async`.
@@ -45,7 +45,7 @@ extension GroupDefaults {
     forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await suite().edit(.init(durability, until: deadline)) {
+    try await edit(.init(durability, until: deadline)) {
       $0.removeValue(forKey: key) != nil
     }
   }
@@ -57,7 +57,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
-    try await suite().edit(.init(durability, until: deadline)) { try body(&$0[key]) }
+    try await edit(.init(durability, until: deadline)) { try body(&$0[key]) }
   }
 
   /// Changes the stored value of a key as a type of the program; see the form without `async`.
@@ -66,7 +66,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) async throws -> Result {
-    try await suite().edit(.init(durability, until: deadline), Self.edited(key, body))
+    try await edit(.init(durability, until: deadline), Self.edited(key, body))
   }
 
   /// Changes several keys of the suite in one step; see the form without `async`.
@@ -74,6 +74,6 @@ extension GroupDefaults {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {
-    try await suite().edit(.init(durability, until: deadline), body)
+    try await edit(.init(durability, until: deadline), body)
   }
 }

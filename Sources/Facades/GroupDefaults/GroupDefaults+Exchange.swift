@@ -56,7 +56,7 @@ extension GroupDefaults {
     _ bytes: [UInt8], path: String, _ mode: ImportMode, _ terms: ChangeTerms
   ) throws -> Int {
     let contents = try Self.imported(bytes, path: path)
-    try suite().edit(terms) { stored in
+    try edit(terms) { stored in
       switch mode {
       case .merging: stored.merge(contents) { $1 }
       case .replacing: stored = contents

@@ -47,7 +47,7 @@ extension GroupDefaults {
   public func removeObject(forKey defaultName: String) { store(nil, defaultName) }
 
   private func store(_ value: PropertyListValue?, _ key: String) {
-    reporting(()) { try suite().edit { $0[key] = value } }
+    reporting(()) { try edit { $0[key] = value } }
   }
 
   /// Sets fallback values for every search list of this process; they are never stored.

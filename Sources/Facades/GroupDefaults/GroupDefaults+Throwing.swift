@@ -49,7 +49,7 @@ extension GroupDefaults {
     _ value: PropertyListValue?, forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try suite().edit(.init(durability, until: deadline)) { $0[key] = value }
+    try edit(.init(durability, until: deadline)) { $0[key] = value }
   }
 
   /// Stores a value of a type of the program; see the form for property lists.
@@ -74,7 +74,7 @@ extension GroupDefaults {
     forKey key: String, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try suite().edit(.init(durability, until: deadline)) {
+    try edit(.init(durability, until: deadline)) {
       $0.removeValue(forKey: key) != nil
     }
   }
@@ -98,7 +98,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    try suite().edit(.init(durability, until: deadline)) { try body(&$0[key]) }
+    try edit(.init(durability, until: deadline)) { try body(&$0[key]) }
   }
 
   /// Changes the stored value of a key as a type of the program; see the form for property lists.
@@ -108,7 +108,7 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout Content?) throws -> Result
   ) throws -> Result {
-    try suite().edit(.init(durability, until: deadline), Self.edited(key, body))
+    try edit(.init(durability, until: deadline), Self.edited(key, body))
   }
 
   /// Changes several keys of the suite in one step; see the form for one key.
@@ -117,7 +117,7 @@ extension GroupDefaults {
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
-    try suite().edit(.init(durability, until: deadline), body)
+    try edit(.init(durability, until: deadline), body)
   }
 
   /// Stores a value if the suite has the expected one, atomically: no other change comes between.

@@ -115,6 +115,34 @@ public final class GroupDefaults: Sendable {
 
   func suite() throws -> Suite { try opened.get() }
 
+  // MARK: Changes
+
+  func edit<Result: Sendable>(
+    _ terms: ChangeTerms = .init(),
+    _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
+  ) throws -> Result {
+    let result = try suite().edit(terms, body)
+    tellOwnChange()
+    return result
+  }
+
+  func edit<Result: Sendable>(
+    _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
+  ) async throws -> Result {
+    let result = try await suite().edit(terms, body)
+    tellOwnChange()
+    return result
+  }
+
+  private static let ownChanges = Mutex<(@Sendable (GroupDefaults) -> Void)?>(nil)
+
+  /// Has each change that this process makes told from now on, on its thread, to one observer.
+  package static func observeOwnChanges(_ observer: @escaping @Sendable (GroupDefaults) -> Void) {
+    ownChanges.withLock { $0 = observer }
+  }
+
+  func tellOwnChange() { Self.ownChanges.withLock(\.self)?(self) }
+
   /// Runs the body of a source-compatible method and reports the error that it throws.
   func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
     do {
