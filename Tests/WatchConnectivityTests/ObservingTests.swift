@@ -1,0 +1,145 @@
+import PeerConnectivity
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+import WatchPairing
+
+/// Code that observes the session by key path, in two processes; see the target `WatchClients`.
+@Suite("An observed session", .blocking)
+struct ObservingTests {
+  private func observed(_ role: String, in scene: SessionScene) throws -> Participant {
+    let participant = try Participant(scene.directory.path)
+    #expect(try participant.session("observed \(role) watch") == "activated")
+    return participant
+  }
+
+  @Test("reports its activation, and its counterpart's coming and going, before its delegate")
+  func reachability() throws {
+    let scene = try SessionScene()
+    let phone = try observed("phone", in: scene)
+    #expect(try phone.await("paired") == "paired true")
+    #expect(try phone.await("state") == "state 2")
+    let watch = try scene.watch()
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try phone.session("events") == "reachable false true")
+    #expect(try phone.await("reachable") == "reachable false true")
+    try watch.end()
+    #expect(try phone.await("reachability") == "reachability false")
+    #expect(try phone.session("events") == "reachable true false")
+  }
+
+  @Test("reports a changed pairing to both sides, with the option prior twice")
+  func pairing() throws {
+    let scene = try SessionScene()
+    try scene.pairing.pair(.init(name: "watch"))
+    let (phone, watch) = (try observed("phone", in: scene), try observed("watch", in: scene))
+    try scene.pairing.pair(.init(name: "watch", isAppInstalled: false))
+    #expect(try phone.await("installed") == "installed false true")
+    #expect(try watch.await("paired") == "paired true")
+    try Pairing(of: "watch", in: scene.container)
+      .pair(.init(name: "phone", isAppInstalled: false))
+    #expect(try watch.await("companion f") == "companion false true")
+    #expect(try watch.await("companion f") == "companion false false")
+    #expect(try scene.pairing.unpair("watch"))
+    #expect(try watch.await("paired") == "paired false")
+    #expect(try phone.await("paired false") == "paired false")
+  }
+
+  @Test("reports that content is pending, and that none is")
+  func content() throws {
+    let scene = try SessionScene()
+    let watch = try scene.watch()
+    #expect(try watch.session("info 1 3") == "done")
+    let phone = try observed("phone", in: scene)
+    #expect(try phone.await("pending") == "pending false true")
+    #expect(try phone.await("info n=3") == "info n=3")
+    try eventually("nothing is pending") {
+      try phone.session("events").split(separator: "; ").last { $0.hasPrefix("pending") }
+        == "pending true false"
+    }
+    #expect(try !phone.session("state").contains("pending"))
+  }
+
+  @Test("reports nothing more when the observations have ended")
+  func ended() throws {
+    let scene = try SessionScene()
+    let phone = try observed("phone", in: scene)
+    #expect(try phone.session("unobserve") == "done")
+    let watch = try scene.watch()
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try watch.session("info 1 1") == "done")
+    #expect(try phone.await("info") == "info n=1")
+    #expect(try !phone.session("events").contains("reachable"))
+    #expect(try !phone.session("events").contains("pending"))
+  }
+
+  @Test("has transfers whose progress is observed, and never falls")
+  func progress() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try observed("phone", in: scene), try scene.watch())
+    let path = try scene.file("film.bin", String(repeating: "x", count: 3_000_000))
+    #expect(try phone.session("upload \(path)") == "done")
+    #expect(try phone.await("whole") == "whole")
+    #expect(try phone.await("sent") == "sent film.bin -")
+    #expect(try !phone.session("events").contains("back to"))
+    withExtendedLifetime(watch) {}
+  }
+
+  @Test("is observed by a model of the main actor, in Swift 6 mode")
+  func six() throws {
+    let scene = try SessionScene()
+    let watch = try scene.watch()
+    #expect(try watch.session("info 1 1") == "done")
+    let phone = try Participant(scene.directory.path)
+    let path = try scene.file("a.txt", "text")
+    let heard = try phone.session("observed-six phone \(path) pending false")
+      .split(separator: "; ")
+    #expect(heard.contains("finished") && heard.contains("pending true"), "\(heard)")
+    #expect(heard.contains("reachable false true"), "\(heard)")
+    withExtendedLifetime(watch) {}
+  }
+}
+
+/// A delegate that passes on what it gets to another one, as optional methods; see `SensorTap`.
+@Suite("A delegate before the delegate", .blocking)
+struct PassingDelegateTests {
+  @Test("keeps its own messages and passes on all else, and the replies back")
+  func passesOn() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("tap") == "done")
+    #expect(try watch.session("ask sample=1") == "reply status=ok")
+    #expect(try phone.await("sample") == "sample 1")
+    #expect(try watch.session("ask a=1") == "reply a=1 by=\(phone.processID)")
+    #expect(try watch.session("data abc") == "reply cba")
+    #expect(try phone.await("passed on") == "passed on")
+    #expect(try watch.session("tell b=1") == "done")
+    #expect(try watch.session("info 1 1") == "done")
+    #expect(try watch.session("context c=1") == "done")
+    #expect(try phone.await("message") == "message b=1")
+    #expect(try phone.await("info") == "info n=1")
+    #expect(try phone.await("context") == "context c=1")
+    #expect(try watch.await("finished") == "finished n=1 -")
+    #expect(try phone.session("info 2 1") == "done")
+    #expect(try phone.await("finished") == "finished n=2 -")
+    #expect(try phone.session("untap") == "done")
+    #expect(try watch.session("ask sample=2") == "reply by=\(phone.processID) sample=2")
+  }
+
+  @Test("learns that the other has no method for it, and the sender that it was taken")
+  func nobody() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone("bare"), try scene.watch())
+    #expect(try watch.session("tell a=1") == "done")
+    #expect(try watch.await("failed") == "failed 7014")
+    #expect(try phone.session("tap") == "done")
+    #expect(try watch.session("tell a=2") == "done")
+    #expect(try phone.await("nobody") == "nobody takes it")
+    #expect(try watch.session("info 1 1") == "done")
+    #expect(try watch.await("finished") == "finished n=1 -")
+    // As on Apple's systems: nobody replies, because the handler was not passed to anybody.
+    #expect(try watch.session("ask a=3") == "failed 7012")
+    #expect(try !watch.story().contains("failed"))
+  }
+}
