@@ -14,19 +14,47 @@ struct ObservingTests {
     return participant
   }
 
-  @Test("reports its activation, and its counterpart's coming and going, before its delegate")
+  @Test("reports the steps to another watch, and its loss to another process, before its delegate")
+  func activation() throws {
+    let scene = try SessionScene()
+    try scene.pairTwo()
+    let phone = try observed("phone", in: scene)
+    func story() throws -> [Substring] {
+      try phone.session("events").split(separator: "; ").filter {
+        $0.hasPrefix("state") || $0.hasSuffix("active")
+      }
+    }
+    #expect(try story() == ["state 2"])
+    #expect(try scene.pairing.activate("watch2"))
+    #expect(try phone.await("deactivated") == "deactivated")
+    #expect(try story() == ["state 2", "state 1", "inactive", "state 0"])
+    #expect(try phone.session("activate") == "done")
+    #expect(try phone.await("activated") == "activated")
+    #expect(try story().last == "state 2")
+
+    try phone.send(.stop)
+    try phone.waitUntilStopped()
+    let other = try scene.phone()
+    try phone.send(.continue)
+    #expect(try phone.await("activated") == "activated 7004")
+    #expect(try story().last == "state 0")
+    withExtendedLifetime(other) {}
+  }
+
+  @Test("reports its counterpart's coming and going, before its delegate")
   func reachability() throws {
     let scene = try SessionScene()
     let phone = try observed("phone", in: scene)
     #expect(try phone.await("paired") == "paired true")
-    #expect(try phone.await("state") == "state 2")
+    func story() throws -> [Substring] {
+      try phone.session("events").split(separator: "; ").filter { $0.hasPrefix("reachable") }
+    }
     let watch = try scene.watch()
     #expect(try phone.await("reachability") == "reachability true")
-    #expect(try phone.session("events") == "reachable false true")
-    #expect(try phone.await("reachable") == "reachable false true")
+    #expect(try story() == ["reachable false true"])
     try watch.end()
     #expect(try phone.await("reachability") == "reachability false")
-    #expect(try phone.session("events") == "reachable true false")
+    #expect(try story() == ["reachable false true", "reachable true false"])
   }
 
   @Test("reports a changed pairing to both sides, with the option prior twice")

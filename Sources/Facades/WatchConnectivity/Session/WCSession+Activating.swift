@@ -102,7 +102,6 @@ extension WCSession {
         queue.async {
           guard self.state.withLock({ $0.exchange(link, next) }) else { return next.end() }
           next.start()
-          self.tellObservers()
           self.tell { $0.sessionWatchStateDidChange(self) }
         }
       } catch {

@@ -81,15 +81,15 @@ extension WCSessionDelegate {
   public func sessionDidDeactivate(_ session: WCSession) { session.activate() }
 
   /// Does nothing.
-  public func sessionWatchStateDidChange(_ session: WCSession) { DelegateCall.decline() }
+  public func sessionWatchStateDidChange(_ session: WCSession) { DelegateCall.lacksMethod() }
 
   /// Does nothing.
   public func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
-    DelegateCall.decline()
+    DelegateCall.lacksMethod()
   }
 
   /// Does nothing.
-  public func sessionReachabilityDidChange(_ session: WCSession) { DelegateCall.decline() }
+  public func sessionReachabilityDidChange(_ session: WCSession) { DelegateCall.lacksMethod() }
 
   /// The message's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
@@ -116,7 +116,7 @@ extension WCSessionDelegate {
   /// Does nothing: `receivedApplicationContext` has it.
   public func session(
     _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
-  ) { DelegateCall.decline() }
+  ) { DelegateCall.lacksMethod() }
 
   /// The dictionary's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
@@ -127,7 +127,7 @@ extension WCSessionDelegate {
   public func session(
     _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
     error: (any Error)?
-  ) { DelegateCall.decline() }
+  ) { DelegateCall.lacksMethod() }
 
   /// The file's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceive file: WCSessionFile) {
@@ -137,7 +137,7 @@ extension WCSessionDelegate {
   /// Does nothing.
   public func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
-  ) { DelegateCall.decline() }
+  ) { DelegateCall.lacksMethod() }
 }
 
 extension WCSession {
@@ -153,7 +153,7 @@ extension WCSession {
   func offer(_ call: (any WCSessionDelegate) -> Void) -> Offer {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let delegate else { return .noDelegate }
-    return DelegateCall.result { call(delegate) } == nil ? .declined : .handled
+    return DelegateCall.isDeclined { call(delegate) } ? .declined : .handled
   }
 
   /// Calls the delegate where the outcome does not matter; on the session's queue only.

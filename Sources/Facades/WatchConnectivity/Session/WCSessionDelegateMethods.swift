@@ -7,7 +7,8 @@ extension WCSessionDelegate {
   /// The methods named `session`, for code that calls them as optional ones: a delegate that passes on what it
   /// gets, as `other?.session?(session, didReceiveMessage: message)`.
   ///
-  /// Never nil; the call is, if the delegate has no such method.
+  /// Never nil; the call is, if the delegate has no such method. A property `session` of the app's own comes first.
+  @_disfavoredOverload
   public var session: WCSessionDelegateMethods? { WCSessionDelegateMethods(delegate: self) }
 
   /// The method of this name, for code that calls it as an optional one; never nil.
@@ -122,18 +123,38 @@ private struct PassedHandler<Reply>: @unchecked Sendable {
 
 /// The call of a delegate's method that runs now in this thread.
 ///
-/// The default implementation of a method declines the call, which is how a missing method shows.
+/// The default implementation of a method says that the delegate has none, because it is the only one that
+/// knows.
 final class DelegateCall: Sendable {
-  @TaskLocal private static var current: DelegateCall?
-
-  private let isDeclined = Atomic(false)
-
-  /// - Returns: nil if the delegate has no such method.
-  static func result(_ call: () -> Void) -> Void? {
-    let this = DelegateCall()
-    $current.withValue(this) { call() }
-    return this.isDeclined.load(ordering: .relaxed) ? nil : ()
+  private enum Finding: Int, AtomicRepresentable {
+    case none
+    case missing
+    case declined
   }
 
-  static func decline() { current?.isDeclined.store(true, ordering: .relaxed) }
+  @TaskLocal private static var current: DelegateCall?
+
+  private let finding = Atomic(Finding.none)
+
+  /// Calls a method of the session's delegate.
+  ///
+  /// - Returns: whether the delegate has no method for something that came for it.
+  static func isDeclined(_ call: () -> Void) -> Bool { run(call) == .declined }
+
+  /// Calls an optional method.
+  ///
+  /// - Returns: nil if the delegate has no such method.
+  static func result(_ call: () -> Void) -> Void? { run(call) == .none ? () : nil }
+
+  /// The delegate has no such method, and loses nothing by it.
+  static func lacksMethod() { current?.finding.store(.missing, ordering: .relaxed) }
+
+  /// The delegate has no method for something that came for it.
+  static func decline() { current?.finding.store(.declined, ordering: .relaxed) }
+
+  private static func run(_ call: () -> Void) -> Finding {
+    let this = DelegateCall()
+    $current.withValue(this) { call() }
+    return this.finding.load(ordering: .relaxed)
+  }
 }
