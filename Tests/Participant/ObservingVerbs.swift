@@ -11,6 +11,7 @@ import WatchConnectivity
 /// session-upload PATH          transfers a file; "whole" becomes an event
 /// session-tap                  puts a delegate before the delegate
 /// session-untap                removes it
+/// session-observe-others       observes what tells no changes
 /// session-observed-six ROLE PATH TEXT  activates with observers of the main actor, transfers a file; answers the
 ///                              calls, when they include TEXT
 /// ```
@@ -43,6 +44,12 @@ enum ObservingVerbs {
     default:
       tap?.end()
     }
+  }
+
+  static func observeOthers() -> String {
+    WCSession.default.observe(\.applicationContext) { _, _ in }.invalidate()
+    Progress(totalUnitCount: 1).observe(\.isFinished) { _, _ in }.invalidate()
+    return "done"
   }
 
   static func observeInSix(_ role: WCSession.Role, _ file: String, until text: String) -> String {

@@ -49,6 +49,7 @@ enum SessionVerbs {
     _ verb: Substring, _ container: SharedContainer, _ words: [String]
   ) throws -> String {
     if verb == "environment" { return begin("full") }
+    if verb == "observe-others" { return ObservingVerbs.observeOthers() }
     if verb == "observed" || verb == "observed-six" {
       guard let role = WCSession.Role(rawValue: words[0]) else { return "usage" }
       let watchName = verb == "observed" ? words[1] : "watch"

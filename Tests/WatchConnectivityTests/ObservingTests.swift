@@ -1,5 +1,6 @@
 import PeerConnectivity
 import SystemCalls
+import Terminals
 import TestScopes
 import TestSupport
 import Testing
@@ -55,6 +56,7 @@ struct ObservingTests {
     try watch.end()
     #expect(try phone.await("reachability") == "reachability false")
     #expect(try story() == ["reachable false true", "reachable true false"])
+    #expect(try !phone.session("events").contains("wrong"))
   }
 
   @Test("reports a changed pairing to both sides, with the option prior twice")
@@ -87,6 +89,7 @@ struct ObservingTests {
         == "pending true false"
     }
     #expect(try !phone.session("state").contains("pending"))
+    #expect(try !phone.session("events").contains("wrong"))
   }
 
   @Test("reports nothing more when the observations have ended")
@@ -112,6 +115,23 @@ struct ObservingTests {
     #expect(try phone.await("sent") == "sent film.bin -")
     #expect(try !phone.session("events").contains("back to"))
     withExtendedLifetime(watch) {}
+  }
+
+  @Test("reports on standard error that a property, or another progress, tells no changes")
+  func others() throws {
+    let directory = try TemporaryDirectory()
+    let program = try LineProcess(
+      "sh", ["-c", "'\(try BuiltProgram.path("participant"))' '\(directory.path)' 2>&1"],
+      environment: Program.environment(with: []))
+    try program.tell("session-observe-others")
+    let deadline = ContinuousClock.now + .seconds(20)
+    let lines = try (1...3).map { _ in try program.line(until: deadline) }
+    #expect(
+      lines[0]
+        == "wormhole: cannot observe this Dictionary<String, Any> of a WCSession: "
+        + "no changes of this property are told")
+    #expect(lines[1].hasPrefix("wormhole: cannot observe this Bool of a Progress: on Linux"))
+    #expect(lines[2] == "done")
   }
 
   @Test("is observed by a model of the main actor, in Swift 6 mode")

@@ -63,7 +63,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
     because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
-    Diagnostics.report(UnobservableProperty(keyPath, because: reason))
+    Diagnostics.report(UnobservableProperty(Object.self, Value.self, because: reason))
     tellInitially(object, keyPath, options, handler)
     return NSKeyValueObservation(nil)
   }

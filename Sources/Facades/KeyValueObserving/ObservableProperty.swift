@@ -16,11 +16,12 @@ package struct ObservableProperty<Object: AnyObject>: Sendable {
   }
 }
 
-/// A property was observed that tells no changes.
+/// A property was observed whose changes nobody tells.
 struct UnobservableProperty: Error, CustomStringConvertible {
   let description: String
 
-  init(_ keyPath: AnyKeyPath, because reason: String) {
-    description = "cannot observe \(keyPath): \(reason)"
+  // By types, because the description of a key path on Linux has no name.
+  init(_ object: Any.Type, _ value: Any.Type, because reason: String) {
+    description = "cannot observe this \(value) of a \(object): \(reason)"
   }
 }
