@@ -124,10 +124,16 @@ let package = Package(
     .target(
       name: "WatchPairing", dependencies: ["PeerLaunching", "AppGroup", "PropertyLists"],
       path: "Sources/Facades/WatchPairing", swiftSettings: settings),
+    // Observing properties by key path, which Foundation on Linux lacks.
+    .target(
+      name: "KeyValueObserving", dependencies: ["AppGroup"],
+      path: "Sources/Facades/KeyValueObserving", swiftSettings: settings),
     // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
     .target(
       name: "WatchConnectivity",
-      dependencies: ["WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists"],
+      dependencies: [
+        "KeyValueObserving", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
+      ],
       path: "Sources/Facades/WatchConnectivity", swiftSettings: settings),
     // Communicator 4.1 (source-compatible), over WCSession.
     .target(
@@ -267,8 +273,8 @@ let package = Package(
     .testTarget(
       name: "WatchConnectivityTests",
       dependencies: [
-        "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
-        "SystemCalls", "Terminals", "TestScopes", "TestSupport", "participant",
+        "WatchConnectivity", "KeyValueObserving", "WatchPairing", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls", "Terminals", "TestScopes", "TestSupport", "participant",
       ],
       exclude: ["Tutorial", "MainActorApp", "Clients"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.

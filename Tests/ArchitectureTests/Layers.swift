@@ -49,9 +49,10 @@ enum Layers {
     "WatchPairing": [
       "PeerLaunching", "AppGroup", "PropertyLists", "Dispatch", "Synchronization",
     ],
+    "KeyValueObserving": ["AppGroup", "Foundation", "Synchronization"],
     "WatchConnectivity": [
-      "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch",
-      "Synchronization",
+      "KeyValueObserving", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
+      "Foundation", "Dispatch", "Synchronization",
     ],
     "Communicator": [
       "WatchConnectivity", "PropertyLists", "Foundation", "Dispatch", "Synchronization",

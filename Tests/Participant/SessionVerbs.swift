@@ -40,6 +40,8 @@ import WatchConnectivity
 ///                                            asks COUNT questions; answers the replies
 /// session-bought                             the bought films, and the answers
 /// ```
+///
+/// Those of sessions that are observed are in `ObservingVerbs`.
 enum SessionVerbs {
   private static let actor = Mutex<SessionActor?>(nil)
 
@@ -47,6 +49,17 @@ enum SessionVerbs {
     _ verb: Substring, _ container: SharedContainer, _ words: [String]
   ) throws -> String {
     if verb == "environment" { return begin("full") }
+    if verb == "observe-others" { return ObservingVerbs.observeOthers() }
+    if verb == "observed" || verb == "observed-six" {
+      guard let role = WCSession.Role(rawValue: words[0]) else { return "usage" }
+      let watchName = verb == "observed" ? words[1] : "watch"
+      WCSession.configure(role: role, container: container, watchName: watchName)
+      guard verb == "observed" else {
+        return ObservingVerbs.observeInSix(
+          role, words[1], until: words.dropFirst(2).joined(separator: " "))
+      }
+      return begin("full") { ObservingVerbs.observe($0) }
+    }
     if verb == "start" {
       guard words.count >= 3, let role = WCSession.Role(rawValue: words[0]) else { return "usage" }
       WCSession.configure(
@@ -65,6 +78,8 @@ enum SessionVerbs {
     switch verb {
     case "await": return actor.events.await(words.joined(separator: " "))
     case "events": return actor.events.all.joined(separator: "; ")
+    case _ where ObservingVerbs.all.contains(verb):
+      ObservingVerbs.perform(verb, actor.events, words)
     case "forget": WCSession.default.delegate = nil
     case "remember": WCSession.default.delegate = actor.delegate
     default: return try actor.perform(verb, words)
@@ -72,9 +87,12 @@ enum SessionVerbs {
     return "done"
   }
 
-  private static func begin(_ manner: String) -> String {
+  private static func begin(
+    _ manner: String, _ prepare: (SessionEvents) -> Void = { _ in }
+  ) -> String {
     let new = SessionActor(manner)
     actor.withLock { $0 = new }
+    prepare(new.events)
     WCSession.default.delegate = new.delegate
     WCSession.default.activate()
     return new.events.await("activated")
@@ -127,12 +145,14 @@ final class SessionEvents: Sendable {
   private let isBusy = Mutex(false)
 
   /// Records an event, and also a call on the main queue or within another call.
-  func add(_ event: String) {
+  func add(_ event: String, isOnMain: Bool = false) {
     let wasBusy = isBusy.withLock { isBusy in
       defer { isBusy = true }
       return isBusy
     }
-    if wasBusy || Thread.isMainThread { events.withLock { $0.append("wrong: \(event)") } }
+    if wasBusy || Thread.isMainThread && !isOnMain {
+      events.withLock { $0.append("wrong: \(event)") }
+    }
     // Long enough for another call to come within this one, if there is one.
     Thread.sleep(forTimeInterval: 0.000_1)
     events.withLock { $0.append(event) }

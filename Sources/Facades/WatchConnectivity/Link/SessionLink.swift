@@ -202,6 +202,7 @@ final class SessionLink: Sendable {
     guard isNews else { return }
     session.queue.async { [self] in
       guard isCurrent else { return }
+      session.tellObservers()
       session.tell { [session] in $0.sessionReachabilityDidChange(session) }
     }
   }
@@ -215,6 +216,7 @@ final class SessionLink: Sendable {
       return watching.known
     }
     let session = session
+    session.tellObservers()
     if now.watch != before.watch { session.tell { $0.sessionWatchStateDidChange(session) } }
     if now.isCompanionAppInstalled != before.isCompanionAppInstalled {
       session.tell { $0.sessionCompanionAppInstalledDidChange(session) }

@@ -64,6 +64,7 @@ extension WCSession {
       $0.activation = .activated
       $0.link = link
     }
+    tellObservers()
     tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
     link.start()
   }
@@ -74,6 +75,7 @@ extension WCSession {
   func change(from link: SessionLink) {
     guard state.withLock({ $0.becomeInactive(link) }) else { return }
     if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
+    tellObservers()
     tell { $0.sessionDidBecomeInactive(self) }
     Task {
       await link.drain()
@@ -85,6 +87,7 @@ extension WCSession {
     link.end()
     link.place.peer.close()
     let activatesAgain = state.withLock { $0.deactivate() }
+    tellObservers()
     tell { $0.sessionDidDeactivate(self) }
     if activatesAgain { activate() }
   }
@@ -113,6 +116,7 @@ extension WCSession {
     link.end()
     link.place.peer.close()
     let error = WCError(error, of: .activation)
+    tellObservers()
     tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
   }
 }

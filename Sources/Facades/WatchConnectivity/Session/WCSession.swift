@@ -1,6 +1,7 @@
 public import AppGroup
 import Dispatch
 public import Foundation
+import KeyValueObserving
 import PeerConnectivity
 import Synchronization
 
@@ -13,7 +14,8 @@ import Synchronization
 /// It holds no mechanism of its own: a `PeerSession` named "phone", or as the watch is named, carries
 /// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
 ///
-/// Key-value observing does not exist on Linux: the delegate is told of every change.
+/// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate is told of every
+/// change.
 public final class WCSession: NSObject, Sendable {
   /// The side that a process is.
   public enum Role: String, Sendable {
@@ -26,6 +28,7 @@ public final class WCSession: NSObject, Sendable {
   /// The queue of all calls of the app's delegate and handlers.
   let queue = DispatchQueue(label: "WatchConnectivity.session")
   let state: Mutex<State>
+  let observers = KeyValueObservers(of: WCSession.observable)
   private let place: Mutex<Place>
 
   private enum Place {
@@ -137,8 +140,6 @@ extension WCSession {
     /// `activate()` was called on an inactive session: it counts as soon as it can.
     var activatesAgain = false
     var link: SessionLink?
-    /// Set by the default implementation of a delegate's method, which is how a missing one shows.
-    var hasDeclined = false
     /// Came between the activation and its delegate's hearing of it.
     var earlyRequests: [PeerRequest] = []
   }

@@ -1,5 +1,4 @@
 public import Foundation
-import Synchronization
 
 /// The calls of a session to its app; all come on one serial background queue.
 ///
@@ -82,59 +81,63 @@ extension WCSessionDelegate {
   public func sessionDidDeactivate(_ session: WCSession) { session.activate() }
 
   /// Does nothing.
-  public func sessionWatchStateDidChange(_ session: WCSession) {}
+  public func sessionWatchStateDidChange(_ session: WCSession) { DelegateCall.lacksMethod() }
 
   /// Does nothing.
-  public func sessionCompanionAppInstalledDidChange(_ session: WCSession) {}
+  public func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
+    DelegateCall.lacksMethod()
+  }
 
   /// Does nothing.
-  public func sessionReachabilityDidChange(_ session: WCSession) {}
+  public func sessionReachabilityDidChange(_ session: WCSession) { DelegateCall.lacksMethod() }
 
   /// The message's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
-    session.decline()
+    DelegateCall.decline()
   }
 
   /// The message's sender gets `deliveryFailed`.
   public func session(
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping @Sendable ([String: Any]) -> Void
-  ) { session.decline() }
+  ) { DelegateCall.decline() }
 
   /// The data's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
-    session.decline()
+    DelegateCall.decline()
   }
 
   /// The data's sender gets `deliveryFailed`.
   public func session(
     _ session: WCSession, didReceiveMessageData messageData: Data,
     replyHandler: @escaping @Sendable (Data) -> Void
-  ) { session.decline() }
+  ) { DelegateCall.decline() }
 
   /// Does nothing: `receivedApplicationContext` has it.
   public func session(
     _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
-  ) {}
+  ) { DelegateCall.lacksMethod() }
 
   /// The dictionary's sender gets `deliveryFailed`.
   public func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
-    session.decline()
+    DelegateCall.decline()
   }
 
   /// Does nothing.
   public func session(
     _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
     error: (any Error)?
-  ) {}
+  ) { DelegateCall.lacksMethod() }
 
   /// The file's sender gets `deliveryFailed`.
-  public func session(_ session: WCSession, didReceive file: WCSessionFile) { session.decline() }
+  public func session(_ session: WCSession, didReceive file: WCSessionFile) {
+    DelegateCall.decline()
+  }
 
   /// Does nothing.
   public func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
-  ) {}
+  ) { DelegateCall.lacksMethod() }
 }
 
 extension WCSession {
@@ -150,15 +153,11 @@ extension WCSession {
   func offer(_ call: (any WCSessionDelegate) -> Void) -> Offer {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let delegate else { return .noDelegate }
-    state.withLock { $0.hasDeclined = false }
-    call(delegate)
-    return state.withLock { $0.hasDeclined } ? .declined : .handled
+    return DelegateCall.isDeclined { call(delegate) } ? .declined : .handled
   }
 
   /// Calls the delegate where the outcome does not matter; on the session's queue only.
   func tell(_ call: (any WCSessionDelegate) -> Void) {
     _ = offer(call)
   }
-
-  func decline() { state.withLock { $0.hasDeclined = true } }
 }

@@ -1,5 +1,6 @@
 import AppGroup
 public import Foundation
+import KeyValueObserving
 import PeerConnectivity
 
 /// A file on its way to the counterpart; made by `transferFile`. Two that mean the same transfer are
@@ -7,8 +8,8 @@ import PeerConnectivity
 public final class WCSessionFileTransfer: NSObject, Sendable {
   /// The file at its sender's place, and the metadata that is sent with it.
   public let file: WCSessionFile
-  /// How much is copied, in bytes. Cancelling it cancels the transfer. Its values cannot be observed
-  /// as keys on Linux: read them.
+  /// How much is copied, in bytes. Cancelling it cancels the transfer. It can be observed with
+  /// `observe(_:options:changeHandler:)`.
   public let progress: Progress
   let course: TransferCourse
   /// The observation of the progress; nil for a transfer that was refused.
@@ -19,7 +20,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     self.link = link
     course = TransferCourse(sent)
     file = WCSessionFile(sent.source, sent.metadata)
-    let progress = Progress(totalUnitCount: max(sent.progress.totalBytes, 1))
+    let progress = ObservedProgress(totalUnitCount: max(sent.progress.totalBytes, 1))
     self.progress = progress
     observation = sent.observeProgress { now in
       // Nothing is to be divided by the 0 bytes of an empty file.
@@ -35,7 +36,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     link = nil
     observation = nil
     file = WCSessionFile(url, refused: metadata)
-    progress = Progress(totalUnitCount: 1)
+    progress = ObservedProgress(totalUnitCount: 1)
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.

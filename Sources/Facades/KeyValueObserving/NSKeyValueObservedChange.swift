@@ -1,0 +1,50 @@
+public import Foundation
+
+/// What a change handler is given, and when; Foundation on Linux lacks the name.
+public struct NSKeyValueObservingOptions: OptionSet, Sendable {
+  /// The number of Apple's.
+  public let rawValue: UInt
+
+  /// The options of a number.
+  public init(rawValue: UInt) { self.rawValue = rawValue }
+
+  /// The change has the new value.
+  public static let new = NSKeyValueObservingOptions(rawValue: 1)
+  /// The change has the value before.
+  public static let old = NSKeyValueObservingOptions(rawValue: 2)
+  /// The handler is also called at once, before `observe` returns, in the thread of that call.
+  public static let initial = NSKeyValueObservingOptions(rawValue: 4)
+  /// The handler is called twice for each change; in the first call `isPrior` is true, and `newValue` nil.
+  public static let prior = NSKeyValueObservingOptions(rawValue: 8)
+}
+
+/// How a value changed; Foundation on Linux lacks the name.
+public enum NSKeyValueChange: UInt, Sendable {
+  /// It has another value; the only kind that occurs here.
+  case setting = 1
+  /// Elements were inserted.
+  case insertion = 2
+  /// Elements were removed.
+  case removal = 3
+  /// Elements were replaced.
+  case replacement = 4
+}
+
+/// A change of an observed property; Foundation on Linux lacks the name.
+public struct NSKeyValueObservedChange<Value> {
+  /// The type of `kind`.
+  public typealias Kind = NSKeyValueChange
+
+  /// Always `setting`.
+  public let kind: Kind
+  /// The value of which the handler is told; nil without the option `new`.
+  public let newValue: Value?
+  /// The value of which it was told before; nil without the option `old`, and in the initial call.
+  public let oldValue: Value?
+  /// Always nil: no property that can be observed is a collection.
+  public let indexes: IndexSet?
+  /// Whether this is the first of the two calls that the option `prior` asks for.
+  public let isPrior: Bool
+}
+
+extension NSKeyValueObservedChange: Sendable where Value: Sendable {}

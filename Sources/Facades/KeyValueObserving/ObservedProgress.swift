@@ -1,0 +1,83 @@
+public import Foundation
+
+/// A progress that tells the changes of its properties.
+///
+/// A child's change passes through no method that a subclass can override, so a progress with children tells
+/// such a change with its own next one.
+// `Progress` is unchecked itself, and this adds nothing that can be changed.
+package final class ObservedProgress: Progress, @unchecked Sendable {
+  fileprivate let observers = KeyValueObservers<Progress>(of: [
+    ObservableProperty(\.fractionCompleted), ObservableProperty(\.completedUnitCount),
+    ObservableProperty(\.totalUnitCount), ObservableProperty(\.isIndeterminate),
+    ObservableProperty(\.isFinished), ObservableProperty(\.isCancelled),
+    ObservableProperty(\.isPaused), ObservableProperty(\.isCancellable),
+    ObservableProperty(\.isPausable),
+  ])
+
+  package override var totalUnitCount: Int64 {
+    get { super.totalUnitCount }
+    set { change { super.totalUnitCount = newValue } }
+  }
+
+  package override var completedUnitCount: Int64 {
+    get { super.completedUnitCount }
+    set { change { super.completedUnitCount = newValue } }
+  }
+
+  package override var isCancelled: Bool {
+    get { super.isCancelled }
+    set { change { super.isCancelled = newValue } }
+  }
+
+  package override var isPaused: Bool {
+    get { super.isPaused }
+    set { change { super.isPaused = newValue } }
+  }
+
+  package override var isCancellable: Bool {
+    get { super.isCancellable }
+    set { change { super.isCancellable = newValue } }
+  }
+
+  package override var isPausable: Bool {
+    get { super.isPausable }
+    set { change { super.isPausable = newValue } }
+  }
+
+  private func change(_ set: () -> Void) {
+    set()
+    observers.tellChanges(of: self)
+  }
+}
+
+extension Progress {
+  /// Calls a handler when a property has another value, until the observation is invalidated or released.
+  ///
+  /// The progress of a `WCSessionFileTransfer` can be observed: `fractionCompleted`, `completedUnitCount`,
+  /// `totalUnitCount`, `isIndeterminate`, `isFinished`, `isCancelled`, `isPaused`, `isCancellable` and
+  /// `isPausable`. The handler is called in the thread that changes the property, as with Apple's: for
+  /// the copying that is a queue of the transfer's own.
+  ///
+  /// No other progress can be observed, because Foundation's class on Linux tells nobody of a change: one
+  /// line on standard error says so, and the handler gets at most the initial call. The same holds for
+  /// any other property.
+  ///
+  /// - Parameters:
+  ///   - keyPath: the property.
+  ///   - options: what the handler is given, and when.
+  ///   - changeHandler: gets the progress and the change.
+  @preconcurrency
+  public func observe<Value>(
+    _ keyPath: KeyPath<Progress, Value>, options: NSKeyValueObservingOptions = [],
+    changeHandler: @escaping @Sendable (Progress, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
+    guard let observed = self as? ObservedProgress else {
+      return KeyValueObservers.refuse(
+        self, keyPath, options,
+        because: "on Linux only the progress of a file transfer tells its changes", changeHandler)
+    }
+    let observation = observed.observers.observe(self, keyPath, options, changeHandler)
+    observed.observers.tellChanges(of: self)
+    return observation
+  }
+}

@@ -1,0 +1,47 @@
+import Dispatch
+public import KeyValueObserving
+
+extension WCSession {
+  /// The properties that Apple's samples observe, and those whose changes a delegate is told.
+  static let observable: [ObservableProperty<WCSession>] = [
+    ObservableProperty(\.activationState), ObservableProperty(\.hasContentPending),
+    ObservableProperty(\.isReachable), ObservableProperty(\.isPaired),
+    ObservableProperty(\.isWatchAppInstalled), ObservableProperty(\.isComplicationEnabled),
+    ObservableProperty(\.remainingComplicationUserInfoTransfers),
+    ObservableProperty(\.watchDirectoryURL), ObservableProperty(\.isCompanionAppInstalled),
+  ]
+
+  /// Calls a handler when a property has another value, until the observation is invalidated or released.
+  ///
+  /// These can be observed: `activationState`, `hasContentPending`, `isReachable`, `isPaired`,
+  /// `isWatchAppInstalled`, `isComplicationEnabled`, `remainingComplicationUserInfoTransfers`,
+  /// `watchDirectoryURL` and `isCompanionAppInstalled`. Any other property is reported on standard error,
+  /// and its handler gets at most the initial call.
+  ///
+  /// The handler is called on the queue of the delegate, before the delegate is told of the same change;
+  /// only the initial call comes in the thread of this call. Changes are told while the session is
+  /// activated, and `activationState` always.
+  ///
+  /// The property is read each time something may have changed: the cost of an observation is that of
+  /// the property.
+  ///
+  /// - Parameters:
+  ///   - keyPath: the property.
+  ///   - options: what the handler is given, and when.
+  ///   - changeHandler: gets the session and the change.
+  @preconcurrency
+  public func observe<Value>(
+    _ keyPath: KeyPath<WCSession, Value>, options: NSKeyValueObservingOptions = [],
+    changeHandler: @escaping @Sendable (WCSession, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
+    let observation = observers.observe(self, keyPath, options, changeHandler)
+    queue.async { self.tellObservers() }
+    return observation
+  }
+
+  /// Tells the observers what has changed; on the session's queue.
+  func tellObservers() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    observers.tellChanges(of: self)
+  }
+}

@@ -1,0 +1,160 @@
+public import Foundation
+import Synchronization
+
+// Apple's delegate has optional methods, which a caller calls as `delegate.session?(…)`. Swift on Linux has no
+// optional methods, so a property of the same name stands for them.
+extension WCSessionDelegate {
+  /// The methods named `session`, for code that calls them as optional ones: a delegate that passes on what it
+  /// gets, as `other?.session?(session, didReceiveMessage: message)`.
+  ///
+  /// Never nil; the call is, if the delegate has no such method. A property `session` of the app's own comes first.
+  @_disfavoredOverload
+  public var session: WCSessionDelegateMethods? { WCSessionDelegateMethods(delegate: self) }
+
+  /// The method of this name, for code that calls it as an optional one; never nil.
+  public var sessionWatchStateDidChange: ((WCSession) -> Void?)? {
+    { session in DelegateCall.result { self.sessionWatchStateDidChange(session) } }
+  }
+
+  /// The method of this name, for code that calls it as an optional one; never nil.
+  public var sessionCompanionAppInstalledDidChange: ((WCSession) -> Void?)? {
+    { session in DelegateCall.result { self.sessionCompanionAppInstalledDidChange(session) } }
+  }
+
+  /// The method of this name, for code that calls it as an optional one; never nil.
+  public var sessionReachabilityDidChange: ((WCSession) -> Void?)? {
+    { session in DelegateCall.result { self.sessionReachabilityDidChange(session) } }
+  }
+}
+
+/// A delegate's methods named `session`, as optional ones: each call returns nil if the delegate has no such
+/// method, and then has done nothing.
+public struct WCSessionDelegateMethods {
+  let delegate: any WCSessionDelegate
+
+  /// See `session(_:didReceiveMessage:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveMessage message: [String: Any]
+  ) -> Void? {
+    DelegateCall.result { delegate.session(session, didReceiveMessage: message) }
+  }
+
+  /// See `session(_:didReceiveMessage:replyHandler:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping ([String: Any]) -> Void
+  ) -> Void? {
+    let handler = PassedHandler(call: replyHandler)
+    return DelegateCall.result {
+      delegate.session(session, didReceiveMessage: message) { handler.call($0) }
+    }
+  }
+
+  /// See `session(_:didReceiveMessageData:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveMessageData messageData: Data
+  ) -> Void? {
+    DelegateCall.result { delegate.session(session, didReceiveMessageData: messageData) }
+  }
+
+  /// See `session(_:didReceiveMessageData:replyHandler:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping (Data) -> Void
+  ) -> Void? {
+    let handler = PassedHandler(call: replyHandler)
+    return DelegateCall.result {
+      delegate.session(session, didReceiveMessageData: messageData) { handler.call($0) }
+    }
+  }
+
+  /// See `session(_:didReceiveApplicationContext:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
+  ) -> Void? {
+    DelegateCall.result {
+      delegate.session(session, didReceiveApplicationContext: applicationContext)
+    }
+  }
+
+  /// See `session(_:didReceiveUserInfo:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didReceiveUserInfo userInfo: [String: Any]
+  ) -> Void? {
+    DelegateCall.result { delegate.session(session, didReceiveUserInfo: userInfo) }
+  }
+
+  /// See `session(_:didFinish:error:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
+    error: (any Error)?
+  ) -> Void? {
+    DelegateCall.result { delegate.session(session, didFinish: userInfoTransfer, error: error) }
+  }
+
+  /// See `session(_:didReceive:)`.
+  @discardableResult
+  public func callAsFunction(_ session: WCSession, didReceive file: WCSessionFile) -> Void? {
+    DelegateCall.result { delegate.session(session, didReceive: file) }
+  }
+
+  /// See `session(_:didFinish:error:)`.
+  @discardableResult
+  public func callAsFunction(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) -> Void? {
+    DelegateCall.result { delegate.session(session, didFinish: fileTransfer, error: error) }
+  }
+}
+
+/// A reply handler of Apple's type, which says nothing of threads, on its way to a delegate.
+// The handler that the session gives may be called in any thread. One that is written around it for another
+// delegate is called where that delegate replies, as on Apple's systems.
+private struct PassedHandler<Reply>: @unchecked Sendable {
+  let call: (Reply) -> Void
+}
+
+/// The call of a delegate's method that runs now in this thread.
+///
+/// The default implementation of a method says that the delegate has none, because it is the only one that
+/// knows.
+final class DelegateCall: Sendable {
+  private enum Finding: Int, AtomicRepresentable {
+    case none
+    case missing
+    case declined
+  }
+
+  @TaskLocal private static var current: DelegateCall?
+
+  private let finding = Atomic(Finding.none)
+
+  /// Calls a method of the session's delegate.
+  ///
+  /// - Returns: whether the delegate has no method for something that came for it.
+  static func isDeclined(_ call: () -> Void) -> Bool { run(call) == .declined }
+
+  /// Calls an optional method.
+  ///
+  /// - Returns: nil if the delegate has no such method.
+  static func result(_ call: () -> Void) -> Void? { run(call) == .none ? () : nil }
+
+  /// The delegate has no such method, and loses nothing by it.
+  static func lacksMethod() { current?.finding.store(.missing, ordering: .relaxed) }
+
+  /// The delegate has no method for something that came for it.
+  static func decline() { current?.finding.store(.declined, ordering: .relaxed) }
+
+  private static func run(_ call: () -> Void) -> Finding {
+    let this = DelegateCall()
+    $current.withValue(this) { call() }
+    return this.finding.load(ordering: .relaxed)
+  }
+}

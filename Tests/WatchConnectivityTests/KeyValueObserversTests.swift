@@ -1,0 +1,167 @@
+import Foundation
+import KeyValueObserving
+import Synchronization
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("An observation by key path", .blocking)
+struct KeyValueObserversTests {
+  /// An object with one property, whose next reading can be interrupted once.
+  private final class Gauge: Sendable {
+    private let state = Mutex<(value: Int, interrupt: (@Sendable () -> Void)?)>((0, nil))
+    let observers = KeyValueObservers<Gauge>(of: [ObservableProperty(\.value)])
+
+    var other: Int { 7 }
+
+    var value: Int {
+      let (value, interrupt) = state.withLock { state in
+        defer { state.interrupt = nil }
+        return (state.value, state.interrupt)
+      }
+      interrupt?()
+      return value
+    }
+
+    func set(_ value: Int) {
+      state.withLock { $0.value = value }
+      observers.tellChanges(of: self)
+    }
+
+    /// The next reading is followed by another thread's change, before the value is used.
+    func interruptReading(by value: Int) {
+      state.withLock { $0.interrupt = { [weak self] in self?.set(value) } }
+    }
+  }
+
+  private final class Told: Sendable {
+    private let all = Mutex<[String]>([])
+    var list: [String] { all.withLock { $0 } }
+    func add(_ text: String) { all.withLock { $0.append(text) } }
+
+    func note(_ change: NSKeyValueObservedChange<Int>) {
+      func text(_ value: Int?) -> String { value.map { "\($0)" } ?? "-" }
+      add("\(text(change.oldValue)) \(text(change.newValue))" + (change.isPrior ? " prior" : ""))
+    }
+  }
+
+  @Test(
+    "is told what its options ask for",
+    arguments: [
+      ([], ["- -", "- -"]), ([.new], ["- 1", "- 2"]), ([.old], ["0 -", "1 -"]),
+      ([.initial, .new, .old], ["- 0", "0 1", "1 2"]), ([.initial], ["- -", "- -", "- -"]),
+      ([.prior, .new, .old], ["0 - prior", "0 1", "1 - prior", "1 2"]),
+    ] as [(NSKeyValueObservingOptions, [String])])
+  func options(_ options: NSKeyValueObservingOptions, _ expected: [String]) {
+    let (gauge, told) = (Gauge(), Told())
+    let observation = gauge.observers.observe(gauge, \.value, options) { told.note($1) }
+    // An equal value is no change.
+    for value in [1, 1, 2, 2] { gauge.set(value) }
+    #expect(told.list == expected)
+    observation.invalidate()
+    gauge.set(3)
+    #expect(told.list == expected)
+  }
+
+  @Test("ends when it is released, and releases its handler")
+  func released() {
+    let (gauge, told) = (Gauge(), Told())
+    weak var captured: Told?
+    do {
+      let inner = Told()
+      captured = inner
+      var observation: NSKeyValueObservation? = gauge.observers.observe(gauge, \.value, .new) {
+        inner.note($1)
+        told.note($1)
+      }
+      gauge.set(1)
+      withExtendedLifetime(observation) {}
+      observation = nil
+    }
+    gauge.set(2)
+    #expect(told.list == ["- 1"] && captured == nil)
+  }
+
+  @Test("may be ended in its own handler, where another one may begin")
+  func inHandler() {
+    let (gauge, told) = (Gauge(), Told())
+    let kept = Mutex<[NSKeyValueObservation]>([])
+    let first = gauge.observers.observe(gauge, \.value, .new) { gauge, change in
+      told.note(change)
+      let second = gauge.observers.observe(gauge, \.value, .new) { told.note($1) }
+      for observation in kept.withLock({ kept in
+        defer { kept = [second] }
+        return kept
+      }) {
+        observation.invalidate()
+      }
+    }
+    kept.withLock { $0 = [first] }
+    gauge.set(1)
+    gauge.set(2)
+    #expect(told.list == ["- 1", "- 2"])
+  }
+
+  // The last value told used to be the old one, if another thread changed it between reading and telling.
+  @Test("is told the last value last, also if two threads change it at once")
+  func twoThreads() {
+    let (gauge, told) = (Gauge(), Told())
+    let observation = gauge.observers.observe(gauge, \.value, .new) { told.note($1) }
+    gauge.interruptReading(by: 2)
+    gauge.set(1)
+    #expect(told.list == ["- 2", "- 1", "- 2"])
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("of a property whose changes are not told gets the initial call only")
+  func unobservable() {
+    let (gauge, told) = (Gauge(), Told())
+    let observation = gauge.observers.observe(gauge, \.other, [.initial, .new]) { told.note($1) }
+    gauge.set(1)
+    #expect(told.list == ["- 7"])
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test("of a transfer's progress is called in the thread that changes it")
+  func progress() throws {
+    let progress: Progress = ObservedProgress(totalUnitCount: 4)
+    let told = Told()
+    let observations = [
+      progress.observe(\.fractionCompleted, options: .new) { _, change in
+        told.add("\(change.newValue ?? 0) \(Thread.current.threadDictionary["role"] ?? "")")
+      },
+      progress.observe(\.isFinished) { progress, _ in told.add("finished \(progress.isFinished)") },
+      progress.observe(\.isCancelled) { _, _ in told.add("cancelled") },
+      progress.observe(\.totalUnitCount) { progress, _ in told.add("of \(progress.totalUnitCount)")
+      },
+    ]
+    Thread {
+      Thread.current.threadDictionary["role"] = "copier"
+      progress.completedUnitCount = 1
+    }.start()
+    try eventually("it is told") { !told.list.isEmpty }
+    Thread.current.threadDictionary["role"] = "tester"
+    defer { Thread.current.threadDictionary["role"] = nil }
+    progress.totalUnitCount = 2
+    progress.completedUnitCount = 2
+    progress.completedUnitCount = 2
+    progress.cancel()
+    #expect(
+      told.list == [
+        "0.25 copier", "0.5 tester", "of 2", "1.0 tester", "finished true", "cancelled",
+      ])
+    withExtendedLifetime(observations) {}
+  }
+
+  @Test("of any other progress gets the initial call only")
+  func otherProgress() {
+    let progress = Progress(totalUnitCount: 2)
+    let told = Told()
+    let observation = progress.observe(\.completedUnitCount, options: [.initial, .new]) {
+      told.add("\($1.newValue ?? -1)")
+    }
+    progress.completedUnitCount = 1
+    #expect(told.list == ["0"])
+    withExtendedLifetime(observation) {}
+  }
+}
