@@ -162,7 +162,7 @@ extension Communicator {
   }
 
   /// - Throws: `Communicator.Error`, or `WCError` for content that no property list can hold.
-  private func dictionary(_ payload: Payload, _ minimum: Reachability) throws -> Content {
+  private func dictionary(_ payload: SharedContent, _ minimum: Reachability) throws -> Content {
     let actual = currentReachability
     guard actual.suffices(for: minimum) else {
       throw Error.sessionIsNotReachable(minimumReachability: minimum, actual: actual)

@@ -37,7 +37,7 @@ final class Suite: Sendable {
   private static let prefix = containers + "/"
 
   /// The suite that a value of the package holds; nil for the container's own.
-  enum Place: Equatable {
+  enum StoredName: Equatable {
     case suite(String?)
 
     init?(ownValue name: String) {

@@ -12,7 +12,7 @@ public struct Blob: Sendable {
   public let identifier: String
   /// The data.
   public let content: Data
-  let payload: Payload?
+  let payload: SharedContent?
 
   /// The metadata; empty if it cannot be represented as a property list.
   public var metadata: Content? { payload?.content }
@@ -27,15 +27,15 @@ public struct Blob: Sendable {
   public init(identifier: String, content: Data, metadata: Content? = nil) {
     self.identifier = identifier
     self.content = content
-    payload = metadata.map(Payload.init)
+    payload = metadata.map(SharedContent.init)
   }
 }
 
 // The file is exactly the content, so nothing needs to be parsed. The label travels as the file's
 // metadata: "identifier", and "content" for the metadata of the blob.
 extension Blob {
-  var wireMetadata: Payload {
-    (payload ?? Payload([:])).labelled(identifier)
+  var wireMetadata: SharedContent {
+    (payload ?? SharedContent([:])).labelled(identifier)
   }
 
   /// Returns nil for a file that no communicator sent.

@@ -6,7 +6,7 @@ public struct ComplicationInfo: Sendable {
   /// Receives the outcome of the transfer: the number of updates left today, or an error.
   public typealias Completion = @Sendable (Result<Int, any Error>) -> Void
 
-  let payload: Payload
+  let payload: SharedContent
 
   /// The content; empty if it cannot be represented as a property list.
   public var content: Content { payload.content }
@@ -16,14 +16,14 @@ public struct ComplicationInfo: Sendable {
   /// - Parameter content: Content that a property list can hold; the transfer of anything else
   ///   fails with `WCError.payloadUnsupportedTypes`.
   public init(content: Content) {
-    payload = Payload(content)
+    payload = SharedContent(content)
   }
 }
 
 extension ComplicationInfo {
   private static let key = "__complication_info__"
 
-  var wire: Payload { payload.wrapped(under: Self.key) }
+  var wire: SharedContent { payload.wrapped(under: Self.key) }
 
   init?(wire: Content) {
     guard let content = wire[Self.key] as? Content else { return nil }

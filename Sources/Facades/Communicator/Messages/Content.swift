@@ -10,7 +10,7 @@ internal import WatchConnectivity
 public typealias Content = [String: Any]
 
 /// Content in a form that threads can share.
-struct Payload: Sendable {
+struct SharedContent: Sendable {
   private let value: Result<PropertyListValue, PropertyListError>
 
   /// Content that no property list can hold is not kept. Initializers of messages cannot throw, so
@@ -22,12 +22,14 @@ struct Payload: Sendable {
   private init(_ value: Result<PropertyListValue, PropertyListError>) { self.value = value }
 
   /// Returns `[identifier: …, content: …]`, the form in which messages with an identifier travel.
-  func labelled(_ identifier: String) -> Payload {
-    Payload(value.map { .dictionary(["identifier": .string(identifier), "content": $0]) })
+  func labelled(_ identifier: String) -> SharedContent {
+    SharedContent(value.map { .dictionary(["identifier": .string(identifier), "content": $0]) })
   }
 
   /// Returns a dictionary with the content as its only entry.
-  func wrapped(under key: String) -> Payload { Payload(value.map { .dictionary([key: $0]) }) }
+  func wrapped(under key: String) -> SharedContent {
+    SharedContent(value.map { .dictionary([key: $0]) })
+  }
 
   /// The content; empty for content that was not kept.
   var content: Content {

@@ -3,7 +3,7 @@
 ///
 /// Requires at least `.backgroundOnly`.
 public struct Context: Sendable {
-  let payload: Payload
+  let payload: SharedContent
 
   /// The content; empty if it cannot be represented as a property list.
   public var content: Content { payload.content }
@@ -13,7 +13,7 @@ public struct Context: Sendable {
   /// - Parameter content: Content that a property list can hold; `sync` of anything else throws
   ///   `WCError.payloadUnsupportedTypes`.
   public init(content: Content) {
-    payload = Payload(content)
+    payload = SharedContent(content)
   }
 }
 

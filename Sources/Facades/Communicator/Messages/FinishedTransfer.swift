@@ -19,12 +19,14 @@ public struct FinishedTransfer: Sendable {
   public let identifier: String
   /// Success if the counterpart has handled the transfer, otherwise the reason why it never will.
   public let result: Result<Void, any Error>
-  let payload: Payload
+  let payload: SharedContent
 
   /// The content of the message or the complication info; for a blob, its metadata.
   public var content: Content { payload.content }
 
-  init(_ kind: Kind, _ identifier: String, _ payload: Payload, _ result: Result<Void, any Error>) {
+  init(
+    _ kind: Kind, _ identifier: String, _ payload: SharedContent, _ result: Result<Void, any Error>
+  ) {
     self.kind = kind
     self.identifier = identifier
     self.payload = payload

@@ -8,7 +8,7 @@ public struct ImmediateMessage: Sendable {
 
   /// The subject of the message: any string that both sides know.
   public let identifier: String
-  let payload: Payload
+  let payload: SharedContent
 
   /// The content; empty if it cannot be represented as a property list.
   public var content: Content { payload.content }
@@ -21,7 +21,7 @@ public struct ImmediateMessage: Sendable {
   ///     `WCError.payloadUnsupportedTypes`.
   public init(identifier: String, content: Content = [:]) {
     self.identifier = identifier
-    payload = Payload(content)
+    payload = SharedContent(content)
   }
 
   /// Creates a message, as the original's README spells it.
@@ -31,7 +31,7 @@ public struct ImmediateMessage: Sendable {
 }
 
 extension ImmediateMessage {
-  var wire: Payload { payload.labelled(identifier) }
+  var wire: SharedContent { payload.labelled(identifier) }
 
   init?(wire: Content) {
     guard let parts = Labelled(wire: wire) else { return nil }

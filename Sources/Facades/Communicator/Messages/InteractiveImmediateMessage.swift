@@ -13,7 +13,7 @@ public struct InteractiveImmediateMessage: Sendable {
   /// On the sending side, receives the reply; on the receiving side, sends it. Only the first call
   /// has an effect.
   public let reply: Reply
-  let payload: Payload
+  let payload: SharedContent
 
   /// The content; empty if it cannot be represented as a property list.
   public var content: Content { payload.content }
@@ -32,12 +32,12 @@ public struct InteractiveImmediateMessage: Sendable {
   ) {
     self.identifier = identifier
     self.reply = reply
-    payload = Payload(content)
+    payload = SharedContent(content)
   }
 }
 
 extension InteractiveImmediateMessage {
-  var wire: Payload { payload.labelled(identifier) }
+  var wire: SharedContent { payload.labelled(identifier) }
 
   init?(wire: Content, reply: @escaping Reply) {
     guard let parts = Labelled(wire: wire) else { return nil }

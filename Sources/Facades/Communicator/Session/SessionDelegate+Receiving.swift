@@ -65,7 +65,7 @@ extension SessionDelegate {
     fileTransfers.end(fileTransfer, result)
     if let label = fileTransfer.file.metadata.flatMap(Labelled.init) {
       FinishedTransfer.notifyObservers(
-        FinishedTransfer(.blob, label.identifier, Payload(label.content), result))
+        FinishedTransfer(.blob, label.identifier, SharedContent(label.content), result))
     }
   }
 

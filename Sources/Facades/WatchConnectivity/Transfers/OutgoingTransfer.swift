@@ -3,17 +3,6 @@ import Foundation
 import PeerConnectivity
 import Synchronization
 
-/// A transfer of the app's as the peers know it: a message or a file.
-protocol SentTransfer: Sendable {
-  var id: String { get }
-  func finalStatus(until deadline: ContinuousClock.Instant?) async throws -> QueueEntryStatus
-  func cancel() throws -> Bool
-  func removeReceipt() throws
-}
-
-extension PeerMessageTransfer: SentTransfer {}
-extension PeerFileTransfer: SentTransfer {}
-
 /// A transfer of either kind, on its way to the counterpart.
 protocol OutgoingTransfer: AnyObject, Sendable {
   var course: TransferCourse { get }
@@ -33,10 +22,10 @@ final class TransferCourse: Sendable {
   }
 
   /// Nil for a transfer that was refused, and never sent.
-  let sent: (any SentTransfer)?
+  let sent: (any PeerTransfer)?
   private let stage: Mutex<Stage>
 
-  init(_ sent: (any SentTransfer)?) {
+  init(_ sent: (any PeerTransfer)?) {
     self.sent = sent
     stage = Mutex(sent == nil ? .ended : .underWay)
   }

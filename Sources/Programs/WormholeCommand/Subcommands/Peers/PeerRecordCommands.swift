@@ -27,7 +27,7 @@ extension CommandDescription {
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return .done }
     let session = try PeerSession(arguments.requiredText("name"), in: container)
-    func show(_ transfer: some SentTransfer) throws {
+    func show(_ transfer: some ListedTransfer) throws {
       let status = try transfer.status()
       try environment.print(line: JSONWriter.string(transfer.propertyList(status)))
       if arguments.has("forget"), status.isEnd { try transfer.removeReceipt() }
@@ -53,7 +53,7 @@ extension CommandDescription {
     let session = try arguments.container.openExisting().map {
       try PeerSession(PeerSession.standardName, in: $0)
     }
-    let message: (any SentTransfer)? = try session?.messageTransfer(id: id)
+    let message: (any PeerTransfer)? = try session?.messageTransfer(id: id)
     guard let transfer = try message ?? session?.fileTransfer(id: id) else {
       throw CommandError(
         verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
@@ -94,7 +94,7 @@ extension CommandDescription {
       return .done
     }
     guard !arguments.texts("id").isEmpty else {
-      func forget(_ transfer: some SentTransfer) throws {
+      func forget(_ transfer: some PeerTransfer) throws {
         let status = try transfer.status()
         guard arguments.has("all") ? status.isEnd : status == .processed else { return }
         try transfer.removeReceipt()
@@ -152,16 +152,12 @@ extension CommandDescription {
   }
 }
 
-/// A message or a file that was sent.
-private protocol SentTransfer {
+private protocol ListedTransfer: PeerTransfer {
   /// Keys are only ever added; those without a value are left out.
   func propertyList(_ status: QueueEntryStatus) -> PropertyListValue
-  func status() throws -> QueueEntryStatus
-  func cancel() throws -> Bool
-  func removeReceipt() throws
 }
 
-extension PeerMessageTransfer: SentTransfer {
+extension PeerMessageTransfer: ListedTransfer {
   fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
     .object([
       "id": id, "peer": peer, "status": status.word, "reason": status.reason,
@@ -170,7 +166,7 @@ extension PeerMessageTransfer: SentTransfer {
   }
 }
 
-extension PeerFileTransfer: SentTransfer {
+extension PeerFileTransfer: ListedTransfer {
   fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
     .object([
       "id": id, "peer": peer, "status": status.word, "reason": status.reason,
