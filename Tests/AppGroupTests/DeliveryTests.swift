@@ -144,7 +144,7 @@ struct ObservationEndTests {
     let path = directory.path + "/values/k"
     #expect(try !KernelWatches.contain(path))
     let first = try value.observe(on: queue) { _ in }
-    var second: Observation? = try value.observe(on: queue) { _ in }
+    var second: ObservationToken? = try value.observe(on: queue) { _ in }
     #expect(try KernelWatches.contain(path))
     first.cancel()
     #expect(try KernelWatches.contain(path), "the other one needs it")
@@ -168,7 +168,7 @@ struct ObservationEndTests {
     delivery.open()
     let watch = ChangeMonitor().watch(
       path: directory.path, parents: [], prepare: {}, hear: { _ in })
-    var observation: Observation? = Observation(watch: watch, delivery: delivery)
+    var observation: ObservationToken? = ObservationToken(watch: watch, delivery: delivery)
     queue.suspend()
     delivery.signal()
     if isCancelled { observation?.cancel() } else { observation = nil }

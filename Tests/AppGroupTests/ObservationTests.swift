@@ -99,7 +99,7 @@ struct ObservationTests {
   func cancelsItself() throws {
     let value = container.value("k")
     let heard = Heard<ValueSnapshot>()
-    let box = Mutex<Observation?>(nil)
+    let box = Mutex<ObservationToken?>(nil)
     let observation = try value.observe(on: queue) { snapshot in
       heard.add(snapshot)
       box.withLock { $0 }?.cancel()

@@ -47,6 +47,21 @@ struct QueueTests {
     #expect(try queue.container.queueNames() == ["q"])
   }
 
+  @Test("carries values of the program's own types; so does a presence")
+  func types() throws {
+    struct Job: Codable, Equatable { var page: Int, name: String? }
+    let job = Job(page: 3, name: nil)
+    try queue.sender("a").enqueue(PropertyListValue(encoding: job))
+    let entry = try #require(try queue.consume().next(until: .now))
+    #expect(try entry.payload.decode(as: Job.self) == job)
+    #expect(throws: DecodingError.self) { try entry.payload.decode(as: [Int].self) }
+    try entry.acknowledge()
+    let presence = queue.container.presence("workers")
+    let registration = try presence.enter(content: PropertyListValue(encoding: job))
+    #expect(try presence.members().first?.content?.decode() == job)
+    registration.close()
+  }
+
   @Test("gives its entries to a loop, which ends when the consumer is closed")
   func loop() async throws {
     let sender = try queue.sender("a")

@@ -16,7 +16,7 @@ enum Layers {
     "SystemCalls": ["Glibc", "CSystemCalls", "Synchronization"],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
-    "Containers": system.union(["Monitoring"]),
+    "Containers": system.union(["Monitoring", "Observation"]),
     "Presences": system.union(["Monitoring", "Containers"]),
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["Monitoring", "Containers", "Entries"]),

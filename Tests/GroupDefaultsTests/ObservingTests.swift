@@ -41,7 +41,7 @@ struct ObservingTests {
 
   private func observe(
     _ defaults: GroupDefaults, key: String? = nil, startsWithCurrent: Bool = false
-  ) throws -> (Heard, Observation) {
+  ) throws -> (Heard, ObservationToken) {
     let heard = Heard()
     let observation = try defaults.observe(
       key: key, startsWithCurrent: startsWithCurrent, on: DispatchQueue(label: "heard"), heard.add)
@@ -173,7 +173,7 @@ struct ObservingTests {
   func cancelledInside() throws {
     let heard = Heard()
     let queue = DispatchQueue(label: "cancelled")
-    let observation = Mutex<Observation?>(nil)
+    let observation = Mutex<ObservationToken?>(nil)
     let made = try scene.defaults.observe(on: queue) { change in
       heard.add(change)
       observation.withLock { $0 }?.cancel()

@@ -24,7 +24,7 @@ enum PeerMessageVerbs {
   private struct Kept {
     var receivers: [String: PeerReceiver<PeerMessage>] = [:]
     var messages: [String: PeerMessage] = [:]
-    var observations: [Observation] = []
+    var observations: [ObservationToken] = []
   }
 
   private static let kept = Mutex(Kept())

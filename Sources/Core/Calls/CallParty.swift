@@ -8,7 +8,7 @@ package final class CallParty: Sendable {
   package let address: String
   private let outlet: MailboxOutlet
   /// Reports its end.
-  private let observation: Observation?
+  private let observation: ObservationToken?
 
   /// - Returns: nil for a text that is no address.
   init?(in container: SharedContainer, _ address: String) {

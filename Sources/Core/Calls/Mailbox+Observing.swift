@@ -13,7 +13,7 @@ extension Mailbox {
   /// - Returns: nil if it has ended already, and for a text that is no address.
   package static func observeEnd(
     of address: String, in container: SharedContainer, ended: @escaping @Sendable () -> Void
-  ) throws -> Observation? {
+  ) throws -> ObservationToken? {
     guard MailboxDirectory.isAddress(address) else { return nil }
     let place = MailboxDirectory(root: container.root, address: address)
     let looks = FollowUpChecks()
@@ -31,7 +31,7 @@ extension Mailbox {
     } catch let error as Errno where error == .noSuchFile {
       return nil
     }
-    let observation = Observation(watch: watch, delivery: looks)
+    let observation = ObservationToken(watch: watch, delivery: looks)
     // First the watch, then the check.
     return try place.isDead() ? nil : observation
   }

@@ -21,7 +21,7 @@ extension Presence {
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let looks = FollowUpChecks()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
       do {
@@ -41,7 +41,7 @@ extension Presence {
     delivery.open(known: known, signalled: known == nil)
     // The event of a process that ended between the watch and the look may have come already.
     looks.begin()
-    return Observation(Observation(watch: watch, delivery: delivery), delivery: looks)
+    return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: looks)
   }
 
   /// The pause after which a failed look is repeated.

@@ -163,7 +163,7 @@ extension GroupDefaults {
     _ type: Content.Type, _ value: PropertyListValue, forKey key: String
   ) throws -> Content {
     do {
-      return try PropertyListCoding.decode(type, from: value.binaryData())
+      return try value.decode(as: type)
     } catch {
       throw GroupDefaultsError(
         .wrongType, "read \"\(key)\" as \(type)", reason: "it has another shape: \(error)",
@@ -175,7 +175,7 @@ extension GroupDefaults {
     _ value: Content, forKey key: String
   ) throws -> PropertyListValue {
     do {
-      return try PropertyListValue(data: PropertyListCoding.encode(value))
+      return try PropertyListValue(encoding: value)
     } catch let error as PropertyListError {
       throw GroupDefaultsError.unsupported(key, error)
     }

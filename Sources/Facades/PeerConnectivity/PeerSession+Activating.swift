@@ -5,7 +5,7 @@ import Synchronization
 extension PeerSession {
   struct State {
     var registration: PresenceRegistration?
-    var observation: Observation?
+    var observation: ObservationToken?
     /// Requests may come as soon as others see the registration, which is before it is noted here.
     var isActivating = false
     var replacedBy: PeerError?

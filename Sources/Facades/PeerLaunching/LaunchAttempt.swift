@@ -51,7 +51,7 @@ final class LaunchAttempt: Waiting {
   }
 
   /// Raises the latch, too, when a process is active under the name.
-  func watchPresence() throws -> Observation {
+  func watchPresence() throws -> ObservationToken {
     try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
   }
 

@@ -127,7 +127,7 @@ package struct Pairing: Sendable {
   /// - Throws: `PeerError`, as `state()`.
   package func observe(
     on queue: DispatchQueue, _ handler: @escaping @Sendable (Result<State, PeerError>) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     // Known before there is a watch: a change that comes between is then the first one told.
     let known = LastState(try state())
     return try betweenPeers("observe \(what)", name) {

@@ -11,7 +11,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     var suspensions = 0
     var postedWhileSuspended = false
     var isCancelled = false
-    var observation: Observation?
+    var observation: ObservationToken?
     var delivery: ChangeDelivery<Bell.Sound?>?
   }
 
@@ -47,7 +47,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
       }
     }
     let watch = try bell.watch { delivery.signal() }
-    let observation = Observation(watch: watch, delivery: delivery)
+    let observation = ObservationToken(watch: watch, delivery: delivery)
     condition.withLock {
       $0.observation = observation
       $0.delivery = delivery
@@ -129,7 +129,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// handler.
   public var detection: ChangeDetection? { condition.withLock { $0.observation?.detection } }
 
-  /// Ends the registration; see `Observation.cancel()`.
+  /// Ends the registration; see `ObservationToken.cancel()`.
   public func cancel() {
     let observation = condition.withLock { condition in
       condition.isCancelled = true

@@ -21,7 +21,7 @@ extension Value {
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = snapshotOrFailure()
       let now = Seen.version(snapshot)
@@ -34,7 +34,7 @@ extension Value {
     } else {
       delivery.open(known: Seen.version(snapshotOrFailure()))
     }
-    return Observation(watch: watch, delivery: delivery)
+    return ObservationToken(watch: watch, delivery: delivery)
   }
 
   /// Returns the values from now on, for `for await`, with the promises of `observe`.

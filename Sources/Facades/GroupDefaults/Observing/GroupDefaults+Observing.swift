@@ -22,7 +22,7 @@ extension GroupDefaults {
   public func observe(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let suite = try suite()
     let tracker = try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent)
     let end = End()
@@ -34,7 +34,7 @@ extension GroupDefaults {
         reporter.report(error)
       }
     }
-    return Observation(observation, delivery: end)
+    return ObservationToken(observation, delivery: end)
   }
 
   /// Returns the changes of the suite from now on, for `for await`, with the promises of `observe`.

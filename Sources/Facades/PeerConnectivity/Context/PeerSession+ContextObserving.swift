@@ -21,7 +21,7 @@ extension PeerSession {
   public func observeContext(
     from peer: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let action = "observe the context from \"\(peer)\""
     return try betweenPeers(action, peer) {
       let seen = container.own.value(PeerNames.seen(from: peer, to: name))

@@ -51,14 +51,14 @@ extension PeerFileTransfer {
   /// - Returns: the observation; it ends when it is cancelled or released.
   public func observeProgress(
     _ handler: @escaping @Sendable (PeerFileProgress) -> Void
-  ) -> Observation {
+  ) -> ObservationToken {
     let observer = ProgressObserver(handler)
     let isUnderWay = state.withLock { state in
       if !state.isFinished { state.observers.append(observer) }
       return !state.isFinished
     }
     if isUnderWay { Task { await finishElsewhere() } } else { tell([observer], progress) }
-    return Observation(delivery: observer)
+    return ObservationToken(delivery: observer)
   }
 
   // In whichever process it is copied; this one has called the handler already where it was here.

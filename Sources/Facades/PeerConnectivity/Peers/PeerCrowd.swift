@@ -7,7 +7,7 @@ import Synchronization
 final class PeerCrowd: Sendable {
   private struct State {
     var names: Watch?
-    var peers: [String: Observation] = [:]
+    var peers: [String: ObservationToken] = [:]
     var delivery: ChangeDelivery<[Peer]?>?
     var isEnded = false
   }

@@ -36,7 +36,7 @@ extension PeerSession {
   public func observeReachability(
     of peer: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (PeerReachability) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     try PeerNames.check(peer)
     return try betweenPeers("look for \"\(peer)\"", peer) {
       try ReachabilityWatch.observe(

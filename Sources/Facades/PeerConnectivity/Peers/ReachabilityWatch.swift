@@ -40,7 +40,7 @@ final class ReachabilityWatch: Cancelling {
   static func observe(
     _ peer: String, in container: SharedContainer, of watches: ReachabilityWatches,
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let watch = ReachabilityWatch(peer, in: container)
     let delivery = ChangeDelivery<Void>(initial: (), on: queue) { [weak watch] _ in
       guard let news = watch?.news() else { return ((), nil) }
@@ -55,7 +55,7 @@ final class ReachabilityWatch: Cancelling {
     }
     watches.add(watch)
     delivery.open()
-    return Observation(events, delivery: watch)
+    return ObservationToken(events, delivery: watch)
   }
 
   // MARK: Possible news

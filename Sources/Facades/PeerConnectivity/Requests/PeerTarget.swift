@@ -12,7 +12,7 @@ final class PeerTarget: Sendable {
 
   private struct State {
     var current: Current?
-    var observation: Observation?
+    var observation: ObservationToken?
   }
 
   let peer: String
@@ -84,7 +84,7 @@ final class PeerTarget: Sendable {
   /// - Returns: the process that is not there any more, and why.
   private func update(_ found: PresenceMember?) -> (Current, String)? {
     let party = found?.mailbox.flatMap(calls.party)
-    let (old, observation) = state.withLock { state -> (Current?, Observation?) in
+    let (old, observation) = state.withLock { state -> (Current?, ObservationToken?) in
       let old = state.current
       guard let found, let party else {
         let observation = state.observation

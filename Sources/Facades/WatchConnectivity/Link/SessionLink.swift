@@ -26,7 +26,7 @@ final class SessionLink: Sendable {
     var known = CounterpartState()
     /// The counterpart's reachability, as it was observed last.
     var reachability: PeerReachability?
-    var observations: [Observation] = []
+    var observations: [ObservationToken] = []
     var hasEnded = false
   }
 
@@ -150,7 +150,7 @@ final class SessionLink: Sendable {
   }
 
   private func observe() throws {
-    var observations: [Observation] = []
+    var observations: [ObservationToken] = []
     let queue = session.queue
     if let counterpart {
       observations.append(

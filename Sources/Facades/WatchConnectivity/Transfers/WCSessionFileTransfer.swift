@@ -13,7 +13,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   public let progress: Progress
   let course: TransferCourse
   /// The observation of the progress; nil for a transfer that was refused.
-  private let observation: Observation?
+  private let observation: ObservationToken?
   private weak let link: SessionLink?
 
   init(_ sent: PeerFileTransfer, in link: SessionLink) {

@@ -20,7 +20,7 @@ public final class MMWormhole: Sendable {
     var messenger: any MMWormholeTransiting
     /// The observations that call each listener, by the bytes of the identifier, because two identifiers
     /// may be equal as strings.
-    var listening: [[UInt8]: Observation] = [:]
+    var listening: [[UInt8]: ObservationToken] = [:]
   }
 
   private let files: MMWormholeFileTransiting
@@ -147,7 +147,7 @@ public final class MMWormhole: Sendable {
 
   private func listen(
     _ identifier: String, _ listener: IsolatedHandler<Any?>
-  ) throws -> Observation {
+  ) throws -> ObservationToken {
     let files = files
     let stored = try files.value(identifier).observe(on: .main) { [weak self] snapshot in
       // Another messenger has its own messages.
@@ -163,7 +163,7 @@ public final class MMWormhole: Sendable {
       guard let messenger = self?.wormholeMessenger else { return }
       listener(messenger.messageObject(forIdentifier: identifier))
     }
-    return Observation(stored, delivery: posted)
+    return ObservationToken(stored, delivery: posted)
   }
 
   /// Removes the identifier's listener.

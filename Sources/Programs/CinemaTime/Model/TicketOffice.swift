@@ -24,7 +24,7 @@ final class TicketOffice {
   private let value: Value
   /// The show that was last sent to the watch's face.
   private var announcedShow: Movie?
-  private var observation: Observation?
+  private var observation: ObservationToken?
 
   private init(_ container: SharedContainer) {
     value = container.value("purchased")

@@ -58,7 +58,7 @@ enum ObserverRows {
   static func serve(_ directory: String, count: Int) throws {
     let container = try SharedContainer(path: directory)
     let queue = DispatchQueue(label: "observers")
-    func observe(_ name: String) throws -> Observation {
+    func observe(_ name: String) throws -> ObservationToken {
       try container.value(name).observe(on: queue) { _ in }
     }
     var observations = try (0..<warmUp).map { try observe("warm-up-\($0)") }

@@ -11,7 +11,7 @@ final class PresenceWatch: Sendable {
 
   private let seen: Seen
   private let registration: PresenceRegistration
-  private let observation: Observation
+  private let observation: ObservationToken
 
   private final class Seen: Sendable {
     let sums = Mutex<Set<UInt64>>([])

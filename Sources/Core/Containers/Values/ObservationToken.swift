@@ -4,7 +4,7 @@ import Synchronization
 import SystemCalls
 
 /// An observation, which lasts until it is cancelled or released.
-public final class Observation: Sendable {
+public final class ObservationToken: Sendable {
   /// Nil for an observation inside this process.
   private let watch: Watch?
   private let delivery: any Cancelling
@@ -15,13 +15,13 @@ public final class Observation: Sendable {
   }
 
   /// Creates an observation that another observation triggers; both end together.
-  package init(_ beginning: Observation, delivery: any Cancelling) {
+  package init(_ beginning: ObservationToken, delivery: any Cancelling) {
     watch = beginning.watch
     self.delivery = Both(beginning: beginning, delivery: delivery)
   }
 
   private struct Both: Cancelling {
-    let beginning: Observation
+    let beginning: ObservationToken
     let delivery: any Cancelling
 
     func cancel() {
