@@ -142,7 +142,11 @@ struct ClientsTests {
       try FileManager.default.contentsOfDirectory(atPath: scene.directory.path)
         .allSatisfy { !$0.hasPrefix("mmwormhole-message-") }
     }
-    #expect(try watch.mm("titles 1") == "eggs", "the same context is not heard again")
+
+    // The context has all identifiers, and only what is new in it is heard.
+    #expect(try phone.mm("note eggs-are-ready") == "done")
+    #expect(try watch.mm("notes 1") == "eggs-are-ready")
+    #expect(try watch.mm("titles 1") == "eggs")
   }
 
   @Test("finds the context in a watch that starts later")
@@ -151,7 +155,7 @@ struct ClientsTests {
     #expect(try phone.mm("session phone") == "done")
     try eventually("the session is activated and takes the context") {
       _ = try phone.mm("alarms -")
-      return try scene.wormhole("peer", "context", "get", "watch", "--from", "phone").contains("tea")
+      return try scene.wormhole("peer", "context", "watch", "--from", "phone").contains("tea")
     }
     let watch = try scene.start("WATCHCONNECTIVITY_ROLE=watch")
     #expect(try watch.mm("session watch") == "reachable")

@@ -73,4 +73,23 @@ struct FileTransitingTests {
     #expect(files.messageObject(forIdentifier: "app") == nil)
     #expect(FileManager.default.fileExists(atPath: path))
   }
+
+  @Test("may replace a wormhole's messenger, and the listeners hear of its messages from then on")
+  func replaced() throws {
+    let told = Told()
+    let wormhole = MMWormhole(container: container, optionalDirectory: "d")
+    wormhole.listenForMessage(withIdentifier: "x") { told.add($0) }
+    wormhole.wormholeMessenger = transiting("other")
+    wormhole.passMessageObject("one", identifier: "x")
+    try eventually("it is heard") { told.all == ["one"] }
+    #expect(transiting("d").writeMessageObject("not heard", forIdentifier: "x"))
+    #expect(transiting("other").writeMessageObject("two", forIdentifier: "x"))
+    try eventually("the next is heard") { told.all == ["one", "two"] }
+    wormhole.stopListeningForMessage(withIdentifier: "x")
+    wormhole.wormholeMessenger = transiting("d")
+    wormhole.listenForMessage(withIdentifier: "y") { told.add($0) }
+    wormhole.passMessageObject("stopped", identifier: "x")
+    wormhole.passMessageObject("three", identifier: "y")
+    try eventually("only the other is heard") { told.all == ["one", "two", "three"] }
+  }
 }

@@ -42,7 +42,8 @@ struct KeyedArchiveTests {
   func exact() throws {
     let date = Date(timeIntervalSinceReferenceDate: 0.1 + 0.2)
     let alarm = Alarm(title: "a <&> é \u{1F600}", minutes: -7, fireDate: date)
-    wormhole.passMessageObject(["alarm": alarm, "url": URL(fileURLWithPath: "/a")], identifier: "a")
+    wormhole.passMessageObject(
+      ["alarm": alarm, "url": URL(fileURLWithPath: "/a")], identifier: "a")
     let message = wormhole.message(withIdentifier: "a") as? [String: Any]
     let read = message?["alarm"] as? Alarm
     #expect(read?.title == alarm.title && read?.minutes == -7 && read?.fireDate == date)
@@ -91,7 +92,8 @@ struct KeyedArchiveTests {
       archive(["$null"], root: ["CF$UID": 7]),
       archive(["$null"], root: ["CF$UID": -1]),
       archive(["$null"], root: ["CF$UID": "x"]),
-      archive(["$null", ["$class": two], ["$classname": "None", "$classes": ["None"]]], root: one),
+      archive(
+        ["$null", ["$class": two], ["$classname": "None", "$classes": ["None"]]], root: one),
       archive([], root: one),
       archive(["$null"], root: "text"),
     ]

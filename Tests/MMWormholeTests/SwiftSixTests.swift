@@ -42,7 +42,9 @@ private actor AlarmStore {
 }
 
 private class SilentWormhole: MMWormhole {
-  override func notifyListenerForMessage(withIdentifier identifier: String?, message: (any NSCoding)?) {
+  override func notifyListenerForMessage(
+    withIdentifier identifier: String?, message: (any NSCoding)?
+  ) {
     guard message as? String != "silent" else { return }
     super.notifyListenerForMessage(withIdentifier: identifier, message: message)
   }

@@ -17,9 +17,11 @@ import WormholeClients
 /// mm-request -                   the watch asks for the alarms
 /// mm-cancel INDEX                the watch cancels an alarm
 /// mm-alarms                      the phone sends its alarms
+/// mm-note TEXT                   the phone sends a note, in the same context
 /// mm-picture BYTES               the phone sends a file
 /// mm-serve COUNT                 the phone serves until so many alarms were cancelled; answers all
 /// mm-titles COUNT                waits until the watch has heard so often of alarms, and answers all
+/// mm-notes COUNT                 the same for notes
 /// mm-pictures COUNT              the same for files
 /// mm-current -                   the alarms in the watch's context, and the size of its stored picture
 /// ```
@@ -53,6 +55,8 @@ enum WormholeVerbs {
     case "request": watch().requestAlarms()
     case "cancel": watch().cancel(Int(key) ?? 0)
     case "alarms": phone().sendAlarms()
+    case "note": phone().sendNote(key)
+    case "notes": return awaited(key) { watch().notes }
     case "picture": phone().sendPicture(Data(count: Int(key) ?? 0))
     case "serve":
       let count = Int(key) ?? 0

@@ -45,7 +45,8 @@ public class JSONFileTransiting: MMWormholeFileTransiting {
   }
 
   override public func messageObject(forIdentifier identifier: String?) -> NSCoding? {
-    guard let path = filePath(forIdentifier: identifier), let data = fileManager.contents(atPath: path),
+    guard let path = filePath(forIdentifier: identifier),
+      let data = fileManager.contents(atPath: path),
       let json = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
     else { return nil }
     return json["message"] as? NSCoding

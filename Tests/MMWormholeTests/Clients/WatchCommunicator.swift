@@ -8,6 +8,7 @@ enum Routes {
   }
   enum Watch {
     static let alarms = "Watch:alarms"
+    static let note = "Watch:note"
     static let picture = "Watch:picture"
   }
 }
@@ -54,6 +55,10 @@ public class WatchCommunicator {
     wormhole.passMessageObject(message as NSCoding, identifier: Routes.Watch.alarms)
   }
 
+  public func sendNote(_ text: String) {
+    wormhole.passMessageObject(text as NSCoding, identifier: Routes.Watch.note)
+  }
+
   public func sendPicture(_ data: Data) {
     files.passMessageObject(data as NSData, identifier: Routes.Watch.picture)
   }
@@ -72,6 +77,7 @@ public class PhoneCommunicator {
     transitingType: .sessionContext)
 
   public private(set) var titles: [[String]] = []
+  public private(set) var notes: [String] = []
   public private(set) var pictures: [Int] = []
 
   public func start() {
@@ -79,6 +85,9 @@ public class PhoneCommunicator {
       applicationGroupIdentifier: AppGroup.identifier, optionalDirectory: AppGroup.directory)
     session.listenForMessage(withIdentifier: Routes.Watch.alarms) { [weak self] message in
       self?.titles.append(PhoneCommunicator.titles(of: message))
+    }
+    session.listenForMessage(withIdentifier: Routes.Watch.note) { [weak self] message in
+      self?.notes.append(message as? String ?? "nil")
     }
     session.listenForMessage(withIdentifier: Routes.Watch.picture) { [weak self] message in
       guard let data = message as? Data else { return }
@@ -109,6 +118,8 @@ public class PhoneCommunicator {
 
   private static func titles(of message: Any?) -> [String] {
     guard let message = message as? [String: [AnyObject]] else { return [] }
-    return (message["alarms"] ?? []).compactMap { ($0 as? [String: AnyObject])?["title"] as? String }
+    return (message["alarms"] ?? []).compactMap {
+      ($0 as? [String: AnyObject])?["title"] as? String
+    }
   }
 }

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AvoidRetroactiveConformances
+// The conformances are retroactive, because that is what code written for Apple's systems needs.
 public import Foundation
 
 // On Apple's systems `message as NSCoding` compiles for every type that has a class of Foundation,

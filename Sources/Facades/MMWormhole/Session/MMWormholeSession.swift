@@ -88,8 +88,8 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
       let isNew = known.withLock { $0.updateValue(content, forKey: identifier) != content }
       if isNew { hear(identifier, content) }
     }
-    let gone = known.withLock { $0.keys.filter { applicationContext[$0] == nil } }
-    known.withLock { known in gone.forEach { known[$0] = nil } }
+    let identifiers = Set(applicationContext.keys)
+    known.withLock { known in known = known.filter { identifiers.contains($0.key) } }
   }
 
   /// Stores the message with `wormholeMessenger`, if that is a file messenger of a group, and then

@@ -30,7 +30,7 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
     guard let messageObject else { return false }
     do {
       let content = try MessageContent.content(of: messageObject)
-      try change { $0[identifier] = content } context: { _ in }
+      try change { _, waiting in waiting[identifier] = content }
     } catch {
       report(error)
     }
@@ -57,7 +57,10 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   open override func deleteContent(forIdentifier identifier: String?) {
     guard let identifier else { return }
     do {
-      try change { $0[identifier] = nil } context: { $0[identifier] = nil }
+      try change { context, waiting in
+        context[identifier] = nil
+        waiting[identifier] = nil
+      }
     } catch {
       report(error)
     }
@@ -66,22 +69,23 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   /// Removes all messages from this side's context.
   open override func deleteContentForAllMessages() {
     do {
-      try change { $0 = [:] } context: { $0 = [:] }
+      try change { context, waiting in
+        context = [:]
+        waiting = [:]
+      }
     } catch {
       report(error)
     }
   }
 
   private func change(
-    _ change: (inout [String: PropertyListValue]) -> Void,
-    context: (inout [String: Any]) -> Void
+    _ body: (_ context: inout [String: Any], _ waiting: inout [String: PropertyListValue]) -> Void
   ) throws {
     try waiting.withLock { waiting in
-      change(&waiting)
-      var whole = WCSession.default.applicationContext
-      context(&whole)
-      for (identifier, content) in waiting { whole[identifier] = content.propertyListObject }
-      try WCSession.default.updateApplicationContext(whole)
+      var context = WCSession.default.applicationContext
+      body(&context, &waiting)
+      for (identifier, content) in waiting { context[identifier] = content.propertyListObject }
+      try WCSession.default.updateApplicationContext(context)
       waiting = [:]
     }
   }
