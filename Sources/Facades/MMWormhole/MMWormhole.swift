@@ -141,12 +141,11 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   open func passMessageObject(_ messageObject: (any NSCoding)?, identifier: String?) {
     guard let identifier else { return }
     let messenger = wormholeMessenger
+    let files = messenger as? MMWormholeFileTransiting
+    let last = files?.publication(of: identifier)
     guard messenger.writeMessageObject(messageObject, forIdentifier: identifier) else { return }
-    // A stored message announces itself; any other needs a notification.
-    let storage = storage
-    guard messageObject == nil || messenger !== storage || !storage.announcesMessages else {
-      return
-    }
+    // A published value announces itself; any other message needs a notification.
+    if messageObject != nil, let files, files.hasPublished(identifier, since: last) { return }
     do {
       try storage.notification(identifier).post()
     } catch {
@@ -267,11 +266,9 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   private func hearPosted(_ identifier: String) {
-    let messenger = wormholeMessenger
-    // A message that a value holds was heard of already.
-    if let files = messenger as? MMWormholeFileTransiting, files.holds(identifier) { return }
     notifyListenerForMessage(
-      withIdentifier: identifier, message: messenger.messageObject(forIdentifier: identifier))
+      withIdentifier: identifier,
+      message: wormholeMessenger.messageObject(forIdentifier: identifier))
   }
 }
 

@@ -132,10 +132,6 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   private var isSubclassed: Bool { !Self.ownKinds.contains(ObjectIdentifier(type(of: self))) }
 
-  /// Whether a written message is always a value, which listeners observe. A subclass may store it
-  /// elsewhere.
-  var announcesMessages: Bool { !isSubclassed }
-
   /// Whether there is a group or container to keep received messages in.
   var hasGroup: Bool {
     switch group {
@@ -176,9 +172,19 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return container.notification(prefix + identifier)
   }
 
-  /// Whether a value holds a message of the identifier.
-  func holds(_ identifier: String) -> Bool {
-    reporting(otherwise: false) { try value(identifier).version() != nil }
+  /// Returns the value's last publication, for `hasPublished`; only a subclass needs it.
+  func publication(of identifier: String) -> Version? {
+    guard isSubclassed else { return nil }
+    return reporting(otherwise: nil) { try value(identifier).version() }
+  }
+
+  /// Whether a message that was just written is a value, which listeners observe: a subclass may have
+  /// stored it elsewhere.
+  //
+  // Another process may have published meanwhile. Then the listeners hear of that, and get the message
+  // that the messenger has.
+  func hasPublished(_ identifier: String, since last: Version?) -> Bool {
+    !isSubclassed || publication(of: identifier) != last
   }
 
   /// Stores a message in one step; nil removes it.

@@ -31,7 +31,7 @@ public class AlarmWormhole: MMWormhole {
   }
 
   func stopAll() {
-    identifiers.forEach { stopListeningForMessage(withIdentifier: $0) }
+    for identifier in identifiers { stopListeningForMessage(withIdentifier: identifier) }
     identifiers.removeAll()
   }
 }

@@ -1,4 +1,5 @@
 // swift-format-ignore-file: AvoidRetroactiveConformances
+
 // The conformances are retroactive, because that is what code written for Apple's systems needs.
 public import Foundation
 
