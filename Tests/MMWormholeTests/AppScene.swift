@@ -1,5 +1,4 @@
 import Foundation
-import SystemCalls
 import TestSupport
 
 /// Two processes of an app that was written for MMWormhole, which share a group of their own.
