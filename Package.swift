@@ -18,6 +18,7 @@ let package = Package(
     .library(name: "NSFileCoordination", targets: ["NSFileCoordination"]),
     .library(name: "SharedUserDefaults", targets: ["SharedUserDefaults"]),
     .library(name: "Wormhole", targets: ["Wormhole"]),
+    .library(name: "MMWormhole", targets: ["MMWormhole"]),
     .library(name: "GroupDefaults", targets: ["GroupDefaults"]),
     .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
     .library(name: "WatchConnectivity", targets: ["WatchConnectivity"]),
@@ -99,7 +100,7 @@ let package = Package(
     .target(
       name: "NSFileCoordination", dependencies: ["FileCoordination", "AppGroup"],
       path: "Sources/Facades/NSFileCoordination", swiftSettings: settings),
-    // Messages by identifier: MMWormhole (source-compatible) and Channel (typed, async).
+    // Messages by identifier: Channel (typed, async).
     .target(
       name: "Wormhole", dependencies: ["AppGroup", "PropertyLists"],
       path: "Sources/Facades/Wormhole", swiftSettings: settings),
@@ -139,6 +140,11 @@ let package = Package(
     .target(
       name: "Communicator", dependencies: ["WatchConnectivity", "PropertyLists"],
       path: "Sources/Facades/Communicator", swiftSettings: settings),
+
+    // MMWormhole 2.0 (source-compatible), over values and WCSession.
+    .target(
+      name: "MMWormhole", dependencies: ["WatchConnectivity", "AppGroup", "PropertyLists"],
+      path: "Sources/Facades/MMWormhole", swiftSettings: settings),
 
     // The programs.
 
@@ -202,7 +208,7 @@ let package = Package(
         "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
         "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport",
         "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
-        "CommunicatorClients", "DefaultsClients",
+        "CommunicatorClients", "DefaultsClients", "WormholeClients",
       ],
       path: "Tests/Participant", swiftSettings: settings),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestScopes"], swiftSettings: settings),
@@ -252,6 +258,18 @@ let package = Package(
         "participant",
       ],
       swiftSettings: settings),
+    .testTarget(
+      name: "MMWormholeTests",
+      dependencies: [
+        "MMWormhole", "WormholeClients", "WormholeCommand", "AppGroup", "PropertyLists",
+        "SystemCalls", "TestScopes", "TestSupport", "participant",
+      ],
+      exclude: ["Clients"], swiftSettings: settings),
+    // Code written for the original, in the language mode that most of it is written in.
+    .target(
+      name: "WormholeClients", dependencies: ["MMWormhole"],
+      path: "Tests/MMWormholeTests/Clients",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     .testTarget(
       name: "GroupDefaultsTests",
       dependencies: [

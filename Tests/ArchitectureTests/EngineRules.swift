@@ -25,6 +25,10 @@ enum EngineRules {
       "Sources/Facades/WatchConnectivity/Link/Inbox.swift",
       "received files lie beside the container"
     ),
+    (
+      "Sources/Facades/MMWormhole/MMWormholeFileTransiting.swift",
+      "the original's `messagePassingDirectoryPath`"
+    ),
     ("Sources/Programs/CinemaTime/Model/QRCode.swift", "the demo keeps its pictures there"),
   ]
 

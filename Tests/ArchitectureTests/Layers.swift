@@ -40,6 +40,10 @@ enum Layers {
     "Wormhole": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
+    "MMWormhole": [
+      "WatchConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch",
+      "Synchronization",
+    ],
     "GroupDefaults": [
       "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
@@ -73,7 +77,7 @@ enum Layers {
       "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
       "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
       "FoundationEssentials", "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
-      "CommunicatorClients", "DefaultsClients",
+      "CommunicatorClients", "DefaultsClients", "WormholeClients",
     ],
     // Code as users of WatchConnectivity write it.
     "CinemaTutorial": ["WatchConnectivity", "Foundation"],
@@ -82,6 +86,7 @@ enum Layers {
     "CommunicatorClients": ["Communicator"],
     "FoundationClients": ["NSFileCoordination"],
     "DefaultsClients": ["SharedUserDefaults", "Foundation"],
+    "WormholeClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "Torture": ours.union([
       "Terminals", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
     ]),

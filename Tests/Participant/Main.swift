@@ -31,8 +31,8 @@ import SystemCalls
 /// ```
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
-/// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs` and
-/// `CommunicatorVerbs`.
+/// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
+/// `CommunicatorVerbs` and `WormholeVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -124,6 +124,10 @@ struct Participant {
     case "fall": return try fall(Int(key) ?? 0, Int(number), words.dropFirst(3))
     case _ where verb.hasPrefix("communicator-"):
       return try CommunicatorVerbs.perform(verb.dropFirst(13), key, rest.first)
+    case _ where verb.hasPrefix("mm-"):
+      return MainActor.assumeIsolated {
+        WormholeVerbs.perform(verb.dropFirst(3), key, Array(rest))
+      }
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)
     default: return "error usage"

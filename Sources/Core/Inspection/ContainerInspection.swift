@@ -82,12 +82,9 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtTopLevel() {
-    let known =
-      [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
-      + NameKind.users.map(\.path)
     for entry in list(".") {
       let name = entry.name.text
-      if known.contains(name) {
+      if SharedContainer.ownEntries.contains(name) {
         checkOwnerAndMode(name)
       } else if name.hasPrefix(".container-"), name.hasSuffix(".plist") {
         if isStale(name) { add(.abandonedCreation, name, nil) }
@@ -260,4 +257,11 @@ extension ContainerInspection {
         path: absolute(path), owner: status.owner, permissions: status.permissions,
         isForeign: isForeign))
   }
+}
+
+extension SharedContainer {
+  /// The names of the container's own entries; all others are the user's.
+  package static let ownEntries = Set(
+    [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
+      + NameKind.users.map(\.path))
 }

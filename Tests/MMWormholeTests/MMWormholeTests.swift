@@ -1,13 +1,13 @@
 import AppGroup
 import Dispatch
 import Foundation
+import MMWormhole
 import PropertyLists
 import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
-import Wormhole
 
 /// The messages of a listener, in a form that can be compared.
 final class Told: Sendable {
@@ -44,7 +44,8 @@ struct MMWormholeTests {
   func latest() {
     #expect(wormhole.message(withIdentifier: "a") == nil)
     wormhole.passMessageObject(["number": 1], identifier: "a")
-    wormhole.passMessageObject(["number": 2, "text": "é", "list": [1.5, true]], identifier: "a")
+    let message: [String: Any] = ["number": 2, "text": "é", "list": [1.5, true] as [Any]]
+    wormhole.passMessageObject(message, identifier: "a")
     for _ in 0..<2 {
       let message = wormhole.message(withIdentifier: "a") as? [String: Any]
       #expect(message?["number"] as? Int == 2)
@@ -186,8 +187,8 @@ struct MMWormholeTests {
   func failures() throws {
     let errors = Errors()
     wormhole.errorHandler = { errors.add($0) }
-    wormhole.passMessageObject(NSObject(), identifier: "a")
-    #expect(errors.all.count == 1, "not a property list")
+    wormhole.passMessageObject([NSObject()], identifier: "a")
+    #expect(errors.all.count == 1, "neither a property list nor archived")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
     #expect(wormhole.message(withIdentifier: "a") == nil)
@@ -240,13 +241,16 @@ struct MMWormholeTests {
     #expect(wormhole.message(withIdentifier: "quiet") == nil)
   }
 
-  private final class Memory: MMWormholeTransiting {
+  private final class Memory: NSObject, MMWormholeTransiting {
     private let messages = Mutex<[String: String]>([:])
-    func writeMessageObject(_ messageObject: Any?, forIdentifier identifier: String?) -> Bool {
-      messages.withLock { $0[identifier ?? ""] = messageObject as? String }
+    func writeMessageObject(
+      _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+    ) -> Bool {
+      let text = messageObject as? String
+      messages.withLock { $0[identifier] = text }
       return identifier != "quiet"
     }
-    func messageObject(forIdentifier identifier: String?) -> Any? {
+    func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? {
       messages.withLock { $0[identifier ?? ""] }
     }
     func deleteContent(forIdentifier identifier: String?) {
@@ -257,7 +261,8 @@ struct MMWormholeTests {
 
   @Test("may be used while its last error handler is released")
   func handlerOwner() {
-    final class Owner: Sendable {
+    // Any thread may use a wormhole, although it is not Sendable, as the original is not.
+    final class Owner: @unchecked Sendable {
       let wormhole: MMWormhole
       let ended: Errors
       init(_ wormhole: MMWormhole, _ ended: Errors) {

@@ -1,0 +1,150 @@
+import Foundation
+import PropertyLists
+
+/// An object that is no property list, as `NSKeyedArchiver` archives it: its XML form, in which a
+/// reference is a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
+/// types, which passes the same guard as any other and which every tool reads.
+///
+/// Foundation on Linux ends the process at an archive whose objects contain themselves, and at an
+/// object that cannot be archived. Both are errors here, found before Foundation sees them; but what
+/// an object of the program encodes itself is not looked at.
+enum KeyedArchive {
+  /// Each level takes about a kilobyte of the stack, and some threads have 512.
+  private static let deepestNesting = 200
+  private static let name = "NSKeyedArchiver"
+
+  static func isArchive(_ content: PropertyListValue) -> Bool {
+    content["$archiver"]?.stringValue == name && content["$objects"]?.arrayValue != nil
+      && content["$top"]?.dictionaryValue != nil
+  }
+
+  static func content(of object: any NSCoding) throws -> PropertyListValue {
+    try checkArchivable(object, depth: 0)
+    let archiver = NSKeyedArchiver(requiringSecureCoding: false)
+    archiver.outputFormat = .xml
+    archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
+    archiver.finishEncoding()
+    let content = try PropertyListValue(data: archiver.encodedData)
+    try ArchivedObjects(content).check(depth: deepestNesting)
+    return content
+  }
+
+  /// Unarchives with the classes that the archive names: `init(coder:)` of each runs on what other
+  /// processes wrote.
+  static func object(in content: PropertyListValue) throws -> any NSCoding {
+    try ArchivedObjects(content).check(depth: deepestNesting)
+    let unarchiver = try NSKeyedUnarchiver(forReadingFrom: content.xmlData())
+    unarchiver.requiresSecureCoding = false
+    unarchiver.decodingFailurePolicy = .setErrorAndReturn
+    defer { unarchiver.finishDecoding() }
+    let object = unarchiver.decodeObject(forKey: NSKeyedArchiveRootObjectKey)
+    if let error = unarchiver.error { throw error }
+    guard let object = object as? any NSCoding else {
+      throw damaged("it holds no object that is NSCoding")
+    }
+    return object
+  }
+
+  private static func checkArchivable(_ object: Any, depth: Int) throws {
+    guard depth < deepestNesting else {
+      throw PropertyListError(
+        .tooDeep, at: .keyPath(""), "its collections are nested more than \(depth) levels deep")
+    }
+    let elements: [Any]
+    switch object {
+    case let array as [Any]: elements = array
+    case let dictionary as [AnyHashable: Any]:
+      elements = dictionary.keys.map(\.base) + dictionary.values
+    case let set as Set<AnyHashable>: elements = set.map(\.base)
+    case _ where (object as AnyObject) is any NSCoding: return try checkClass(of: object)
+    default:
+      throw PropertyListError(
+        .unsupportedType, at: .keyPath(""),
+        "it holds an object of type \(type(of: object)), which is neither a property list nor "
+          + "NSCoding")
+    }
+    for element in elements { try checkArchivable(element, depth: depth + 1) }
+  }
+
+  /// Foundation on Linux ends the process at a class within another type or of one file only, because
+  /// it has no name for it.
+  private static func checkClass(of object: Any) throws {
+    let kind: AnyClass = type(of: object as AnyObject)
+    let name = String(reflecting: kind)
+    let isTopLevel = name.split(separator: ".").count == 2 && !name.contains("(")
+    guard isTopLevel || NSKeyedArchiver.classNameForClass(kind) != nil else {
+      throw PropertyListError(
+        .unsupportedType, at: .keyPath(""),
+        "\(name) is not a class at the top level of a module, and only such are archived on Linux; "
+          + "NSKeyedArchiver.setClassName(_:for:) gives it a name")
+    }
+  }
+
+  static func damaged(_ reason: String) -> PropertyListError {
+    PropertyListError(.malformed, at: .keyPath(""), "as a keyed archive, \(reason)")
+  }
+}
+
+/// The objects of an archive, and their references.
+private struct ArchivedObjects {
+  private let objects: [PropertyListValue]
+  private let root: PropertyListValue?
+
+  private enum Visit {
+    case begun
+    /// The number of levels below and including it.
+    case done(height: Int)
+  }
+
+  init(_ content: PropertyListValue) {
+    objects = content["$objects"]?.arrayValue ?? []
+    root = content["$top"]?[NSKeyedArchiveRootObjectKey]
+  }
+
+  /// Refuses references that lead nowhere, in a circle, or deeper than the limit.
+  func check(depth: Int) throws {
+    var visits: [Int: Visit] = [:]
+    for reference in root.map(Self.references) ?? [] {
+      _ = try height(of: reference, room: depth, &visits)
+    }
+  }
+
+  private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
+    guard objects.indices.contains(index) else {
+      throw KeyedArchive.damaged("it refers to an object that it does not have")
+    }
+    switch visits[index] {
+    case .begun: throw KeyedArchive.damaged("an object contains itself, which Linux cannot read")
+    case .done(let height):
+      guard height <= room else { throw Self.tooDeep }
+      return height
+    case nil: break
+    }
+    guard room > 0 else { throw Self.tooDeep }
+    visits[index] = .begun
+    var height = 1
+    for reference in Self.references(in: objects[index]) {
+      height = max(height, 1 + (try self.height(of: reference, room: room - 1, &visits)))
+    }
+    visits[index] = .done(height: height)
+    return height
+  }
+
+  private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
+
+  /// Returns the references of an object; those of the arrays and dictionaries in it, too.
+  private static func references(in object: PropertyListValue) -> [Int] {
+    var references: [Int] = []
+    var rest = [object]
+    while let value = rest.popLast() {
+      if let array = value.arrayValue { rest += array }
+      guard let dictionary = value.dictionaryValue else { continue }
+      if dictionary.count == 1, let reference = dictionary["CF$UID"] {
+        references.append(reference.intValue ?? -1)
+      } else {
+        rest += dictionary.values
+      }
+    }
+    return references
+  }
+}

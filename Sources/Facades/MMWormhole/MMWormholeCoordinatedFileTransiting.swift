@@ -1,0 +1,17 @@
+public import Foundation
+
+/// A messenger whose accesses are coordinated. Those of `MMWormholeFileTransiting` are, too: each
+/// change takes the value's lease, and a reader gets a whole message without waiting. So the two
+/// kinds share their messages, as in the original.
+open class MMWormholeCoordinatedFileTransiting: MMWormholeFileTransiting {
+  /// Kept for its callers: a message is always written in one step, and Linux has no classes of
+  /// data protection.
+  open var additionalFileWritingOptions: NSData.WritingOptions = []
+
+  override class func new(
+    _ identifier: String?, _ directory: String?
+  ) -> MMWormholeFileTransiting {
+    MMWormholeCoordinatedFileTransiting(
+      applicationGroupIdentifier: identifier, optionalDirectory: directory)
+  }
+}

@@ -1,0 +1,260 @@
+public import AppGroup
+public import Foundation
+import PropertyLists
+import Synchronization
+
+/// A messenger that stores each message as one property-list file of the container: a `Value` whose
+/// identifier is the message's, after "directory/" if there is a directory.
+///
+/// It differs from the original in three ways: an object that a property list can hold is stored
+/// as that, and only any other one as a keyed archive; "/" in an identifier is an ordinary
+/// character; and every failure reaches `errorHandler`.
+///
+/// A subclass may override the methods of `MMWormholeTransiting`, and keep files of its own in
+/// `messagePassingDirectoryPath()`. One that overrides `messagePassingDirectoryPath()` has its
+/// messages there, in a container of the name "messages".
+///
+/// Any thread may call its methods: what it changes is in a Mutex, or set by initializers only.
+open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
+  private var group: Result<SharedContainer, any Error>
+  private let directory: String?
+  /// The container in the directory of a subclass.
+  private let elsewhere = Mutex<SharedContainer?>(nil)
+  private(set) var reporter = ErrorReporter()
+
+  /// The manager of the files that a subclass keeps.
+  public let fileManager = FileManager()
+
+  /// Creates a messenger of a group. A container that cannot be opened is reported at every use.
+  ///
+  /// - Parameters:
+  ///   - identifier: The App Group identifier.
+  ///   - directory: Separates these messages from others of the group; nil and "" mean none.
+  public init(
+    applicationGroupIdentifier identifier: String?, optionalDirectory directory: String?
+  ) {
+    group = Result { try SharedContainer(group: identifier ?? "") }
+    self.directory = directory.flatMap { $0.isEmpty ? nil : $0 }
+    super.init()
+  }
+
+  /// Creates a messenger of any container.
+  public convenience init(container: SharedContainer, optionalDirectory directory: String? = nil) {
+    self.init(applicationGroupIdentifier: nil, optionalDirectory: directory)
+    group = .success(container)
+  }
+
+  /// Creates a messenger without a group, which reports every use.
+  public override convenience init() {
+    self.init(applicationGroupIdentifier: nil, optionalDirectory: nil)
+  }
+
+  /// Creates a messenger of this kind, whose errors another one's handler receives.
+  class func make(
+    _ identifier: String?, _ directory: String?, _ reporter: ErrorReporter
+  ) -> MMWormholeFileTransiting {
+    let messenger = new(identifier, directory)
+    messenger.reporter = reporter
+    return messenger
+  }
+
+  class func new(_ identifier: String?, _ directory: String?) -> MMWormholeFileTransiting {
+    MMWormholeFileTransiting(applicationGroupIdentifier: identifier, optionalDirectory: directory)
+  }
+
+  /// The receiver of errors; by default they are written to standard error.
+  public var errorHandler: (@Sendable (any Error) -> Void)? {
+    get { reporter.handler }
+    set { reporter.handler = newValue }
+  }
+
+  func report(_ error: any Error) { reporter.report(error) }
+
+  private func reporting<Result>(otherwise: Result, _ body: () throws -> Result) -> Result {
+    do {
+      return try body()
+    } catch {
+      report(error)
+      return otherwise
+    }
+  }
+
+  // MARK: Places
+
+  /// Returns a directory for files of a subclass: the group's container or, with a directory, that
+  /// one in it. It is made if it is missing.
+  ///
+  /// - Returns: nil if it cannot be made, or its name is one of the container's own entries;
+  ///   `errorHandler` receives the reason.
+  open func messagePassingDirectoryPath() -> String? {
+    reporting(otherwise: nil) {
+      let path = try ownDirectoryPath()
+      try fileManager.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      return path
+    }
+  }
+
+  /// Returns the path of a file for a message in `messagePassingDirectoryPath()`, named as the
+  /// original's: "IDENTIFIER.archive". This class does not write it, because its messages are
+  /// values; it is for a subclass that stores messages itself.
+  ///
+  /// - Returns: nil without an identifier or a directory.
+  open func filePath(forIdentifier identifier: String?) -> String? {
+    guard let identifier, !identifier.isEmpty, let path = messagePassingDirectoryPath() else {
+      return nil
+    }
+    return path + "/\(identifier).archive"
+  }
+
+  private func ownDirectoryPath() throws -> String {
+    let container = try group.get()
+    guard let directory else { return container.url.path }
+    let names = directory.split(separator: "/").map(String.init)
+    guard let first = names.first, !names.contains(".."), !names.contains("."),
+      !SharedContainer.ownEntries.contains(first)
+    else {
+      throw AppGroupError(
+        .inputOutput, "make the directory of messages", path: directory,
+        reason: "the container has an entry of that name, or it leads elsewhere",
+        remedy: "choose another optionalDirectory")
+    }
+    return container.url.path + "/" + names.joined(separator: "/")
+  }
+
+  private static let ownKinds: Set<ObjectIdentifier> = [
+    ObjectIdentifier(MMWormholeFileTransiting.self),
+    ObjectIdentifier(MMWormholeCoordinatedFileTransiting.self),
+    ObjectIdentifier(MMWormholeSessionContextTransiting.self),
+    ObjectIdentifier(MMWormholeSessionMessageTransiting.self),
+    ObjectIdentifier(MMWormholeSessionFileTransiting.self),
+  ]
+
+  private var isSubclassed: Bool { !Self.ownKinds.contains(ObjectIdentifier(type(of: self))) }
+
+  /// Whether there is a group or container to keep received messages in.
+  var hasGroup: Bool {
+    switch group {
+    case .success: true
+    case .failure: false
+    }
+  }
+
+  /// The container of the messages, and the beginning of their identifiers there.
+  private func place() throws -> (container: SharedContainer, prefix: String) {
+    let prefix = directory.map { "\($0)/" } ?? ""
+    guard isSubclassed, let path = messagePassingDirectoryPath() else {
+      return (try group.get(), prefix)
+    }
+    if hasGroup, try path == ownDirectoryPath() { return (try group.get(), prefix) }
+    return (try container(in: path), "")
+  }
+
+  private func container(in path: String) throws -> SharedContainer {
+    let place = (path as NSString).appendingPathComponent("messages")
+    if let known = elsewhere.withLock({ $0 }), known.url.path == place { return known }
+    try fileManager.createDirectory(
+      atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let container = try SharedContainer(url: URL(fileURLWithPath: place, isDirectory: true))
+    elsewhere.withLock { $0 = container }
+    return container
+  }
+
+  /// Returns the value that holds a message.
+  func value(_ identifier: String) throws -> Value {
+    let (container, prefix) = try place()
+    return container.value(prefix + identifier)
+  }
+
+  /// Returns the notification of a message that no value holds.
+  func notification(_ identifier: String) throws -> DarwinNotification {
+    let (container, prefix) = try place()
+    return container.notification(prefix + identifier)
+  }
+
+  /// Returns the value's last publication, for `hasPublished`; only a subclass needs it.
+  func publication(of identifier: String) -> Version? {
+    guard isSubclassed else { return nil }
+    return reporting(otherwise: nil) { try value(identifier).version() }
+  }
+
+  /// Whether a message that was just written is a value, which listeners observe: a subclass may have
+  /// stored it elsewhere.
+  //
+  // Another process may have published meanwhile. Then the listeners hear of that, and get the message
+  // that the messenger has.
+  func hasPublished(_ identifier: String, since last: Version?) -> Bool {
+    !isSubclassed || publication(of: identifier) != last
+  }
+
+  /// Stores a message in one step; nil removes it.
+  func store(_ content: PropertyListValue?, _ identifier: String) throws {
+    let value = try value(identifier)
+    if let content {
+      try value.replace(with: content)
+    } else {
+      try value.remove()
+    }
+  }
+
+  // MARK: MMWormholeTransiting
+
+  /// Stores a message in one step; nil removes it.
+  ///
+  /// - Returns: False if that failed; `errorHandler` receives the reason.
+  open func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    reporting(otherwise: false) {
+      try store(messageObject.map { try MessageContent.content(of: $0) }, identifier)
+      return true
+    }
+  }
+
+  /// Returns the latest message, or nil if there is none or it cannot be read (`errorHandler`
+  /// receives the reason).
+  open func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? {
+    guard let identifier else { return nil }
+    return reporting(otherwise: nil) {
+      let value = try value(identifier)
+      guard let content = try value.read() else { return nil }
+      do {
+        return try MessageContent.message(from: content)
+      } catch {
+        throw AppGroupError.damaged(value.path, error)
+      }
+    }
+  }
+
+  /// Removes the message of an identifier, and the file that a subclass has at its
+  /// `filePath(forIdentifier:)`.
+  open func deleteContent(forIdentifier identifier: String?) {
+    guard let identifier else { return }
+    reporting(otherwise: ()) {
+      try store(nil, identifier)
+      guard isSubclassed, let path = filePath(forIdentifier: identifier),
+        fileManager.fileExists(atPath: path)
+      else { return }
+      try fileManager.removeItem(atPath: path)
+    }
+  }
+
+  /// Removes every message of the directory, and the files that a subclass has there; without a
+  /// directory it does nothing, as in the original.
+  open func deleteContentForAllMessages() {
+    guard let directory else { return }
+    reporting(otherwise: ()) {
+      let (container, prefix) = try place()
+      for identifier in try container.valueIdentifiers()
+      where identifier.utf8.starts(with: prefix.utf8) {
+        try container.value(identifier).remove()
+      }
+      guard isSubclassed, !directory.isEmpty, let path = messagePassingDirectoryPath() else {
+        return
+      }
+      for name in try fileManager.contentsOfDirectory(atPath: path) where name != "messages" {
+        try fileManager.removeItem(atPath: path + "/" + name)
+      }
+    }
+  }
+}

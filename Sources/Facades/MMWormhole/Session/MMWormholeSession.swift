@@ -1,0 +1,139 @@
+import AppGroup
+public import Foundation
+import PropertyLists
+import Synchronization
+public import WatchConnectivity
+
+/// The receiver of messages that come through the watch session; pass messages with an `MMWormhole`
+/// of one of the session's kinds.
+///
+/// It is the delegate of `WCSession.default`, and carries nothing itself. The session has to know its
+/// container and its side: see `WCSession.configure`.
+open class MMWormholeSession: MMWormhole, WCSessionDelegate {
+  /// The messages of the last context, to find those that are new.
+  private let known = Mutex<[String: PropertyListValue]>([:])
+
+  // Its own state is in a Mutex, and the original is one object for all threads, too.
+  private nonisolated(unsafe) static let shared: MMWormholeSession = {
+    let session = MMWormholeSession(applicationGroupIdentifier: nil, optionalDirectory: nil)
+    WCSession.default.delegate = session
+    return session
+  }()
+
+  /// The one object that receives; the first call makes it the session's delegate.
+  open class func sharedListening() -> MMWormholeSession { shared }
+
+  /// Activates the session. Call it when the listeners are set, because messages that waited for
+  /// this process come at once.
+  open func activateListening() {
+    WCSession.default.activate()
+  }
+
+  /// The same under the original's name in Objective-C.
+  public final func activateSessionListening() { activateListening() }
+
+  // MARK: What it cannot do
+
+  /// Reports an error to `errorHandler`: this class only receives. The original ends the process in
+  /// debug builds.
+  open override func passMessageObject(_ messageObject: (any NSCoding)?, identifier: String?) {
+    refuse("pass a message")
+  }
+
+  /// Reports an error; see `passMessageObject`.
+  open override func message(withIdentifier identifier: String?) -> Any? {
+    refuse("read a message")
+    return nil
+  }
+
+  /// Reports an error; see `passMessageObject`.
+  open override func clearMessageContents(forIdentifier identifier: String?) {
+    refuse("clear a message")
+  }
+
+  /// Reports an error; see `passMessageObject`.
+  open override func clearAllMessageContents() { refuse("clear the messages") }
+
+  private func refuse(_ action: String) {
+    report(
+      AppGroupError(
+        .inputOutput, action, path: "MMWormholeSession", reason: "it only receives messages",
+        remedy: "use an MMWormhole with a session's transitingType"))
+  }
+
+  override func observation(_ identifier: String) throws -> ObservationToken? { nil }
+
+  // MARK: WCSessionDelegate
+
+  /// Reports the reason if the session could not be activated.
+  open func session(
+    _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
+    error: (any Error)?
+  ) {
+    if let error { report(error) }
+  }
+
+  /// Calls the listener of each message.
+  open func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
+    for identifier in message.keys.sorted() { hear(identifier, message[identifier]) }
+  }
+
+  /// Calls the listener of each message that is not the one of the last context. The original calls
+  /// all again.
+  open func session(
+    _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
+  ) {
+    for identifier in applicationContext.keys.sorted() {
+      guard let content = content(applicationContext[identifier]) else { continue }
+      let isNew = known.withLock { $0.updateValue(content, forKey: identifier) != content }
+      if isNew { hear(identifier, content) }
+    }
+    let identifiers = Set(applicationContext.keys)
+    known.withLock { known in known = known.filter { identifiers.contains($0.key) } }
+  }
+
+  /// Stores the message with `wormholeMessenger`, if that is a file messenger of a group, and then
+  /// calls its listener.
+  open func session(_ session: WCSession, didReceive file: WCSessionFile) {
+    guard let identifier = file.metadata?[MessageFile.identifierKey] as? String else { return }
+    do {
+      let content = try PropertyListValue(data: Data(contentsOf: file.fileURL))
+      if let files = wormholeMessenger as? MMWormholeFileTransiting, files.hasGroup {
+        try files.store(content, identifier)
+      }
+      hear(identifier, content)
+    } catch {
+      report(error)
+    }
+  }
+
+  /// Removes the file of a message that was delivered, or failed.
+  open func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) {
+    MessageFile.remove(fileTransfer.file.fileURL)
+    if let error { report(error) }
+  }
+
+  private func hear(_ identifier: String, _ object: Any?) {
+    if let content = content(object) { hear(identifier, content) }
+  }
+
+  private func hear(_ identifier: String, _ content: PropertyListValue) {
+    do {
+      notifyListenerForMessage(
+        withIdentifier: identifier, message: try MessageContent.message(from: content))
+    } catch {
+      report(error)
+    }
+  }
+
+  private func content(_ object: Any?) -> PropertyListValue? {
+    do {
+      return try object.map { try PropertyListValue(propertyList: $0) }
+    } catch {
+      report(error)
+      return nil
+    }
+  }
+}

@@ -1,0 +1,92 @@
+public import Foundation
+import PropertyLists
+import Synchronization
+import WatchConnectivity
+
+/// A messenger that keeps the latest message of each identifier in the application context of
+/// `WCSession.default`: the counterpart gets them when it runs, also after a restart.
+///
+/// The key is the identifier, and the value the message as a property list, so `wormhole peer context`
+/// shows it. A message that equals the last one is not delivered again, because its context is the same.
+open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
+  /// The messages that no context holds yet, because the session refused it.
+  // Held during each change of the context: it excludes that of two threads' messages one is lost.
+  private let waiting = Mutex<[String: PropertyListValue]>([:])
+
+  override class func new(
+    _ identifier: String?, _ directory: String?
+  ) -> MMWormholeFileTransiting {
+    MMWormholeSessionContextTransiting(
+      applicationGroupIdentifier: identifier, optionalDirectory: directory)
+  }
+
+  /// Adds a message to the context; nil does nothing. One that the session refuses is reported, and
+  /// goes with the next one.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  open override func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    guard let messageObject else { return false }
+    do {
+      let content = try MessageContent.content(of: messageObject)
+      try change { _, waiting in waiting[identifier] = content }
+    } catch {
+      report(error)
+    }
+    return false
+  }
+
+  /// Returns the message that the counterpart sent last, otherwise the one that this side sent.
+  open override func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? {
+    guard let identifier else { return nil }
+    let session = WCSession.default
+    do {
+      guard
+        let object = session.receivedApplicationContext[identifier]
+          ?? session.applicationContext[identifier]
+      else { return nil }
+      return try MessageContent.message(from: PropertyListValue(propertyList: object))
+    } catch {
+      report(error)
+      return nil
+    }
+  }
+
+  /// Removes the message of an identifier from this side's context.
+  open override func deleteContent(forIdentifier identifier: String?) {
+    guard let identifier else { return }
+    do {
+      try change { context, waiting in
+        context[identifier] = nil
+        waiting[identifier] = nil
+      }
+    } catch {
+      report(error)
+    }
+  }
+
+  /// Removes all messages from this side's context.
+  open override func deleteContentForAllMessages() {
+    do {
+      try change { context, waiting in
+        context = [:]
+        waiting = [:]
+      }
+    } catch {
+      report(error)
+    }
+  }
+
+  private func change(
+    _ body: (_ context: inout [String: Any], _ waiting: inout [String: PropertyListValue]) -> Void
+  ) throws {
+    try waiting.withLock { waiting in
+      var context = WCSession.default.applicationContext
+      body(&context, &waiting)
+      for (identifier, content) in waiting { context[identifier] = content.propertyListObject }
+      try WCSession.default.updateApplicationContext(context)
+      waiting = [:]
+    }
+  }
+}

@@ -1,0 +1,35 @@
+public import Foundation
+import PropertyLists
+import WatchConnectivity
+
+/// A messenger that sends each message as a file through `WCSession.default`: it is delivered for
+/// certain, whenever the counterpart runs.
+///
+/// The counterpart keeps the latest message of each identifier if the `wormholeMessenger` of its
+/// `MMWormholeSession` is such a messenger; this messenger reads those that were received in its
+/// group and directory.
+open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
+  override class func new(
+    _ identifier: String?, _ directory: String?
+  ) -> MMWormholeFileTransiting {
+    MMWormholeSessionFileTransiting(
+      applicationGroupIdentifier: identifier, optionalDirectory: directory)
+  }
+
+  /// Sends a message as a file of its own; nil does nothing. In the original two messages in a row
+  /// share one file.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  open override func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    guard let messageObject else { return false }
+    do {
+      let file = try MessageFile.write(MessageContent.content(of: messageObject).binaryData())
+      WCSession.default.transferFile(file, metadata: [MessageFile.identifierKey: identifier])
+    } catch {
+      report(error)
+    }
+    return false
+  }
+}

@@ -1,0 +1,49 @@
+import AppGroup
+public import Foundation
+import PropertyLists
+import WatchConnectivity
+
+/// A messenger that sends each message at once through `WCSession.default`, and starts the phone's
+/// app if that is registered for it. Messages are not kept.
+///
+/// The original drops a message without a word while the counterpart is not reachable; here
+/// `errorHandler` receives the reason.
+open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
+  override class func new(
+    _ identifier: String?, _ directory: String?
+  ) -> MMWormholeFileTransiting {
+    MMWormholeSessionMessageTransiting(
+      applicationGroupIdentifier: identifier, optionalDirectory: directory)
+  }
+
+  /// Returns nil: there are no files.
+  open override func messagePassingDirectoryPath() -> String? { nil }
+
+  /// Sends a message; nil does nothing.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  open override func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    guard let messageObject else { return false }
+    do {
+      let content = try MessageContent.content(of: messageObject)
+      let reporter = reporter
+      WCSession.default.sendMessage([identifier: content.propertyListObject], replyHandler: nil) {
+        reporter.report($0)
+      }
+    } catch {
+      report(error)
+    }
+    return false
+  }
+
+  /// Returns nil: messages are not kept.
+  open override func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? { nil }
+
+  /// Does nothing: messages are not kept.
+  open override func deleteContent(forIdentifier identifier: String?) {}
+
+  /// Does nothing: messages are not kept.
+  open override func deleteContentForAllMessages() {}
+}

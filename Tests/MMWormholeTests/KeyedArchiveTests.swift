@@ -1,0 +1,110 @@
+import AppGroup
+import Foundation
+import MMWormhole
+import PropertyLists
+import Synchronization
+import TestScopes
+import TestSupport
+import Testing
+import WormholeClients
+
+/// A list whose elements follow one another. At the top level, because only such a class has a name.
+final class Node: NSObject, NSCoding {
+  var next: Node?
+  override init() {}
+  init?(coder: NSCoder) { next = coder.decodeObject(forKey: "next") as? Node }
+  func encode(with coder: NSCoder) { coder.encode(next, forKey: "next") }
+}
+
+/// Foundation on Linux ends the process at some archives.
+@Suite("An archived message", .blocking)
+struct KeyedArchiveTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let wormhole: MMWormhole
+  let errors = Errors()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    container = try directory.container()
+    wormhole = MMWormhole(container: container)
+    wormhole.errorHandler = { [errors] in errors.add($0) }
+  }
+
+  /// Of this file only.
+  private final class Nested: NSObject, NSCoding {
+    override init() {}
+    init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) {}
+  }
+
+  @Test("is read exactly as it was passed")
+  func exact() throws {
+    let date = Date(timeIntervalSinceReferenceDate: 0.1 + 0.2)
+    let alarm = Alarm(title: "a <&> é \u{1F600}", minutes: -7, fireDate: date)
+    wormhole.passMessageObject(
+      ["alarm": alarm, "url": URL(fileURLWithPath: "/a")], identifier: "a")
+    let message = wormhole.message(withIdentifier: "a") as? [String: Any]
+    let read = message?["alarm"] as? Alarm
+    #expect(read?.title == alarm.title && read?.minutes == -7 && read?.fireDate == date)
+    #expect((message?["url"] as? URL)?.path == "/a")
+    wormhole.passMessageObject(NSSet(array: [1, 2]), identifier: "a")
+    #expect(wormhole.message(withIdentifier: "a") as? Set<Int> == [1, 2])
+    #expect(errors.all == [])
+  }
+
+  @Test("is refused with a reason if Linux could not read or write it")
+  func refused() throws {
+    let circle = Node()
+    circle.next = circle
+    defer { circle.next = nil }
+    wormhole.passMessageObject(circle, identifier: "a")
+    #expect(errors.all.count == 1 && errors.all[0].contains("contains itself"), "\(errors.all)")
+    let deep = (0..<500).reduce(into: Node()) { list, _ in
+      let node = Node()
+      node.next = list
+      list = node
+    }
+    wormhole.passMessageObject(deep, identifier: "a")
+    #expect(errors.all.count == 2 && errors.all[1].contains("too deeply"), "\(errors.all)")
+    wormhole.passMessageObject(["a": [Node(), CancellationError()]], identifier: "a")
+    #expect(errors.all.count == 3 && errors.all[2].contains("CancellationError"), "\(errors.all)")
+    wormhole.passMessageObject([Nested()], identifier: "a")
+    #expect(errors.all.count == 4 && errors.all[3].contains("top level"), "\(errors.all)")
+    #expect(wormhole.message(withIdentifier: "a") == nil)
+    #expect(try container.value("a").read() == nil)
+  }
+
+  private func archive(_ objects: PropertyListValue, root: PropertyListValue) -> PropertyListValue {
+    [
+      "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": root],
+      "$objects": objects,
+    ]
+  }
+
+  @Test("that is hostile is an error, and the process lives")
+  func hostile() throws {
+    let one: PropertyListValue = ["CF$UID": 1]
+    let two: PropertyListValue = ["CF$UID": 2]
+    let list: PropertyListValue = ["$classname": "NSArray", "$classes": ["NSArray", "NSObject"]]
+    let hostile: [PropertyListValue] = [
+      archive(["$null", ["$class": two, "NS.objects": [one]], list], root: one),
+      archive(["$null"], root: ["CF$UID": 7]),
+      archive(["$null"], root: ["CF$UID": -1]),
+      archive(["$null"], root: ["CF$UID": "x"]),
+      archive(
+        ["$null", ["$class": two], ["$classname": "None", "$classes": ["None"]]], root: one),
+      archive([], root: one),
+      archive(["$null"], root: "text"),
+    ]
+    for (index, content) in hostile.enumerated() {
+      try container.value("a").replace(with: content)
+      #expect(wormhole.message(withIdentifier: "a") == nil, "\(content)")
+      #expect(errors.all.count == index + 1, "\(content)")
+      #expect(errors.all.last?.contains("values/a/value.plist") == true, "\(errors.all)")
+    }
+    // What only looks like one is a message.
+    try container.value("a").replace(with: ["$archiver": "NSKeyedArchiver"])
+    #expect(wormhole.message(withIdentifier: "a") as? [String: String] != nil)
+  }
+}
