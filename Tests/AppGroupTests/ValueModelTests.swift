@@ -27,16 +27,13 @@ struct ValueModelTests {
   private func follow(
     _ model: ValueModel<Int>, until condition: @MainActor () -> Bool
   ) async {
-    while !condition() {
-      await withCheckedContinuation { continuation in
-        withObservationTracking {
-          _ = condition()
-        } onChange: {
-          continuation.resume()
-        }
-      }
-      // The change is made after it is told.
-      await Task.yield()
+    while true {
+      let (changes, changed) = AsyncStream<Void>.makeStream()
+      // In one step: a change between a look and the beginning of the tracking would not be told.
+      if withObservationTracking(condition, onChange: { changed.yield() }) { return }
+      // The change is made after it is told, and before the main actor goes on here.
+      for await _ in changes { break }
+      guard !Task.isCancelled else { return }
     }
   }
 
