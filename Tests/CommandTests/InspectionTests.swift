@@ -57,14 +57,16 @@ struct InspectionTests {
     #expect(try session.shell(Self.planting).status == 0)
     // The quarantine is a link, and quarantined files must not go to its target.
     let script = """
-      for round in 1 2 3; do
+      for round in 1 2 3 4; do
         wormhole doctor --json | python3 -c '
       import json, subprocess, sys
-      for finding in json.load(sys.stdin)["findings"]:
+      # The limits of the machine are not mended, because other programs have them, too.
+      findings = [f for f in json.load(sys.stdin)["findings"] if f["kind"] != "watchLimit"]
+      for finding in findings:
         if "command" in finding: subprocess.run(finding["command"], shell=True)
-      ' >>"$T/mended" 2>&1
+      sys.exit(len(findings) > 0)
+      ' >>"$T/mended" 2>&1 && echo mended && exit
         (cd "$C/values/held" && rm -f $(seq 3000))
-        wormhole doctor --strict >/dev/null && echo mended && exit
       done
       wormhole doctor
       """
@@ -108,7 +110,7 @@ struct InspectionTests {
       let told = try session.shell("wormhole doctor --sweep").output
       let words = told.split(whereSeparator: \.isWhitespace)
       if words.first == "removed", words.count > 1 { removed += Int(words[1]) ?? 0 }
-      #expect(told.hasSuffix("nothing wrong\n"), "\(told)")
+      #expect(told.withoutInotifyWarning.hasSuffix("nothing wrong\n"), "\(told)")
       return try session.shell("ls -A \"$C/values\"").output.isEmpty
     }
     #expect(removed == count)

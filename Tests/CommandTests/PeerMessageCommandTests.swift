@@ -125,7 +125,7 @@ struct PeerMessageCommandTests {
       """)
     let reason = "\"reason\":\"it was delivered 2 times, and not processed\""
     #expect(
-      outcome.output
+      outcome.output.withoutInotifyWarning
         == "2\n\"message\":1,\"peer\":\"watch\",\(reason),\"status\":\"failed\"}\n\(reason)\n"
         + "1 1\n\"failed\":[]\nnothing wrong\n", "\(outcome)")
   }
@@ -160,7 +160,7 @@ struct PeerMessageCommandTests {
       wormhole peer receive "$long"; echo $?
       wormhole doctor
       """#)
-    let lines = outcome.output.split(separator: "\n").map(String.init)
+    let lines = outcome.output.withoutInotifyWarning.split(separator: "\n").map(String.init)
     #expect(lines.prefix(2) == ["18 1", "container.plist"], "\(outcome)")
     #expect(lines.suffix(4) == ["65", "65", "65", "nothing wrong"], "\(outcome)")
   }

@@ -1,5 +1,6 @@
 import Foundation
 import TestScopes
+import TestSupport
 import Testing
 
 /// `Fixtures/transcripts`: a user's input and the program's output.
@@ -41,7 +42,7 @@ struct TranscriptTests {
     for step in Self.steps(text) {
       let outcome = try session.shell(step.command)
       let place = "\(name):\(step.line): \(step.command)"
-      let output = Self.lines(outcome.output, session)
+      let output = Self.lines(outcome.output.withoutInotifyWarning, session)
       let errors = Self.lines(outcome.errors, session)
       let seen = "printed \(output), said \(errors), in\n\(session.listing)"
       #expect(outcome.status == step.status, "\(place)\n\(seen)")
