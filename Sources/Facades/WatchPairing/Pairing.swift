@@ -1,8 +1,7 @@
 package import AppGroup
 package import Dispatch
-package import PeerLaunching
+import PeerLaunching
 import PropertyLists
-import Synchronization
 
 /// The companions of one side, and the active one of them: a phone's watches, or a watch's phone.
 ///
@@ -117,30 +116,19 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Calls a handler whenever the pairing has changed.
+  /// Calls a handler after each burst of changes, also one that leaves the pairing as it was, because
+  /// somebody may have seen the state in between.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called, one call at a time.
-  ///   - handler: gets the latest after any burst of changes; or an error when it cannot be read.
+  ///   - handler: looks at `state()`, which is at least as new as the last change of the burst.
   /// - Returns: the observation; it ends when it is cancelled or released. No change that is made
   ///   after this returns is missed.
-  /// - Throws: `PeerError`, as `state()`.
+  /// - Throws: `PeerError`: what the container refuses.
   package func observe(
-    on queue: DispatchQueue, _ handler: @escaping @Sendable (Result<State, PeerError>) -> Void
+    on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void
   ) throws -> ObservationToken {
-    // Known before there is a watch: a change that comes between is then the first one told.
-    let known = LastState(try state())
-    return try betweenPeers("observe \(what)", name) {
-      try value.observe(startsWithCurrent: true, on: queue) { snapshot in
-        let now: Result<State, PeerError>
-        do {
-          now = .success(try state(in: snapshot.propertyList()))
-        } catch {
-          now = .failure(PeerError(any: error, "read \(what)", peer: name))
-        }
-        if known.isNew(now) { handler(now) }
-      }
-    }
+    try betweenPeers("observe \(what)", name) { try value.observe(on: queue) { _ in handler() } }
   }
 
   // MARK: The value
@@ -177,26 +165,5 @@ package struct Pairing: Sendable {
         remedy: "remove it: then only \"\(standardCompanion)\" is paired")
     }
     return state
-  }
-}
-
-/// What an observer was told last: it is told of changes only.
-private final class LastState: Sendable {
-  /// Nil after an error: then the next state is news in any case.
-  private let state: Mutex<Pairing.State?>
-
-  init(_ state: Pairing.State) { self.state = Mutex(state) }
-
-  func isNew(_ result: Result<Pairing.State, PeerError>) -> Bool {
-    state.withLock { state in
-      switch result {
-      case .success(let now):
-        defer { state = now }
-        return now != state
-      case .failure:
-        state = nil
-        return true
-      }
-    }
   }
 }

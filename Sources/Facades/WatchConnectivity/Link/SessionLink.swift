@@ -164,8 +164,7 @@ final class SessionLink: Sendable {
         })
     }
     for pairing in [place.phonePairing, place.watchPairing].compactMap(\.self) {
-      observations.append(
-        try pairing.observe(on: queue) { [weak self] _ in self?.comparePairing() })
+      observations.append(try pairing.observe(on: queue) { [weak self] in self?.comparePairing() })
     }
     let hasEnded = watching.withLock { watching in
       if !watching.hasEnded { watching.observations = observations }
