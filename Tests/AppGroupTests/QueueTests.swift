@@ -95,7 +95,7 @@ struct QueueTests {
     try eventually("it waits") { consumer.isAwaited }
     // As a process does that found this one stopped.
     let place = try #require(try queue.open())
-    let own = try #require(try place.consumer())
+    let own = try #require(try place.consumers().first)
     try place.move("taken/\(own)", to: "taken/another")
     let error = try await #require(throws: AppGroupError.self) { try await replaced.value }
     #expect(error.code == .leaseLost)

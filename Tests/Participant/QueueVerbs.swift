@@ -11,6 +11,7 @@ import SystemCalls
 /// queue-key NAME SENDER KEY NUMBER        sends a number with a key
 /// queue-cancel NAME ID                    cancels; answers "true" or "false"
 /// queue-consume NAME [SECONDS]            becomes the consumer within SECONDS
+/// queue-join NAME                         becomes a worker
 /// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
 /// queue-acknowledge NAME                  acknowledges the last taken entry
 /// queue-fail NAME                         fails the last taken entry
@@ -20,6 +21,7 @@ import SystemCalls
 /// queue-follow NAME LAST LOG              as queue-work, until the entry LAST is acknowledged
 /// queue-work NAME LOG                     becomes the consumer; notes each entry in the log as above
 ///                                         and then acknowledges it, until none waits
+/// queue-share NAME LOG [SECONDS]          the same as a worker, until none has come for SECONDS
 /// ```
 enum QueueVerbs {
   private struct Kept {
@@ -49,6 +51,9 @@ enum QueueVerbs {
       let wait = Duration.seconds(rest.first.flatMap { Int($0) } ?? 0)
       let consumer = try queue.consume(until: .now + wait)
       kept.withLock { $0.consumers[queue.name] = consumer }
+    case "queue-join":
+      let consumer = try queue.work(until: .now + .seconds(5))
+      kept.withLock { $0.consumers[queue.name] = consumer }
     case "queue-next":
       guard let entry = try kept.withLock({ $0.consumers[queue.name] })?.next(until: .now) else {
         return "nothing"
@@ -76,8 +81,11 @@ enum QueueVerbs {
       }
       return "error deadline nothing came"
     default:
-      let consumer = try queue.consume(until: .now + .seconds(5))
-      while let entry = try consumer.next(until: .now) {
+      let consumer =
+        verb == "queue-share"
+        ? try queue.work(until: .now + .seconds(5)) : try queue.consume(until: .now + .seconds(5))
+      let patience = Duration.seconds(rest.count > 1 ? Int(rest[1]) ?? 0 : 0)
+      while let entry = try consumer.next(until: .now + patience) {
         try note(describe(entry), in: rest[0])
         try entry.acknowledge()
       }

@@ -34,6 +34,7 @@ extension ContainerInspection {
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
       let id = live.isEmpty ? nil : try queue.role.roleID()
       report.consumer = live.first { $0.id == id }
+      report.workers = live.filter { !$0.isExclusive }
     }
     change(kind) { $0.queues.append(report) }
   }

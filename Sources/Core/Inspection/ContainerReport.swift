@@ -115,8 +115,10 @@ extension ContainerReport {
     public internal(set) var oldest: Date?
     /// The number of entries in the files that a consumer has taken, including settled ones.
     public internal(set) var taken = 0
-    /// The consumer; nil if there is none.
+    /// The consumer that has the queue alone; nil if there is none.
     public internal(set) var consumer: PresenceMember?
+    /// The workers that share it, the oldest first.
+    public internal(set) var workers: [PresenceMember] = []
     /// The number of outcomes that their senders have not cleared.
     public internal(set) var outcomes = 0
     /// The number of entries that have failed and were kept.

@@ -242,7 +242,7 @@ extension PresenceDirectory {
       directory.relativePath + "/" + Self.memberName(record.id), at: handle.descriptor.rawValue)
   }
 
-  func living(_ id: String) throws -> PresenceMember? {
+  package func living(_ id: String) throws -> PresenceMember? {
     try directory.look { try living(id, at: $0) } ?? nil
   }
 

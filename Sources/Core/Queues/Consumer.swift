@@ -32,6 +32,37 @@ extension Queue {
     return try await Blocking.run { try self.begin(registration, maximumDeliveries) }
   }
 
+  /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
+  /// consumer is released, or until the process ends. What a worker has not acknowledged when it
+  /// dies, or when it has been stopped for 50 ms, is delivered to the others, marked; a stopped one
+  /// is noticed within a second.
+  ///
+  /// The entries of one sender are taken in their order, and may be handled at the same time.
+  /// Entries that were stored together, because their sender sent faster than it stored, go to one
+  /// worker. A queue has workers or one consumer: each waits for the other to end.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
+  ///     from now.
+  ///   - maximumDeliveries: see `consume`.
+  /// - Throws: `AppGroupError`: as `consume`.
+  /// - Complexity: as `consume`, and a registration. While there are other workers, a look at their
+  ///   registrations each second, and with each event.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> Consumer {
+    try beginWork(role.enterExclusively(until: deadline), maximumDeliveries)
+  }
+
+  /// Becomes one of the queue's workers; see the form without `async`.
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> Consumer {
+    let gate = try await role.enterExclusively(until: deadline)
+    return try await Blocking.run { try self.beginWork(gate, maximumDeliveries) }
+  }
+
   private func begin(
     _ registration: PresenceRegistration, _ maximumDeliveries: Int?
   ) throws -> Consumer {
@@ -39,7 +70,8 @@ extension Queue {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let steps = try ConsumerSteps(
-        self, .init(maximumDeliveries: maximumDeliveries, released: released))
+        self, .init(maximumDeliveries: maximumDeliveries, released: released),
+        named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. So must a process that has no right to the role.
       try registration.confirm()
@@ -47,7 +79,32 @@ extension Queue {
     }
   }
 
-  /// A queue's consumer. Thread-safe.
+  /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
+  ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
+  private func beginWork(
+    _ gate: PresenceRegistration, _ maximumDeliveries: Int?
+  ) throws -> Consumer {
+    defer { gate.close() }
+    return try reporting("work for \"\(name)\"", path: path) {
+      let wake = ConsumerWake()
+      let released = ReleasedEntries { wake.raise() }
+      let registration = try role.enter()
+      do {
+        let steps = try ConsumerSteps(
+          self, .init(maximumDeliveries: maximumDeliveries, released: released),
+          named: OtherConsumers.directory(of: registration),
+          beside: OtherConsumers(of: self, role: gate))
+        try gate.confirm()
+        let presence = try role.observe(on: Blocking.queue()) { _ in wake.raiseForChange() }
+        return Consumer(self, registration, steps, wake, observing: presence)
+      } catch {
+        registration.close()
+        throw error
+      }
+    }
+  }
+
+  /// A queue's consumer, or one of its workers. Thread-safe.
   public final class Consumer: Sendable {
     /// The queue.
     public let queue: Queue
@@ -57,13 +114,16 @@ extension Queue {
     private let takenPath: String
     private let wake: ConsumerWake
     private let watches: [Watch]
+    /// Of a worker: tells when others come, leave or die.
+    private let presence: ObservationToken?
     private let isClosed = Atomic(false)
 
     fileprivate init(
       _ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps,
-      _ wake: ConsumerWake
+      _ wake: ConsumerWake, observing presence: ObservationToken? = nil
     ) {
       self.queue = queue
+      self.presence = presence
       self.wake = wake
       self.registration = registration
       takenPath = steps.takenPath
@@ -82,6 +142,7 @@ extension Queue {
     public func close() {
       isClosed.store(true, ordering: .sequentiallyConsistent)
       for watch in watches { watch.cancel() }
+      presence?.cancel()
       registration.close()
       wake.raise()
     }
@@ -100,7 +161,11 @@ extension Queue {
         guard let taken = try place.batches(takenPath) else {
           throw queue.replaced()
         }
-        return taken.isEmpty
+        let others = try place.consumers().map { QueueDirectory.taken + "/" + $0 }
+        return try taken.isEmpty
+          && others.filter { $0.hasPrefix(takenPath + ".") }.allSatisfy {
+            try place.batches($0)?.isEmpty ?? true
+          }
       }
     }
 
@@ -176,6 +241,7 @@ extension Queue {
         try confirmOpen()
         do {
           return try steps.withLock { steps in
+            if wake.takeChange() { steps.noteChange() }
             if let entry = try steps.next() { return entry }
             if let due = steps.due { wake.raise(at: due) }
             return nil
@@ -239,6 +305,8 @@ public struct ConsumerEntries: AsyncSequence, Sendable {
 private final class ConsumerWake: Sendable {
   let latch = WakeLatch()
   private let handler = Mutex<(@Sendable () -> Void)?>(nil)
+  /// Whether the other consumers are to be looked at.
+  private let hasChanged = Atomic(false)
   /// When the alarm is next due.
   private let alarm = Mutex<ContinuousClock.Instant?>(nil)
 
@@ -250,6 +318,14 @@ private final class ConsumerWake: Sendable {
     latch.raise()
     handler.withLock { $0 }?()
   }
+
+  /// Raises it because another worker came, left or died.
+  func raiseForChange() {
+    hasChanged.store(true, ordering: .sequentiallyConsistent)
+    raise()
+  }
+
+  func takeChange() -> Bool { hasChanged.exchange(false, ordering: .sequentiallyConsistent) }
 
   /// Raises it at a moment, or some days earlier: the look that follows asks again.
   func raise(at moment: ContinuousClock.Instant) {

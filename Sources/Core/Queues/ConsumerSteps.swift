@@ -6,8 +6,11 @@ import SystemCalls
 /// The steps of a consumer, none of which waits: first what was left to it, then what waits.
 struct ConsumerSteps {
   private let queue: Queue
-  /// The name of this consumer's directory in `taken/`.
+  /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
+  private var others: OtherConsumers
+  /// How many further directories it has taken over: each has a number after `ownName`.
+  private var takeovers = 0
   #if DEBUG
     /// The directory itself, while `LeaseFault` has this consumer follow it to its successor.
     private var followed: SharedDescriptor?
@@ -15,7 +18,7 @@ struct ConsumerSteps {
   private let terms: DeliveryTerms
   /// Batches that others had taken before, with the next at the end; and those that this consumer
   /// took and could not open.
-  private var left: [(name: EntryFile, isTakenBefore: Bool)]
+  private var left: [(directory: String, name: EntryFile, isTakenBefore: Bool)]
   /// Whether the entry that was delivered last had been given back before.
   private var wasReleased = false
   /// Waiting batches as of the last scan, with the next at the end. The next scan comes when all of
@@ -41,31 +44,30 @@ struct ConsumerSteps {
   /// This consumer's directory, relative to the queue's.
   var takenPath: String { QueueDirectory.taken + "/" + consumer }
 
-  /// Makes this the queue's consumer, whatever consumer there was before.
-  init(_ queue: Queue, _ terms: DeliveryTerms) throws {
+  /// Begins to consume: takes over what others have left that are gone.
+  ///
+  /// - Parameters:
+  ///   - name: the name of its directory, which was never used.
+  ///   - others: those that may consume beside it.
+  init(
+    _ queue: Queue, _ terms: DeliveryTerms, named name: String, beside others: OtherConsumers
+  ) throws {
     self.queue = queue
     self.terms = terms
-    ownName = "consumer-" + Nonce.next()
+    self.others = others
+    ownName = name
     left = []
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       try place.makeParts()
-      guard let other = try place.consumer() else {
-        // Somebody removed it: an empty directory makes way for a complete one.
-        try place.removeEmptyTaken()
-        continue
-      }
-      let others = QueueDirectory.taken + "/" + other
-      guard
-        try ifPresent(place.move(others, to: takenPath)) != nil
-      else { continue }
+      guard try begin(at: place) else { continue }
       #if DEBUG
         if LeaseFault.consumingThroughOldDescriptor.isActive {
           followed = SharedDescriptor(try place.openFile(takenPath, [.pathOnly, .directory]))
         }
       #endif
       // From here on nobody else changes anything in it, so the listing is a snapshot.
-      try tidy(place)
+      try tidy(ownName, at: place)
       try place.sweep()
       try place.sweepAttachments()
       return
@@ -73,28 +75,73 @@ struct ConsumerSteps {
     throw Errno.deviceBusy
   }
 
-  private mutating func tidy(_ place: QueueDirectory) throws {
-    let names = try place.list(takenPath)?.map(\.name.text) ?? []
-    left = names.compactMap { EntryFile($0) }.sorted(by: >).map { ($0, true) }
-    let batches = Set(left.map(\.name.text))
-    for name in names {
-      if name.hasPrefix(AttachmentPlace.makingPrefix) {
-        try place.removeAttachmentDirectory(takenPath + "/" + name)
-        continue
-      }
-      let isOrphan = QueueDirectory.batch(besideWhich: name).map { !batches.contains($0) } ?? false
-      guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
-      try place.discard(takenPath + "/" + name)
+  /// - Returns: false if other processes were faster.
+  private mutating func begin(at place: QueueDirectory) throws -> Bool {
+    others.noteChange()
+    let abandoned = try others.abandoned(at: place, own: ownName)
+    if let first = abandoned.first {
+      // The rest is taken over with the first look.
+      if abandoned.count > 1 { others.noteChange() }
+      let path = QueueDirectory.taken + "/" + first
+      return try ifPresent(place.move(path, to: takenPath)) != nil
     }
-    guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
-    let needed = try left.reduce(into: Set<String>()) { needed, batch in
-      needed.formUnion(try place.attachmentIDs(batch.name, in: takenPath).compactMap { $0 })
+    guard try place.consumers().isEmpty else {
+      // All that is there belongs to workers.
+      return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
-    try place.sweepAttachments(takenBy: consumer) { needed.contains($0) }
+    // Somebody removed it: an empty directory makes way for a complete one.
+    try place.removeEmptyTaken()
+    return false
   }
 
-  /// When the first entry that was given back is due; nil if there is none.
-  var due: ContinuousClock.Instant? { terms.released.due }
+  /// Takes over what workers have left that died, or have been stopped for a grace.
+  private mutating func takeOver(at place: QueueDirectory) throws {
+    for other in try others.abandoned(at: place, own: consumer) {
+      let directory = "\(consumer).\(takeovers)"
+      let path = QueueDirectory.taken + "/" + directory
+      guard try ifPresent(place.move(QueueDirectory.taken + "/" + other, to: path)) != nil else {
+        continue
+      }
+      takeovers += 1
+      try tidy(directory, at: place)
+      do throws(Errno) {
+        try place.removeEmpty(path)
+      } catch {
+        // Something is in it, which ends with the entries.
+        guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
+      }
+    }
+  }
+
+  private mutating func tidy(_ directory: String, at place: QueueDirectory) throws {
+    let path = QueueDirectory.taken + "/" + directory
+    let names = try place.list(path)?.map(\.name.text) ?? []
+    let batches = names.compactMap { EntryFile($0) }
+    left = (left + batches.map { (directory, $0, true) }).sorted { $0.name > $1.name }
+    let batchNames = Set(batches.map(\.text))
+    for name in names {
+      if name.hasPrefix(AttachmentPlace.makingPrefix) {
+        try place.removeAttachmentDirectory(path + "/" + name)
+        continue
+      }
+      let isOrphan =
+        QueueDirectory.batch(besideWhich: name).map { !batchNames.contains($0) } ?? false
+      guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
+      try place.discard(path + "/" + name)
+    }
+    guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
+    let needed = try batches.reduce(into: Set<String>()) { needed, batch in
+      needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
+    }
+    try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
+  }
+
+  /// Another consumer came, left or died.
+  mutating func noteChange() { others.noteChange() }
+
+  /// When something may be to deliver without an event: an entry that was given back is due, or
+  /// another consumer may be stopped; nil if neither can be.
+  var due: ContinuousClock.Instant? { [terms.released.due, others.due].compactMap(\.self).min() }
 
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
   /// before waiting ones, but not twice in a row as long as something waits.
@@ -134,7 +181,7 @@ struct ConsumerSteps {
       try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
       return nil
     }
-    try takeAttachment(of: payload)
+    try takeAttachment(of: payload, by: batch.consumer)
     guard let deliveries = try batch.deliver(index) else { return nil }
     return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
   }
@@ -159,16 +206,17 @@ struct ConsumerSteps {
     return nil
   }
 
-  private func takeAttachment(of payload: PropertyListValue) throws {
+  private func takeAttachment(of payload: PropertyListValue, by directory: String) throws {
     guard let id = payload.attachmentID else { return }
-    try queue.openForConsumer().takeAttachment(id, by: consumer)
+    try queue.openForConsumer().takeAttachment(id, by: directory)
   }
 
   /// - Returns: false if there is no batch.
   private mutating func openNext() throws -> Bool {
     let place = try queue.openForConsumer()
-    if let (name, isTakenBefore) = left.last {
-      try open(name, isTakenBefore: isTakenBefore, at: place)
+    try takeOver(at: place)
+    if let next = left.last {
+      try open(next.name, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
       left.removeLast()
       return true
     }
@@ -182,8 +230,8 @@ struct ConsumerSteps {
     }
     waiting.removeLast()
     // If reading it fails now, for example for lack of descriptors, it is still the next.
-    left.append((name, false))
-    try open(name, isTakenBefore: false, at: place)
+    left.append((consumer, name, false))
+    try open(name, in: consumer, isTakenBefore: false, at: place)
     left.removeLast()
     return true
   }
@@ -203,9 +251,9 @@ struct ConsumerSteps {
   }
 
   private mutating func open(
-    _ name: EntryFile, isTakenBefore: Bool, at place: QueueDirectory
+    _ name: EntryFile, in directory: String, isTakenBefore: Bool, at place: QueueDirectory
   ) throws {
-    let path = takenPath + "/" + name.text
+    let path = QueueDirectory.taken + "/" + directory + "/" + name.text
     do {
       guard let bytes = try place.read(path) else {
         // Somebody removed it, or the whole queue.
@@ -216,9 +264,10 @@ struct ConsumerSteps {
         batch = try Batch(bytes: bytes, count: name.count)
       } catch {
         guard Batch.isIncomplete(bytes, of: name.bytes) else { throw error }
-        return try drop(name, path, at: place)
+        return try drop(name, in: directory, at: place)
       }
-      let settled = isTakenBefore ? try self.settled(name, path, batch, at: place) : []
+      let settled =
+        isTakenBefore ? try self.settled(name, in: directory, batch, at: place) : []
       guard settled.count < batch.entries.count else {
         // Its consumer died when everything was settled except for the last step.
         try place.discard(path)
@@ -229,19 +278,19 @@ struct ConsumerSteps {
         ? DeliveryLog(
           try place.readNote(path + QueueDirectory.deliveriesSuffix),
           isTaken: name.count == 1) : DeliveryLog()
-      let taken = TakenBatch(name, batch, settled: settled, log, in: queue, by: consumer, terms)
+      let taken = TakenBatch(name, batch, settled: settled, log, in: queue, by: directory, terms)
       current = (taken, 0)
     } catch let error as Batch.Unreadable {
-      try putAside(name, path, error.reason, at: place)
+      try putAside(name, in: directory, error.reason, at: place)
     }
   }
 
   // An entry with a note, or one that is kept, has ended, even if its consumer died before settling
   // it.
   private func settled(
-    _ name: EntryFile, _ path: String, _ batch: Batch? = nil, at place: QueueDirectory
+    _ name: EntryFile, in directory: String, _ batch: Batch? = nil, at place: QueueDirectory
   ) throws -> Set<Int> {
-    var settled = try place.settled(path)
+    var settled = try place.settled(QueueDirectory.taken + "/" + directory + "/" + name.text)
     let hasKept = try place.exists(QueueDirectory.failed)
     for index in 0..<name.count {
       let id = QueueEntryID(batch: name, index: index)
@@ -249,8 +298,8 @@ struct ConsumerSteps {
         let failure = try place.failure(id)
       {
         // The step that its consumer did not reach.
-        try place.keep(entry, id, failure.reason, of: consumer)
-        try place.note(.failed(reason: failure.reason), of: id, from: consumer)
+        try place.keep(entry, id, failure.reason, of: directory)
+        try place.note(.failed(reason: failure.reason), of: id, from: directory)
       }
       if try place.hasOutcome(id) { settled.insert(index) }
     }
@@ -259,10 +308,13 @@ struct ConsumerSteps {
 
   // The power failed before it was on the disk, which its sender had not been promised: so it does
   // not exist. Only a sender that keeps a receipt may still ask for it.
-  private func drop(_ name: EntryFile, _ path: String, at place: QueueDirectory) throws {
+  private func drop(
+    _ name: EntryFile, in directory: String, at place: QueueDirectory
+  ) throws {
+    let path = QueueDirectory.taken + "/" + directory + "/" + name.text
     do {
       if try place.exists(QueueDirectory.sentPath(name)) {
-        try fail(name, path, "the power failed before it was on the disk", at: place)
+        try fail(name, in: directory, "the power failed before it was on the disk", at: place)
       }
       try place.remove(path)
       try place.discardNotes(beside: path)
@@ -273,23 +325,25 @@ struct ConsumerSteps {
 
   /// Notes the failure of every entry that has not ended.
   private func fail(
-    _ name: EntryFile, _ path: String, _ reason: String, at place: QueueDirectory
+    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
   ) throws {
-    for index in try Set(0..<name.count).subtracting(settled(name, path, at: place)).sorted() {
+    let settled = try settled(name, in: directory, at: place)
+    for index in Set(0..<name.count).subtracting(settled).sorted() {
       let id = QueueEntryID(batch: name, index: index)
-      try place.note(.failed(reason: reason), of: id, from: consumer)
+      try place.note(.failed(reason: reason), of: id, from: directory)
     }
   }
 
   // The notes first: its sender then learns of it, whatever happens next.
   private func putAside(
-    _ name: EntryFile, _ path: String, _ reason: String, at place: QueueDirectory
+    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
   ) throws {
+    let path = QueueDirectory.taken + "/" + directory
     do {
-      try fail(name, path, "it could not be read: \(reason)", at: place)
-      let taken = try place.openFile(takenPath, [.pathOnly, .directory])
+      try fail(name, in: directory, "it could not be read: \(reason)", at: place)
+      let taken = try place.openFile(path, [.pathOnly, .directory])
       try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.directory.root)
-      try place.discardNotes(beside: path)
+      try place.discardNotes(beside: path + "/" + name.text)
     } catch let error as Errno where error == .noSuchFile {
       throw queue.replaced()
     }

@@ -15,7 +15,9 @@ extension Queue {
   package func removeParts() throws -> Bool {
     let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
     defer { registration.close() }
-    let steps = try ConsumerSteps(self, .init(maximumDeliveries: nil, released: ReleasedEntries {}))
+    let steps = try ConsumerSteps(
+      self, .init(maximumDeliveries: nil, released: ReleasedEntries {}),
+      named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
     // As at the beginning of consuming.
     try registration.confirm()
     try sweep()

@@ -4,14 +4,15 @@ import Monitoring
 package import Presences
 import SystemCalls
 
-/// Ordered entries that outlive the processes that sent them: many senders, one consumer at a time,
-/// each entry delivered until it is acknowledged.
+/// Ordered entries that outlive the processes that sent them: many senders, and one consumer at a
+/// time (`consume`) or any number of workers that share the entries (`work`); each entry delivered
+/// until it is acknowledged.
 ///
 /// The entries of one sender are delivered in their order, even across restarts, crashes and jumps
 /// of the clock; between senders the time of sending decides. An entry that a consumer took and did
 /// not acknowledge before it died, or before it was stopped and replaced, is delivered again, first
 /// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
-/// sender are delivered in the meantime.
+/// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
 public struct Queue: Sendable {
   /// The container that the queue is in.
   public let container: SharedContainer

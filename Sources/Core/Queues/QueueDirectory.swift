@@ -22,10 +22,10 @@ import SystemCalls
 /// lease/                          held for cancelling or superseding, like a value's lease
 /// ```
 ///
-/// **Consuming.** There is one directory in `taken/`, and a process that wants to consume renames
-/// it to a name of its own. Every step of a consumer is a call on a path through that name; so a
-/// consumer that was replaced while it was stopped finds nothing there (ENOENT), takes nothing and
-/// settles nothing.
+/// **Consuming.** A consumer has a directory of its own in `taken/`. It renames to that name the
+/// directory of the consumer before it, and those of workers that are gone. Every step of a
+/// consumer is a call on a path through a directory of its own; so a consumer that was replaced
+/// while it was stopped finds nothing there (ENOENT), takes nothing and settles nothing.
 ///
 /// **Cancelled or delivered.** The batch is exchanged in `pending/` with one in which the entry is
 /// cancelled. Taking moves whichever of the two has that name.
@@ -201,22 +201,26 @@ package final class QueueDirectory: Sendable {
     try list(part)?.compactMap { EntryFile(bytes: $0.name.bytes) }
   }
 
-  /// Returns the name of the one directory in `taken/`; nil if there is none.
-  func consumer() throws(Errno) -> String? {
-    try list(Self.taken)?.first { $0.isDirectory != false }?.name.text
+  /// Returns the names of the directories in `taken/`, one for each consumer and more if it has
+  /// taken over others.
+  func consumers() throws(Errno) -> Set<String> {
+    Set(try (list(Self.taken) ?? []).filter { $0.isDirectory != false }.map(\.name.text))
   }
 
-  /// Looks into `pending/`, and then into the consumer's directory: entries only ever move that way,
-  /// so none is missed. A consumer that is replaced meanwhile gives its directory another name, which
-  /// is looked into then.
+  /// Looks into `pending/`, and then into the consumers' directories: entries only ever move that
+  /// way, so none is missed. A consumer that is replaced meanwhile gives its directory another name,
+  /// which is looked into then.
   ///
   /// - Parameter look: returns nil if the part, relative to the queue's directory, has nothing.
   func search<Found>(_ look: (_ part: String) throws -> Found?) throws -> Found? {
     if let found = try look(Self.pending) { return found }
     for _ in 0..<renameRaceLimit {
-      guard let consumer = try consumer() else { return nil }
-      if let found = try look(Self.taken + "/" + consumer) { return found }
-      if try self.consumer() == consumer { return nil }
+      let consumers = try consumers()
+      for consumer in consumers {
+        if let found = try look(Self.taken + "/" + consumer) { return found }
+      }
+      // Otherwise one of them got another name meanwhile.
+      if try self.consumers() == consumers { return nil }
     }
     throw Errno.deviceBusy
   }

@@ -13,11 +13,11 @@ import SystemCalls
 /// | directory | event | may be the end of |
 /// |---|---|---|
 /// | `pending/` | moved away; an exchange is one, too | what was cancelled |
-/// | `taken/<consumer>/` | deleted, moved away, closed after writing (`.done`) | what was settled |
+/// | each `taken/<consumer>/` | deleted, moved away, closed after writing (`.done`) | what was settled |
 /// | `outcomes/` | moved to | what failed, expired or was cancelled |
 ///
-/// The consumer's directory keeps its watch when it is renamed. The removal or replacement of a
-/// directory is reported by a watch of the path of `taken/`; the three watches are then created
+/// A consumer's directory keeps its watch when it is renamed. A new directory, and the removal or
+/// replacement of one, is reported by a watch of the path of `taken/`; the watches are then created
 /// again, and all callers look. A caller first registers and then looks, so no end is missed.
 final class QueueEndWatch: Sendable {
   private struct State {
@@ -81,7 +81,7 @@ final class QueueEndWatch: Sendable {
     try place.makeParts()
     var watches: [Watch] = []
     watches += try watch(QueueDirectory.pending, [.movedFrom], at: place)
-    if let consumer = try place.consumer() {
+    for consumer in try place.consumers() {
       let taken = QueueDirectory.taken + "/" + consumer
       watches += try watch(taken, [.deleted, .movedFrom, .closedAfterWriting], at: place)
     }

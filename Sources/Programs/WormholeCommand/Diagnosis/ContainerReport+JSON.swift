@@ -86,7 +86,9 @@ extension ContainerReport.NamedQueue {
     .object([
       "name": name, "path": path, "waiting": waiting, "waitingBytes": waitingBytes,
       "oldest": oldest?.wholeSeconds, "taken": taken, "consumer": consumer?.propertyList,
-      "outcomes": outcomes, "receipts": receipts, "failed": failed,
+      "workers": PropertyListValue.array(workers.map(\.propertyList)), "outcomes": outcomes,
+      "receipts": receipts,
+      "failed": failed,
     ])
   }
 }

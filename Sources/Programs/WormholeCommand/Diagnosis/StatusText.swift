@@ -81,7 +81,7 @@ struct StatusText {
       }
     return all.filter { _, queue in
       queue.waiting + queue.taken + queue.outcomes + queue.receipts + queue.failed > 0
-        || queue.consumer != nil
+        || queue.consumer != nil || !queue.workers.isEmpty
     }
   }
 
@@ -92,7 +92,8 @@ struct StatusText {
     }
     if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
     if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
-    return [title, waiting, queue.consumer.map(member) ?? "nobody"]
+    let consumers = ([queue.consumer].compactMap(\.self) + queue.workers).map(member)
+    return [title, waiting, consumers.isEmpty ? "nobody" : consumers.joined(separator: ", ")]
   }
 
   private var notes: [String] {

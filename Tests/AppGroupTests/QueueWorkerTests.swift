@@ -1,0 +1,206 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Queues
+
+@Suite("A queue with workers", .blocking)
+struct QueueWorkerTests {
+  let scene: QueueScene
+
+  init() throws { scene = try QueueScene() }
+
+  private func send(_ numbers: Range<Int>, from sender: String = "a") throws {
+    let sender = try scene.queue.sender(sender)
+    for number in numbers { try sender.enqueue(PropertyListValue(number)) }
+  }
+
+  @Test("gives each entry to one of them, and an acknowledged one to nobody else")
+  func shares() throws {
+    try send(0..<4)
+    let first = try scene.queue.work()
+    let second = try scene.queue.work()
+    let one = try #require(try first.next(until: .now))
+    let two = try #require(try second.next(until: .now))
+    #expect([one, two].map { QueueScene.Delivered($0) } == [.init("a", 0), .init("a", 1)])
+    try one.acknowledge()
+    #expect(try !first.isIdle())
+    #expect(try scene.drain(first) == [.init("a", 2), .init("a", 3)])
+    #expect(try first.isIdle() && !second.isIdle())
+    // Its entry stays its own as long as it lives.
+    #expect(try first.next(until: .now) == nil)
+    second.close()
+    #expect(
+      try first.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+        == .init("a", 1, again: true))
+    #expect(throws: AppGroupError.self) { try two.acknowledge() }
+  }
+
+  @Test("gives the entries of a killed one to the others, marked, and wakes them for that")
+  func killed() async throws {
+    try send(0..<2)
+    let victim = try scene.participant()
+    #expect(try victim.ask("queue-join q") == "done")
+    #expect(try victim.ask("queue-next q") == "a 0")
+    let worker = try await scene.queue.work()
+    #expect(try scene.drain(worker) == [.init("a", 1)])
+    let entry = Task { try await worker.next() }
+    try eventually("it waits") { worker.isAwaited }
+    try victim.end()
+    let taken = try await entry.value
+    #expect(QueueScene.Delivered(taken) == .init("a", 0, again: true))
+    try taken.acknowledge()
+    worker.close()
+    #expect(try scene.leftovers() == [], "\(scene.directory.listing)")
+  }
+
+  @Test("gives the entries of a stopped one to the others; when it continues it has lost them")
+  func stopped() throws {
+    try send(0..<1)
+    let late = try scene.participant()
+    #expect(try late.ask("queue-join q") == "done")
+    #expect(try late.ask("queue-next q") == "a 0")
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let worker = try scene.queue.work()
+    let taken = try #require(try worker.next(until: .now + .seconds(30)))
+    #expect(QueueScene.Delivered(taken) == .init("a", 0, again: true))
+    try late.send(.continue)
+    #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
+    try taken.acknowledge()
+    try send(1..<2)
+    #expect(try late.ask("queue-next q").hasPrefix("error leaseLost"))
+    #expect(try scene.drain(worker) == [.init("a", 1)])
+    // It begins again.
+    try send(2..<3)
+    #expect(try late.ask("queue-join q") == "done")
+    #expect(try late.ask("queue-next q") == "a 2")
+  }
+
+  @Test("waits with them for a consumer that has it alone, which later shares with them")
+  func consumer() throws {
+    let alone = try scene.queue.consume()
+    let error = #expect(throws: AppGroupError.self) { try scene.queue.work(until: .now) }
+    #expect(error?.code == .timedOut && error?.holder?.processID == Program.processID)
+    alone.close()
+    let worker = try scene.queue.work()
+    try send(0..<2)
+    let entry = try #require(try worker.next(until: .now))
+    let consumer = try scene.queue.consume(until: .now)
+    #expect(try scene.drain(consumer) == [.init("a", 1)])
+    worker.close()
+    #expect(
+      try consumer.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+        == .init("a", 0, again: true))
+    #expect(throws: AppGroupError.self) { try entry.acknowledge() }
+  }
+
+  @Test("keeps pauses and deliveries when a released entry goes to another worker")
+  func released() throws {
+    try send(0..<1)
+    let first = try scene.queue.work(maximumDeliveries: 2)
+    let second = try scene.queue.work(maximumDeliveries: 2)
+    let entry = try #require(try first.next(until: .now))
+    try entry.release(after: .milliseconds(1))
+    first.close()
+    let again = try #require(try second.next(until: .now + .seconds(30)))
+    #expect(again.deliveries == 2)
+    try again.release(after: .zero)
+    #expect(try second.next(until: .now) == nil)
+    #expect(try scene.queue.failures().map(\.payload) == [0])
+  }
+
+  @Test("reports the status of what any of them has taken, and tells of its end")
+  func status() async throws {
+    let sender = try scene.queue.sender("a")
+    var ids: [QueueEntryID] = []
+    var workers: [Queue.Consumer] = []
+    var entries: [QueueEntry] = []
+    for number in 0..<3 {
+      ids.append(try await sender.enqueue(PropertyListValue(number)))
+      let worker = try await scene.queue.work()
+      entries.append(try #require(try await worker.next(until: .now)))
+      workers.append(worker)
+    }
+    #expect(try ids.map { try sender.status(of: $0) } == [.taken, .taken, .taken])
+    let last = ids[2]
+    let end = Task { try await sender.finalStatus(of: last) }
+    try eventually("it waits") { sender.ends.watches > 2 }
+    try entries[2].acknowledge()
+    #expect(try await end.value == .processed)
+    #expect(try sender.status(of: ids[1]) == .taken)
+    for worker in workers { worker.close() }
+  }
+
+  #if DEBUG
+    @Test(
+      "loses nothing when one is killed before any step of taking over from another",
+      arguments: TriedSteps.shares)
+    func killedTakingOver(share: Int) throws {
+      var step = share
+      while true {
+        let scene = try QueueScene()
+        try scene.sendTogether([0, 1], from: "a")
+        try scene.queue.sender("b").enqueue(0)
+        let dead = try scene.participant()
+        #expect(try dead.ask("queue-join q") == "done")
+        #expect(try dead.ask("queue-next q") == "a 0")
+        #expect(try dead.ask("queue-acknowledge q") == "done")
+        try dead.end()
+        let log = scene.directory.path + "/handled"
+        let victim = try scene.participant()
+        try victim.tell("die \(step) queue-share q \(log)")
+        var wasKilled = false
+        do {
+          #expect(try victim.answer() == "done")
+        } catch is Participant.Failure {
+          wasKilled = true
+          #expect(try victim.wait() == .killed(signal: 9))
+        }
+        let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+        let worker = try scene.queue.work()
+        let again = try scene.drain(worker)
+        worker.close()
+        checkDeliveries(handled + again, of: ["a": [1], "b": [0]], "killed before call \(step)")
+        #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+        guard wasKilled else { break }
+        step += 3
+      }
+      #expect(step > 60)
+    }
+  #endif
+
+  // JOBS=20000 sets the number.
+  @Test("has each job done when two of four are killed and one is stopped; repeats are marked")
+  func jobs() throws {
+    let jobs = Program.environment("JOBS").flatMap { Int($0) } ?? 1_000
+    let log = scene.directory.path + "/handled"
+    try send(0..<jobs)
+    let workers = try (0..<4).map { _ in try scene.participant() }
+    for worker in workers { try worker.tell("queue-share q \(log) 60") }
+    func reach(_ part: Double) throws {
+      try eventually("\(part) of the jobs are done", within: .seconds(100)) {
+        try Double(scene.logged(log).count) >= Double(jobs) * part
+      }
+    }
+    try reach(0.1)
+    try workers[0].end()
+    try workers[1].send(.stop)
+    try reach(0.4)
+    try workers[2].end()
+    try reach(0.7)
+    try workers[1].send(.continue)
+    try eventually("all jobs are done", within: .seconds(100)) { try scene.leftovers().isEmpty }
+    let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+    // The stopped one may have had an entry in its hands: it finds out when it acknowledges it.
+    let first = handled.filter { !$0.isRedelivery }.map(\.number)
+    #expect(first.count == Set(first).count, "one came twice, unmarked")
+    #expect(Set(handled.map(\.number)) == Set(0..<jobs))
+    let repeats = handled.count - jobs
+    #expect(repeats <= 3, "one for each that was killed or stopped")
+    print("\(jobs) jobs, \(repeats) of them repeated")
+  }
+}
