@@ -26,6 +26,15 @@ struct ReadmeTests {
         99
         """),
     Trial(
+      line: "jobs.work(",
+      console: """
+        $ ./program M && ./program Metropolis && ./program   # in the first shell
+        2 M false
+        2 Metropolis false
+        2 Faust false
+        $ ./program Faust                                    # in the second
+        """),
+    Trial(
       line: "FileCoordinator()",
       console: """
         $ ./program && ./program && cat seats.json && echo
