@@ -82,12 +82,12 @@ struct QueueScene {
   }
 
   /// Returns the names in a part of the queue.
-  func names(_ part: String) throws -> [String] {
+  func names(_ part: String) throws(Errno) -> [String] {
     try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
   }
 
   /// Returns the entries of the queue's directories besides its notes of outcomes.
-  func leftovers() throws -> [String] {
+  func leftovers() throws(Errno) -> [String] {
     var all = try names("staged") + names("pending")
     for consumer in try names("taken") { all += try names("taken/" + consumer) }
     return all

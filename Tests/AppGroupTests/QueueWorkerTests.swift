@@ -18,6 +18,16 @@ struct QueueWorkerTests {
     for number in numbers { try sender.enqueue(PropertyListValue(number)) }
   }
 
+  private func isDone() throws -> Bool {
+    do throws(Errno) {
+      return try scene.leftovers().isEmpty
+    } catch {
+      // A worker is taking over a directory that was listed just now.
+      guard error == .noSuchFile else { throw error }
+      return false
+    }
+  }
+
   @Test("gives each entry to one of them, and an acknowledged one to nobody else")
   func shares() throws {
     try send(0..<4)
@@ -193,7 +203,7 @@ struct QueueWorkerTests {
     try workers[2].end()
     try reach(0.7)
     try workers[1].send(.continue)
-    try eventually("all jobs are done", within: .seconds(100)) { try scene.leftovers().isEmpty }
+    try eventually("all jobs are done", within: .seconds(100)) { try isDone() }
     let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
     // The stopped one may have had an entry in its hands: it finds out when it acknowledges it.
     let first = handled.filter { !$0.isRedelivery }.map(\.number)
@@ -202,5 +212,57 @@ struct QueueWorkerTests {
     let repeats = handled.count - jobs
     #expect(repeats <= 3, "one for each that was killed or stopped")
     print("\(jobs) jobs, \(repeats) of them repeated")
+  }
+  @Test("keeps each sender's order where asked for: none of a sender of which another has one")
+  func order() async throws {
+    try send(0..<3)
+    try send(0..<2, from: "b")
+    let first = try await scene.queue.work(keepsOrder: true)
+    let second = try await scene.queue.work(keepsOrder: true)
+    let third = try await scene.queue.work(keepsOrder: true)
+    let a = try #require(try await first.next(until: .now))
+    let b = try #require(try await second.next(until: .now))
+    #expect([a, b].map { QueueScene.Delivered($0) } == [.init("a", 0), .init("b", 0)])
+    #expect(try await third.next(until: .now) == nil)
+    // Its own sender's next is free for a worker, and for all others once it is acknowledged.
+    #expect(try await second.next(until: .now).map(QueueScene.Delivered.init) == .init("b", 1))
+    let next = Task { try await third.next() }
+    try eventually("it waits") { third.isAwaited }
+    try a.acknowledge()
+    #expect(QueueScene.Delivered(try await next.value) == .init("a", 1))
+    #expect(try await first.next(until: .now) == nil)
+    third.close()
+    #expect(
+      try await first.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+        == .init("a", 1, again: true))
+    #expect(try await second.next(until: .now) == nil)
+  }
+
+  @Test("keeps each sender's order while workers are killed and stopped")
+  func orderWithKills() throws {
+    let log = scene.directory.path + "/handled"
+    let senders = ["a", "b", "c"]
+    for number in 0..<100 {
+      for sender in senders { try send(number..<(number + 1), from: sender) }
+    }
+    let workers = try (0..<4).map { _ in try scene.participant() }
+    for worker in workers { try worker.tell("queue-share q \(log) 60 ordered") }
+    func reach(_ count: Int) throws {
+      try eventually("\(count) are done", within: .seconds(100)) {
+        try scene.logged(log).count >= count
+      }
+    }
+    try reach(30)
+    try workers[0].end()
+    try reach(90)
+    try workers[1].send(.stop)
+    try reach(180)
+    try workers[2].end()
+    try eventually("all are done", within: .seconds(100)) { try isDone() }
+    let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+    for sender in senders {
+      let numbers = handled.filter { $0.sender == sender }.map(\.number)
+      #expect(numbers == numbers.sorted() && Set(numbers) == Set(0..<100), "\(sender): \(numbers)")
+    }
   }
 }

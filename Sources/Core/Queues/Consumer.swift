@@ -37,30 +37,36 @@ extension Queue {
   /// dies, or when it has been stopped for 50 ms, is delivered to the others, marked; a stopped one
   /// is noticed within a second.
   ///
-  /// The entries of one sender are taken in their order, and may be handled at the same time.
-  /// Entries that were stored together, because their sender sent faster than it stored, go to one
+  /// The entries of one sender are taken in their order. Several workers may handle them at the same
+  /// time, unless all workers keep the order: then a worker gets none of a sender as long as another
+  /// has one that is not acknowledged. Entries that were stored together, because their sender sent faster than it stored, go to one
   /// worker. A queue has workers or one consumer: each waits for the other to end.
   ///
   /// - Parameters:
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
   ///     from now.
   ///   - maximumDeliveries: see `consume`.
+  ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
+  ///     of a queue have to agree.
   /// - Throws: `AppGroupError`: as `consume`.
-  /// - Complexity: as `consume`, and a registration. While there are other workers, a look at their
+  /// - Complexity: as `consume`, and a registration; with `keepsOrder` two listings for each other
+  ///   worker with each file that is taken. While there are other workers, a look at their
   ///   registrations each second, and with each event.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    keepsOrder: Bool = false
   ) throws -> Consumer {
-    try beginWork(role.enterExclusively(until: deadline), maximumDeliveries)
+    try beginWork(role.enterExclusively(until: deadline), maximumDeliveries, keepsOrder)
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
   public func work(
-    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    keepsOrder: Bool = false
   ) async throws -> Consumer {
     let gate = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run { try self.beginWork(gate, maximumDeliveries) }
+    return try await Blocking.run { try self.beginWork(gate, maximumDeliveries, keepsOrder) }
   }
 
   private func begin(
@@ -82,7 +88,7 @@ extension Queue {
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
   private func beginWork(
-    _ gate: PresenceRegistration, _ maximumDeliveries: Int?
+    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool
   ) throws -> Consumer {
     defer { gate.close() }
     return try reporting("work for \"\(name)\"", path: path) {
@@ -91,7 +97,9 @@ extension Queue {
       let registration = try role.enter()
       do {
         let steps = try ConsumerSteps(
-          self, .init(maximumDeliveries: maximumDeliveries, released: released),
+          self,
+          .init(
+            maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder, released: released),
           named: OtherConsumers.directory(of: registration),
           beside: OtherConsumers(of: self, role: gate))
         try gate.confirm()
@@ -114,6 +122,7 @@ extension Queue {
     private let takenPath: String
     private let wake: ConsumerWake
     private let watches: [Watch]
+    private let obstacles: Obstacles
     /// Of a worker: tells when others come, leave or die.
     private let presence: ObservationToken?
     private let isClosed = Atomic(false)
@@ -124,6 +133,7 @@ extension Queue {
     ) {
       self.queue = queue
       self.presence = presence
+      obstacles = Obstacles(of: queue, wake.latch)
       self.wake = wake
       self.registration = registration
       takenPath = steps.takenPath
@@ -242,9 +252,11 @@ extension Queue {
         do {
           return try steps.withLock { steps in
             if wake.takeChange() { steps.noteChange() }
-            if let entry = try steps.next() { return entry }
-            if let due = steps.due { wake.raise(at: due) }
-            return nil
+            while true {
+              if let entry = try steps.next() { return entry }
+              if let due = steps.due { wake.raise(at: due) }
+              guard try obstacles.watch(steps.obstacles) else { return nil }
+            }
           }
         } catch  where Self.isLoss(error) {
           // Its own directory is gone, or even the queue's.

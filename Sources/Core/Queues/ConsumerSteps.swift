@@ -25,6 +25,12 @@ struct ConsumerSteps {
   /// them are taken, so the cost of an entry does not grow with the number of waiting entries.
   private var waiting: [EntryFile] = []
   private var current: (batch: TakenBatch, next: Int)?
+  /// What other workers have, and this one waits for, because it keeps the order of senders.
+  private(set) var obstacles: Set<EntryFile> = []
+  /// When to list what waits again, while all of it has to wait for other workers.
+  private var nextScan: ContinuousClock.Instant?
+  /// The shortest time between such listings.
+  private static let scanInterval: Duration = .milliseconds(20)
 
   private var consumer: String {
     #if DEBUG
@@ -141,7 +147,9 @@ struct ConsumerSteps {
 
   /// When something may be to deliver without an event: an entry that was given back is due, or
   /// another consumer may be stopped; nil if neither can be.
-  var due: ContinuousClock.Instant? { [terms.released.due, others.due].compactMap(\.self).min() }
+  var due: ContinuousClock.Instant? {
+    [terms.released.due, others.due, nextScan].compactMap(\.self).min()
+  }
 
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
   /// before waiting ones, but not twice in a row as long as something waits.
@@ -215,35 +223,51 @@ struct ConsumerSteps {
   private mutating func openNext() throws -> Bool {
     let place = try queue.openForConsumer()
     try takeOver(at: place)
-    if let next = left.last {
+    var turns = try turns(at: place)
+    defer { obstacles = turns.obstacles }
+    if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
+      let next = left[index]
       try open(next.name, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
-      left.removeLast()
+      left.remove(at: index)
       return true
     }
-    guard let name = try nextWaiting(at: place) else { return false }
+    guard let index = try nextWaiting(at: place, &turns) else { return false }
+    let name = waiting[index]
     let taken = takenPath + "/" + name.text
     if try ifPresent(place.move(QueueDirectory.pendingPath(name), to: taken)) == nil {
-      // It was cancelled, or this consumer was replaced.
+      // It was cancelled, another worker has it, or this consumer was replaced.
       try confirm(at: place)
-      waiting.removeLast()
+      waiting.remove(at: index)
       return true
     }
-    waiting.removeLast()
+    waiting.remove(at: index)
     // If reading it fails now, for example for lack of descriptors, it is still the next.
     left.append((consumer, name, false))
+    left.sort { $0.name > $1.name }
+    guard !terms.keepsOrder else { return true }
     try open(name, in: consumer, isTakenBefore: false, at: place)
-    left.removeLast()
+    left.removeAll { $0.name == name }
     return true
   }
 
-  private mutating func nextWaiting(at place: QueueDirectory) throws -> EntryFile? {
-    if let name = waiting.last { return name }
+  private func turns(at place: QueueDirectory) throws -> SenderTurns {
+    SenderTurns(taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
+  }
+
+  private mutating func nextWaiting(
+    at place: QueueDirectory, _ turns: inout SenderTurns
+  ) throws -> Int? {
+    if let index = waiting.indices.last(where: { turns.mayTake(waiting[$0]) }) { return index }
     // A replaced consumer must not wait forever.
     try confirm(at: place)
+    if !waiting.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
     waiting = try EntryFile.ordered {
       try place.batches(QueueDirectory.pending) ?? []
     }.reversed()
-    return waiting.last
+    nextScan = nil
+    let index = waiting.indices.last { turns.mayTake(waiting[$0]) }
+    if index == nil, !waiting.isEmpty { nextScan = .now + Self.scanInterval }
+    return index
   }
 
   private func confirm(at place: QueueDirectory) throws {

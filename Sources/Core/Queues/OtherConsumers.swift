@@ -1,4 +1,5 @@
 import Containers
+import Entries
 import Presences
 import SystemCalls
 
@@ -58,6 +59,20 @@ struct OtherConsumers {
     mayExist = abandoned.count < others.count
     nextLook = .now + (suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace)
     return abandoned
+  }
+
+  /// Returns what the other consumers have taken; some of it may have ended.
+  ///
+  /// - Complexity: a listing for each of their directories.
+  func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
+    for _ in 0..<renameRaceLimit {
+      let all = try place.consumers()
+      let others = all.filter { $0 != own && !$0.hasPrefix(own + ".") }
+      let taken = try others.flatMap { try place.batches(QueueDirectory.taken + "/" + $0) ?? [] }
+      // Otherwise one of them got another name meanwhile.
+      if try place.consumers() == all { return taken }
+    }
+    throw Errno.deviceBusy
   }
 
   /// - Returns: nil if it is not present any more.

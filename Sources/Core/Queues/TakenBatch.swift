@@ -170,6 +170,8 @@ final class TakenBatch: Sendable {
 struct DeliveryTerms: Sendable {
   /// The number of deliveries after which an entry has failed; nil for any number.
   let maximumDeliveries: Int?
+  /// Whether no two workers have entries of one sender.
+  var keepsOrder = false
   let released: ReleasedEntries
 }
 

@@ -1,0 +1,72 @@
+import Entries
+import Monitoring
+import Synchronization
+
+/// Which senders' entries a worker may take while it keeps their order: none of a sender of which
+/// another worker has a batch.
+///
+/// **Before taking** it passes over senders of which another has any batch. **After taking** it looks
+/// again, because two may have taken at once: it keeps its batch undelivered while another has an
+/// earlier one of the sender. Batches only move from `pending/` into a worker's directory, and the
+/// earliest of a sender is never behind another: so of two that took at once, at least the one with
+/// the later batch sees the other.
+struct SenderTurns {
+  /// What the other workers have taken.
+  private let taken: [EntryFile]
+  /// The senders that are not next, with what they wait for.
+  private(set) var obstacles: Set<EntryFile> = []
+  private var blocked: Set<String> = []
+
+  /// - Parameter taken: the batches of all other workers, of which some may have ended just now.
+  init(taken: [EntryFile]) { self.taken = taken }
+
+  /// Returns whether a batch that waits may be taken; if not, nor may later ones of its sender.
+  mutating func mayTake(_ name: EntryFile) -> Bool {
+    pass(name, unless: taken.filter { $0.sender == name.sender })
+  }
+
+  /// Returns whether a batch that this worker has may be delivered.
+  mutating func mayDeliver(_ name: EntryFile) -> Bool {
+    pass(name, unless: taken.filter { $0.sender == name.sender && $0 < name })
+  }
+
+  private mutating func pass(_ name: EntryFile, unless found: [EntryFile]) -> Bool {
+    guard found.isEmpty, !blocked.contains(name.sender) else {
+      blocked.insert(name.sender)
+      obstacles.formUnion(found)
+      return false
+    }
+    return true
+  }
+}
+
+/// A worker's wait for what others have taken. Used by one thread at a time.
+final class Obstacles: Sendable {
+  private let ends: QueueEndWatch
+  private let latch: WakeLatch
+  private let known = Mutex<Set<EntryFile>>([])
+
+  init(of queue: Queue, _ latch: WakeLatch) {
+    ends = QueueEndWatch(queue)
+    self.latch = latch
+  }
+
+  deinit { for name in known.withLock({ $0 }) { ends.remove(latch, name) } }
+
+  /// Lets the latch be raised when anything happens to these, and to no others any more.
+  ///
+  /// - Returns: whether one is new: the caller then looks again, because it may have ended before.
+  func watch(_ names: Set<EntryFile>) throws -> Bool {
+    let before = known.withLock { $0 }
+    for name in before.subtracting(names) {
+      ends.remove(latch, name)
+      known.withLock { _ = $0.remove(name) }
+    }
+    let new = names.subtracting(before)
+    for name in new {
+      try ends.add(latch, name)
+      known.withLock { _ = $0.insert(name) }
+    }
+    return !new.isEmpty
+  }
+}
