@@ -97,7 +97,7 @@ extension Communicator {
   ) -> (any Cancellable)? {
     do {
       let metadata = try dictionary(blob.wireMetadata, .backgroundOnly)
-      let file = try BlobFile.write(blob.content)
+      let file = try TemporaryContent.blob.write(blob.content)
       return sessionDelegate.fileTransfers.begin(completion) {
         session.transferFile(file, metadata: metadata)
       }

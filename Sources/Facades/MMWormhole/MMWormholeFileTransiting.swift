@@ -70,13 +70,23 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   func report(_ error: any Error) { reporter.report(error) }
 
-  private func reporting<Result>(otherwise: Result, _ body: () throws -> Result) -> Result {
+  func reporting<Result>(otherwise: Result, _ body: () throws -> Result) -> Result {
     do {
       return try body()
     } catch {
       report(error)
       return otherwise
     }
+  }
+
+  /// Passes a message on to the session; nil is not passed on.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  func sending(
+    _ messageObject: (any NSCoding)?, _ body: (PropertyListValue) throws -> Void
+  ) -> Bool {
+    reporting(otherwise: ()) { try messageObject.map { try body(MessageContent.content(of: $0)) } }
+    return false
   }
 
   // MARK: Places

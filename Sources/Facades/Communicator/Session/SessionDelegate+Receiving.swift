@@ -61,7 +61,7 @@ extension SessionDelegate {
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
     let result = Self.result(error)
-    BlobFile.remove(fileTransfer.file.fileURL)
+    TemporaryContent.blob.remove(fileTransfer.file.fileURL)
     fileTransfers.end(fileTransfer, result)
     if let label = fileTransfer.file.metadata.flatMap(Labelled.init) {
       FinishedTransfer.notifyObservers(

@@ -28,5 +28,10 @@ extension WCSessionUserInfoTransfer: CancellableTransfer {
 }
 
 extension WCSessionFileTransfer: CancellableTransfer {
-  func cleanUp() { BlobFile.remove(file.fileURL) }
+  func cleanUp() { TemporaryContent.blob.remove(file.fileURL) }
+}
+
+extension TemporaryContent {
+  /// The files of blobs on their way.
+  static let blob = TemporaryContent(prefix: "communicator-blob", name: "blob")
 }

@@ -95,7 +95,7 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   /// Stores the message with `wormholeMessenger`, if that is a file messenger of a group, and then
   /// calls its listener.
   open func session(_ session: WCSession, didReceive file: WCSessionFile) {
-    guard let identifier = file.metadata?[MessageFile.identifierKey] as? String else { return }
+    guard let identifier = file.metadata?[TemporaryContent.identifierKey] as? String else { return }
     do {
       let content = try PropertyListValue(data: Data(contentsOf: file.fileURL))
       if let files = wormholeMessenger as? MMWormholeFileTransiting, files.hasGroup {
@@ -111,7 +111,7 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   open func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
-    MessageFile.remove(fileTransfer.file.fileURL)
+    TemporaryContent.message.remove(fileTransfer.file.fileURL)
     if let error { report(error) }
   }
 

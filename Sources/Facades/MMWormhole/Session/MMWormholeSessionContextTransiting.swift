@@ -27,54 +27,42 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
-    guard let messageObject else { return false }
-    do {
-      let content = try MessageContent.content(of: messageObject)
+    sending(messageObject) { content in
       try change { _, waiting in waiting[identifier] = content }
-    } catch {
-      report(error)
     }
-    return false
   }
 
   /// Returns the message that the counterpart sent last, otherwise the one that this side sent.
   open override func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? {
     guard let identifier else { return nil }
     let session = WCSession.default
-    do {
+    return reporting(otherwise: nil) {
       guard
         let object = session.receivedApplicationContext[identifier]
           ?? session.applicationContext[identifier]
       else { return nil }
       return try MessageContent.message(from: PropertyListValue(propertyList: object))
-    } catch {
-      report(error)
-      return nil
     }
   }
 
   /// Removes the message of an identifier from this side's context.
   open override func deleteContent(forIdentifier identifier: String?) {
     guard let identifier else { return }
-    do {
+    reporting(otherwise: ()) {
       try change { context, waiting in
         context[identifier] = nil
         waiting[identifier] = nil
       }
-    } catch {
-      report(error)
     }
   }
 
   /// Removes all messages from this side's context.
   open override func deleteContentForAllMessages() {
-    do {
+    reporting(otherwise: ()) {
       try change { context, waiting in
         context = [:]
         waiting = [:]
       }
-    } catch {
-      report(error)
     }
   }
 

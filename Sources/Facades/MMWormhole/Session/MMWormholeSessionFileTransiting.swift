@@ -23,13 +23,17 @@ open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
-    guard let messageObject else { return false }
-    do {
-      let file = try MessageFile.write(MessageContent.content(of: messageObject).binaryData())
-      WCSession.default.transferFile(file, metadata: [MessageFile.identifierKey: identifier])
-    } catch {
-      report(error)
+    sending(messageObject) { content in
+      let file = try TemporaryContent.message.write(content.binaryData())
+      WCSession.default.transferFile(
+        file, metadata: [TemporaryContent.identifierKey: identifier])
     }
-    return false
   }
+}
+
+extension TemporaryContent {
+  /// The files of messages on their way.
+  static let message = TemporaryContent(prefix: "mmwormhole-message", name: "message")
+  /// The key of a message's identifier in the transfer's metadata.
+  static let identifierKey = "identifier"
 }

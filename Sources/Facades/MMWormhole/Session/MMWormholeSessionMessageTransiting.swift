@@ -25,17 +25,12 @@ open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
   open override func writeMessageObject(
     _ messageObject: (any NSCoding)?, forIdentifier identifier: String
   ) -> Bool {
-    guard let messageObject else { return false }
-    do {
-      let content = try MessageContent.content(of: messageObject)
-      let reporter = reporter
+    let reporter = reporter
+    return sending(messageObject) { content in
       WCSession.default.sendMessage([identifier: content.propertyListObject], replyHandler: nil) {
         reporter.report($0)
       }
-    } catch {
-      report(error)
     }
-    return false
   }
 
   /// Returns nil: messages are not kept.

@@ -3,36 +3,37 @@ import TestScopes
 import Testing
 
 @testable import Communicator
+@testable import WatchConnectivity
 
-@Suite("BlobFile", .blocking)
-struct BlobFileTests {
+@Suite("The temporary files of content", .blocking)
+struct TemporaryContentTests {
   // In the original all blobs shared one file, and the later one was sent twice.
   @Test("is a separate file with the content for each blob, and only its user may enter")
   func own() throws {
     let contents = (0..<4).map { Data(repeating: UInt8($0), count: $0 * 1_000) }
-    let files = try contents.map(BlobFile.write)
+    let files = try contents.map(TemporaryContent.blob.write)
     #expect(Set(files.map(\.path)).count == contents.count)
     for (file, content) in zip(files, contents) {
       #expect(try Data(contentsOf: file) == content)
       let directory = file.deletingLastPathComponent()
       let attributes = try FileManager.default.attributesOfItem(atPath: directory.path)
       #expect(attributes[.posixPermissions] as? Int == 0o700)
-      BlobFile.remove(file)
+      TemporaryContent.blob.remove(file)
       #expect(!FileManager.default.fileExists(atPath: directory.path))
       // A second time does no harm, because an earlier process may have been killed in between.
-      BlobFile.remove(file)
+      TemporaryContent.blob.remove(file)
     }
   }
 
   @Test("is the only file that is removed")
   func others() throws {
-    let file = try BlobFile.write(Data())
-    defer { BlobFile.remove(file) }
+    let file = try TemporaryContent.blob.write(Data())
+    defer { TemporaryContent.blob.remove(file) }
     let inner = file.deletingLastPathComponent().appendingPathComponent("communicator-blob-x")
     try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
     let other = inner.appendingPathComponent("blob")
     try Data().write(to: other)
-    BlobFile.remove(other)
+    TemporaryContent.blob.remove(other)
     #expect(FileManager.default.fileExists(atPath: other.path))
   }
 }

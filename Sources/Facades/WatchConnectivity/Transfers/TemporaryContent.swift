@@ -1,0 +1,47 @@
+import Foundation
+
+/// The temporary files of content that is transferred as a file: `TMPDIR/PREFIX-UUID/NAME`.
+///
+/// Each file has its own directory that only the user may enter, so two contents never share one. The
+/// file stays until the session reports the end of the transfer, possibly in a later process. So its
+/// path, not a table in memory, tells that it may be removed. A process that is killed between writing
+/// the file and handing it over leaves it until TMPDIR is cleaned.
+package struct TemporaryContent: Sendable {
+  private let prefix: String
+  private let name: String
+
+  package init(prefix: String, name: String) {
+    self.prefix = prefix + "-"
+    self.name = name
+  }
+
+  /// Writes a file; blocks as long as that takes.
+  package func write(_ content: Data) throws -> URL {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+      prefix + UUID().uuidString, isDirectory: true)
+    try FileManager.default.createDirectory(
+      at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    let file = directory.appendingPathComponent(name, isDirectory: false)
+    do {
+      try content.write(to: file, options: .withoutOverwriting)
+    } catch {
+      remove(file)
+      throw error
+    }
+    return file
+  }
+
+  /// Removes a file of these with its directory; leaves any other file alone.
+  package func remove(_ file: URL) {
+    let directory = file.deletingLastPathComponent()
+    guard directory.lastPathComponent.hasPrefix(prefix),
+      directory.deletingLastPathComponent().standardizedFileURL.path
+        == FileManager.default.temporaryDirectory.standardizedFileURL.path
+    else { return }
+    do {
+      try FileManager.default.removeItem(at: directory)
+    } catch {
+      // The file is gone already, or the cleaning of TMPDIR will find it; nobody needs the error.
+    }
+  }
+}
