@@ -120,9 +120,7 @@ struct BashCompletion {
     }.joined(separator: "\n")
   }
 
-  private func words(_ words: [String]) -> String {
-    words.joined(separator: " ").inSingleQuotes
-  }
+  private func words(_ words: [String]) -> String { words.joined(separator: " ").inSingleQuotes }
 
   private func entry(_ pattern: String, _ action: String) -> String {
     "        \(pattern)) mapfile -t COMPREPLY < <(compgen \(action) -- \"$current\") ;;"

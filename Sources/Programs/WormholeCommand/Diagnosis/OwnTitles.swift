@@ -1,7 +1,6 @@
 import AppGroup
 import GroupDefaults
 import PeerConnectivity
-import PropertyLists
 import WatchPairing
 
 /// Titles for the values and queues that the package keeps for itself; the modules that own the names
