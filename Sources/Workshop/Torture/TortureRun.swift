@@ -1,6 +1,5 @@
 import AppGroup
 import Histories
-import PropertyLists
 import SystemCalls
 
 /// One run from its beginning to its verdict.

@@ -31,8 +31,7 @@ func alternate(
   rounds: Int, runs count: Int, _ operations: [() throws -> Void]
 ) throws -> [[Double]] {
   try alternate(
-    rounds: rounds,
-    operations.map { operation in { try nanosecondsPerRun(count, operation) } })
+    rounds: rounds, operations.map { operation in { try nanosecondsPerRun(count, operation) } })
 }
 
 /// Measures `count` senders that work at once, each `each` times on a thread of its own.
@@ -92,8 +91,7 @@ extension Bench {
     ours: @escaping () throws -> Double, floor: @escaping () throws -> Double
   ) throws -> Row {
     let results = try alternate(rounds: rounds, [ours, floor])
-    return Row(
-      name, unit, ours: results[0], floor: results[1], expected: expectation, notes: notes)
+    return Row(name, unit, ours: results[0], floor: results[1], expected: expectation, notes: notes)
   }
 }
 

@@ -14,8 +14,8 @@ enum RequestRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("request")
     let directory = try bench.directory("request-raw")
-    let other = try Worker(.answer, [bench.path + "/request"])
-    let rawOther = try Worker(.rawAnswer, [directory])
+    let other = try Worker("answer", [bench.path + "/request"])
+    let rawOther = try Worker("answer-raw", [directory])
     let session = try PeerSession("asker", in: container)
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
@@ -75,13 +75,13 @@ enum RequestRows {
     task.handleRequests { $0.value }
     try answerer.activate()
     try task.activate()
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     withExtendedLifetime((answerer, task)) {}
   }
 
   static func answerRaw(_ directory: String) throws {
     let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
-    try WorkerMode.repeatUntilEnd { try mail.send(mail.next()) }
+    try Worker.repeatUntilEnd { try mail.send(mail.next()) }
   }
 }
 
@@ -99,7 +99,7 @@ extension RequestRows {
     init?(_ directory: String) throws {
       guard let daemon = try BusDaemon(directory) else { return nil }
       self.daemon = daemon
-      worker = try Worker(.busAnswer, [daemon.socket])
+      worker = try Worker("answer-bus", [daemon.socket])
       connection = try BusConnection(daemon.socket)
     }
 
@@ -109,7 +109,7 @@ extension RequestRows {
   static func answerOnBus(_ socket: String) throws {
     let connection = try BusConnection(socket)
     try connection.own(busName)
-    try WorkerMode.repeatUntilEnd {
+    try Worker.repeatUntilEnd {
       do {
         try connection.answerNext()
       } catch is Failure {

@@ -1,6 +1,5 @@
 import RivalCalls
 import Synchronization
-import SystemCalls
 
 /// A table in an SQLite database to which entries are appended, one transaction each, through its C
 /// library if that is installed.
