@@ -58,9 +58,7 @@ enum Commands {
 
   private static func show(_ movie: Movie) -> [String] {
     var lines = ["\(movie.title)", "\(movie.time), directed by \(movie.director)"]
-    if Cinema.isPhone {
-      lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis]
-    }
+    if Cinema.isPhone { lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis] }
     guard office.isPurchased(movie) else { return lines + ["no ticket"] }
     return lines + (QRCode.symbolRows(movie).map(HalfBlocks.lines) ?? [HalfBlocks.placeholder])
   }
