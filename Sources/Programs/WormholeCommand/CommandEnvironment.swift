@@ -84,13 +84,12 @@ extension CommandEnvironment {
     if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
     do {
       return try readStandardInput()
-    } catch let error as Errno where error == .fileTooLarge {
+    } catch {
+      let isTooLarge = error as? Errno == .fileTooLarge
       throw CommandError(
         verb: "read", object: "standard input",
-        reason: "it has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
-    } catch {
-      throw CommandError(
-        verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
+        reason: isTooLarge ? "it has more than \(JSONInput.maximumBytes >> 20) MiB" : "\(error)",
+        status: isTooLarge ? .badData : .inputOutput)
     }
   }
 

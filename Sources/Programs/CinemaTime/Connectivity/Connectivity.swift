@@ -57,9 +57,7 @@ final class Connectivity: NSObject, Sendable {
   }
 
   /// Nil stays nil, so that the session knows that no answer is expected.
-  private func optionalMainQueueDispatch<T>(
-    handler: (@Sendable (T) -> Void)?
-  ) -> ((T) -> Void)? {
+  private func optionalMainQueueDispatch<T>(handler: (@Sendable (T) -> Void)?) -> ((T) -> Void)? {
     guard let handler else { return nil }
     return { item in
       // From here on only the one closure on the main queue uses it.

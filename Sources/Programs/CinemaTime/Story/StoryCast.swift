@@ -177,9 +177,7 @@ final class StorySide {
   /// Repeats a command until the answer contains a text, or, if `isShown` is false, does not.
   ///
   /// - Returns: The duration of the wait.
-  func wait(
-    for command: String, toShow text: String, isShown: Bool = true
-  ) throws -> Duration {
+  func wait(for command: String, toShow text: String, isShown: Bool = true) throws -> Duration {
     let start = ContinuousClock.now
     let deadline = deadline
     while true {

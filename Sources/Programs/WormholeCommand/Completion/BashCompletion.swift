@@ -82,13 +82,11 @@ struct BashCompletion {
   }
 
   private var subcommandPaths: String {
-    "            "
-      + paths.dropFirst().map { $0.slashed.inSingleQuotes }.joined(separator: "|")
+    "            " + paths.dropFirst().map { $0.slashed.inSingleQuotes }.joined(separator: "|")
   }
 
   private var tailPaths: String {
-    paths.filter { $0.last?.tail != nil }.map { $0.slashed.inSingleQuotes }
-      .joined(separator: "|")
+    paths.filter { $0.last?.tail != nil }.map { $0.slashed.inSingleQuotes }.joined(separator: "|")
   }
 
   private var valueTable: String {

@@ -138,17 +138,15 @@ enum Findings {
   ) -> Finding? {
     guard case .unreadable(let error) = content.condition else { return nil }
     let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
-    switch error.code {
-    case .damaged, .notAValue, .tooLarge:
-      return Finding(
-        kind: .damagedValue, what: what, path: content.path,
-        advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
-        command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
-    default:
+    guard [.damaged, .notAValue, .tooLarge].contains(error.code) else {
       return Finding(
         kind: .damagedValue, what: what, path: content.path,
         advice: error.remedy ?? "Look at the file.")
     }
+    return Finding(
+      kind: .damagedValue, what: what, path: content.path,
+      advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
+      command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
   }
 
   private static func unreadableState(

@@ -28,9 +28,7 @@ enum OwnTitles {
   }
 
   /// The title of a presence that is not a peer's: `file-presenters` is "file presenters".
-  static func presence(_ name: String) -> String {
-    String(name.map { $0 == "-" ? " " : $0 })
-  }
+  static func presence(_ name: String) -> String { String(name.map { $0 == "-" ? " " : $0 }) }
 }
 
 extension ContainerReport {

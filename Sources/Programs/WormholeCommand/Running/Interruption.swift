@@ -44,9 +44,7 @@ final class Interruption {
   /// Waits for a call that may take long, on another thread.
   ///
   /// - Returns: nil when this process is told to end first; the call's result is then dropped.
-  func wait<Result: Sendable>(
-    for call: @escaping @Sendable () throws -> Result
-  ) throws -> Result? {
+  func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
       DispatchQueue(label: "wormhole.call").async { outcome.put(Swift.Result { try call() }) }
       return nil

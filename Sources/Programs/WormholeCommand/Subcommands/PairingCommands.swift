@@ -38,9 +38,7 @@ extension CommandDescription {
       .flag("without-complication", help: "Its complication is not on display."),
     ]
   ) { arguments, environment in
-    let (pairing, watch) = (
-      try arguments.openPairing(makes: true), arguments.requiredText("watch")
-    )
+    let (pairing, watch) = (try arguments.openPairing(makes: true), arguments.requiredText("watch"))
     try pairing.pair(
       Pairing.Companion(
         name: watch, isAppInstalled: !arguments.has("without-app"),

@@ -24,8 +24,7 @@ func writeNew(
 
 /// create, write, close, rename, as most programs publish a file.
 func writeAndRename(
-  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor,
-  durably: Bool = false
+  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor, durably: Bool = false
 ) throws(Errno) {
   try writeNew(content, "new", in: directory, durably: durably)
   try rename("new", at: directory.rawValue, to: name, at: directory.rawValue)

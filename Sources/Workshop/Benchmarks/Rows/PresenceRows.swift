@@ -16,14 +16,10 @@ enum PresenceRows {
     let count = bench.scaled(20)
     let notice = try bench.compare(
       "death to notice / inotify + flock", rounds: bench.rounds,
-      ours: { try median(count) { try death(bench.path + "/presence", arrivals) } },
-      floor: { try median(count) { try rawDeath(directory) } })
+      ours: { try median(of: count) { try death(bench.path + "/presence", arrivals) } },
+      floor: { try median(of: count) { try rawDeath(directory) } })
     observation.cancel()
     return [notice, try look(bench)]
-  }
-
-  private static func median(_ count: Int, _ measure: () throws -> Double) throws -> Double {
-    try (0..<count).map { _ in try measure() }.median
   }
 
   private static func death(_ directory: String, _ arrivals: Arrivals) throws -> Double {

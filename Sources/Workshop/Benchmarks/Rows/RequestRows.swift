@@ -21,11 +21,21 @@ enum RequestRows {
     let count = bench.scaled(100)
     let bus = try Bus(bench.directory("request-bus"))
     var things = [
-      { try median(count) { _ = try session.request(payload, to: "answerer") } },
-      { try median(count) { try post.ask() } },
-      { try median(count) { _ = try session.request(payload, to: "task") } },
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "answerer") }
+        }
+      },
+      { try median(of: count) { try nanosecondsPerRun(1) { try post.ask() } } },
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "task") }
+        }
+      },
     ]
-    if let bus { things.append { try median(count) { try bus.ask() } } }
+    if let bus {
+      things.append { try median(of: count) { try nanosecondsPerRun(1) { try bus.ask() } } }
+    }
     let results = try alternate(rounds: bench.rounds, things)
     var rows = [
       Row(
@@ -59,10 +69,6 @@ enum RequestRows {
       return (ContinuousClock.now - begin).nanoseconds / Double(count)
     }
     return Row("request, \(count) at once, each", ours: times)
-  }
-
-  static func median(_ count: Int, _ body: () throws -> Void) throws -> Double {
-    try (0..<count).map { _ in try nanosecondsPerRun(1, body) }.median
   }
 
   static func answer(_ directory: String) throws {

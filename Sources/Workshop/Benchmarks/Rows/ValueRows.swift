@@ -79,9 +79,7 @@ enum ValueRows {
     try raw.publish(RawValue.content(7))
     let results = try alternate(
       rounds: bench.shortRounds, runs: 60,
-      [
-        { _ = try value.snapshot().bytes() }, { _ = try value.read() }, { _ = try raw.read() },
-      ])
+      [{ _ = try value.snapshot().bytes() }, { _ = try value.read() }, { _ = try raw.read() }])
     let floor = results[2]
     return [
       Row("read, bytes / open + fstat + read", ours: results[0], floor: floor),

@@ -58,8 +58,7 @@ struct FileStrand {
   /// - Returns: Whether there was one.
   static func receive(
     _ receiver: PeerReceiver<PeerFile>, _ name: String, _ tenure: String,
-    _ deadline: ContinuousClock.Instant, leaves: Bool = false,
-    _ note: (JournalEntry) throws -> Void
+    _ deadline: ContinuousClock.Instant, leaves: Bool = false, _ note: (JournalEntry) throws -> Void
   ) throws -> Bool {
     let beginning = bootTimeNanoseconds()
     guard let file = try receiver.next(until: deadline) else { return false }

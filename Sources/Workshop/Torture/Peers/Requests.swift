@@ -16,9 +16,7 @@ final class RequestStrand: Sendable {
 
   static func name(slot: Int) -> String { "worker-\(slot)" }
 
-  init(
-    _ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments
-  ) throws {
+  init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) throws {
     self.session = session
     self.recorder = recorder
     self.arguments = arguments
@@ -52,9 +50,7 @@ final class RequestStrand: Sendable {
     }
   }
 
-  private func ask(
-    _ peer: String, _ timeout: Duration, _ random: inout SeededGenerator
-  ) throws {
+  private func ask(_ peer: String, _ timeout: Duration, _ random: inout SeededGenerator) throws {
     let number = recorder.newNumber()
     try recorder.note(.request(.asking(number: number)))
     guard random.chance(50) else {

@@ -1,5 +1,4 @@
 import AppGroup
-import FoundationEssentials
 import PeerConnectivity
 
 extension CommandDescription {
@@ -104,9 +103,7 @@ extension QueueEntryStatus {
     }
   }
 
-  var reason: String? {
-    if case .failed(let reason) = self { reason } else { nil }
-  }
+  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
 
   /// Ends the command after a wait for the outcome.
   ///

@@ -38,9 +38,7 @@ extension CommandDescription {
   }
 }
 
-private func watchPeers(
-  _ arguments: ParsedArguments, _ environment: CommandEnvironment
-) throws {
+private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
   let deadline = arguments.deadline()
   let opened = try arguments.container.openToListen(until: deadline, environment)
   let session = try PeerSession(arguments.sessionName(environment), in: opened.container)

@@ -1,7 +1,6 @@
 import AppGroup
 import FoundationEssentials
 import PeerConnectivity
-import PropertyLists
 
 extension CommandDescription {
   static let peerOutstanding = CommandDescription(
@@ -155,8 +154,7 @@ extension CommandDescription {
     try status.end()
   }
   .refusing { arguments in
-    arguments.has("all") == arguments.texts("id").isEmpty
-      ? nil : "please provide ids, or '--all'"
+    arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
   }
 }
 

@@ -13,8 +13,7 @@ extension CommandDescription {
       before that cancels the transfer. Metadata is any JSON value, for the receiver.
       """,
     positionals: [
-      .peer,
-      PositionalDescription(name: "file", help: "A regular file.", kind: .file),
+      .peer, PositionalDescription(name: "file", help: "A regular file.", kind: .file),
     ],
     options: [
       .value("metadata", "json", .text, help: "A value that the receiver gets with the file."),
