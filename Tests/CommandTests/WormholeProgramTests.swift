@@ -32,7 +32,7 @@ struct WormholeProgramTests {
         verb: "echo", object: "fail\u{1B}[31m", reason: "it failed", status: .badData)
     }
     try environment.writeStandardOutput(Array(text.utf8))
-    return .no
+    throw ExitStatus.no
   }
 
   private struct Broken: Error {}

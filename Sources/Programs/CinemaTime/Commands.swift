@@ -11,8 +11,8 @@ enum Commands {
     switch verb {
     case "list": return list()
     case "tickets": return tickets()
-    case "buy": return try movie(argument).map { [try buy($0)] } ?? [unknown(argument)]
-    case "delete": return try movie(argument).map { [try delete($0)] } ?? [unknown(argument)]
+    case "buy": return [try change(argument, office.purchase, "bought", else: "already bought")]
+    case "delete": return [try change(argument, office.delete, "deleted", else: "no ticket for")]
     case "show": return movie(argument).map(show) ?? [unknown(argument)]
     case "delivery": return [delivery(argument)]
     case "state": return state()
@@ -46,21 +46,16 @@ enum Commands {
     }
   }
 
-  private static func buy(_ movie: Movie) throws -> String {
-    try office.purchase(movie)
-      ? "bought \(movie.id) \(movie.title)" : "already bought \(movie.id) \(movie.title)"
-  }
-
-  private static func delete(_ movie: Movie) throws -> String {
-    try office.delete(movie)
-      ? "deleted \(movie.id) \(movie.title)" : "no ticket for \(movie.id) \(movie.title)"
+  private static func change(
+    _ number: String, _ change: (Movie) throws -> Bool, _ done: String, else notDone: String
+  ) throws -> String {
+    guard let movie = movie(number) else { return unknown(number) }
+    return "\(try change(movie) ? done : notDone) \(movie.id) \(movie.title)"
   }
 
   private static func show(_ movie: Movie) -> [String] {
     var lines = ["\(movie.title)", "\(movie.time), directed by \(movie.director)"]
-    if Cinema.isPhone {
-      lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis]
-    }
+    if Cinema.isPhone { lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis] }
     guard office.isPurchased(movie) else { return lines + ["no ticket"] }
     return lines + (QRCode.symbolRows(movie).map(HalfBlocks.lines) ?? [HalfBlocks.placeholder])
   }
@@ -81,9 +76,7 @@ enum Commands {
         + "complication updates left \(session.remainingComplicationUserInfoTransfers)"
       : "app installed \(session.isCompanionAppInstalled), "
         + "complication \(Complication.movie().map { "\($0.time) \($0.title)" } ?? "none")"
-    return [
-      "activation \(session.activationState), reachable \(session.isReachable), \(side)"
-    ]
+    return ["activation \(session.activationState), reachable \(session.isReachable), \(side)"]
   }
 }
 

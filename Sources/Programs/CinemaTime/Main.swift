@@ -9,8 +9,7 @@ enum Main {
     ignoreFatalWriteSignals()
     do {
       let options = try LaunchOptions(
-        Array(CommandLine.arguments.dropFirst()),
-        environment: ProcessInfo.processInfo.environment)
+        Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
       if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
       guard let role = options.role else { exit(try Story(options).play() ? 0 : 1) }
       Cinema.begin(role, try options.openContainer(), options)

@@ -3,17 +3,11 @@ package import SystemCalls
 /// A program that receives lines and whose output is read line by line. It is killed when this
 /// value is released.
 package final class LineProcess {
-  private let process: ChildBox
+  private let child: ChildProcess
   private let input: SharedDescriptor
   private let output: SharedDescriptor
   private var pending: [UInt8] = []
   private var hasEnded = false
-
-  /// A class can own a noncopyable value.
-  private final class ChildBox {
-    let child: ChildProcess
-    init(_ child: consuming ChildProcess) { self.child = child }
-  }
 
   /// The program did not do what the caller waited for.
   package struct Failure: Error, CustomStringConvertible {
@@ -35,10 +29,9 @@ package final class LineProcess {
   ) throws {
     let lines = try makePipe()
     let answers = try makePipe()
-    process = ChildBox(
-      try ChildProcess(
-        program, arguments, environment: environment, input: lines.read.rawValue,
-        output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2))
+    child = try ChildProcess(
+      program, arguments, environment: environment, input: lines.read.rawValue,
+      output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2)
     input = lines.takeWrite()
     output = answers.takeRead()
   }
@@ -52,7 +45,7 @@ package final class LineProcess {
     }
   }
 
-  package var processID: Int32 { process.child.processID }
+  package var processID: Int32 { child.processID }
 
   /// Writes a line to the program's standard input.
   package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
@@ -87,9 +80,7 @@ package final class LineProcess {
       throw Failure(description: "process \(processID) printed nothing in time")
     }
     let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
-    guard !bytes.isEmpty else {
-      throw Failure(description: "process \(processID) has ended")
-    }
+    guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
     return bytes
   }
 
@@ -116,13 +107,13 @@ package final class LineProcess {
 
   /// Returns how the program ended, or nil if it still runs at the deadline.
   package func termination(until deadline: ContinuousClock.Instant) throws -> Termination? {
-    let termination = try process.child.wait(until: deadline)
+    let termination = try child.wait(until: deadline)
     if termination != nil { hasEnded = true }
     return termination
   }
 
   /// Sends the program a signal.
-  package func send(_ signal: Signal) throws { try process.child.send(signal) }
+  package func send(_ signal: Signal) throws { try child.send(signal) }
 
   /// Kills the program, whatever it is doing.
   package func end() throws {

@@ -1,3 +1,5 @@
+import SystemCalls
+
 /// The layout of a demonstration: the actors and their actions in one column, durations in another.
 package struct Stage {
   private let hasColour: Bool
@@ -73,5 +75,17 @@ extension Duration {
   fileprivate var inMilliseconds: String {
     let tenths = Int((self / .microseconds(100)).rounded())
     return "\(tenths / 10).\(tenths % 10) ms"
+  }
+}
+
+/// The decision whether a program may use colours.
+package enum Colour {
+  /// Returns true on a terminal, unless NO_COLOR is set and not empty (https://no-color.org), or
+  /// the terminal is dumb.
+  package static func isWanted(
+    isTerminal: Bool = Program.isTerminal(1),
+    variable: (String) -> String? = { Program.environment($0) }
+  ) -> Bool {
+    isTerminal && (variable("NO_COLOR") ?? "").isEmpty && variable("TERM") != "dumb"
   }
 }

@@ -36,19 +36,23 @@ struct CommandEnvironment: Sendable {
 extension CommandEnvironment {
   /// Writes to standard output.
   ///
-  /// - Throws: `OutputIsClosed`, or a `CommandError` for a full disk and the like.
+  /// - Throws: `ExitStatus.brokenPipe`, or a `CommandError` for a full disk and the like.
   func print(_ bytes: [UInt8]) throws {
     do {
       try writeStandardOutput(bytes)
     } catch let error as Errno where error == .brokenPipe {
-      throw OutputIsClosed()
+      throw ExitStatus.brokenPipe
     } catch {
       throw CommandError(
         verb: "write to", object: "standard output", reason: "\(error)", status: .inputOutput)
     }
   }
 
-  func print(line: String) throws { try print(Array((line + "\n").utf8)) }
+  func print(_ text: String) throws { try print(Array(text.utf8)) }
+
+  func print(line: String) throws { try print(line + "\n") }
+
+  func print(json value: PropertyListValue) throws { try print(line: JSONWriter.string(value)) }
 
   /// Tells people something, after the program's name.
   func tell(_ sentence: String) {
@@ -80,13 +84,12 @@ extension CommandEnvironment {
     if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
     do {
       return try readStandardInput()
-    } catch let error as Errno where error == .fileTooLarge {
+    } catch {
+      let isTooLarge = error as? Errno == .fileTooLarge
       throw CommandError(
         verb: "read", object: "standard input",
-        reason: "it has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
-    } catch {
-      throw CommandError(
-        verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
+        reason: isTooLarge ? "it has more than \(JSONInput.maximumBytes >> 20) MiB" : "\(error)",
+        status: isTooLarge ? .badData : .inputOutput)
     }
   }
 
@@ -103,15 +106,11 @@ extension CommandEnvironment {
   /// The environment of this process.
   static var process: CommandEnvironment {
     CommandEnvironment(
-      variable: { Program.environment($0) },
-      readStandardInput: readToEnd,
-      writeStandardOutput: { try Program.write($0, to: 1) },
-      writeStandardError: writeToPeople,
-      endWithReader: startEndingWithReader,
-      columns: Program.terminalColumns(1) ?? 80,
+      variable: { Program.environment($0) }, readStandardInput: readToEnd,
+      writeStandardOutput: { try Program.write($0, to: 1) }, writeStandardError: writeToPeople,
+      endWithReader: startEndingWithReader, columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
-      errorColumns: Program.terminalColumns(2),
-      answers: AnswerWatch { Program.exit($0.rawValue) })
+      errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
   }
 
   @Sendable private static func readToEnd() throws -> [UInt8] {

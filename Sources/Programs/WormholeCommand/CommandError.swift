@@ -1,6 +1,8 @@
 import AppGroup
+import FileCoordination
 import GroupDefaults
 import PeerConnectivity
+import SystemCalls
 
 /// Why a command could not do its work, with the status that tells scripts so.
 struct CommandError: Error, Equatable, CustomStringConvertible {
@@ -14,9 +16,6 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
   /// `cannot read seats: the file is damaged`; the program puts its name before it.
   var description: String { "cannot \(verb) \(object): \(reason)" }
 }
-
-/// Nobody reads standard output any more, as after the end of `head`: there is nobody to tell.
-struct OutputIsClosed: Error {}
 
 /// The sentence in which the program reports an error.
 ///
@@ -51,5 +50,94 @@ extension AppGroupError {
   var briefReason: String {
     let prefix = "cannot read the property list: "
     return reason.hasPrefix(prefix) ? String(reason.dropFirst(prefix.count)) : reason
+  }
+}
+
+/// How the program ends; scripts rely on these numbers.
+///
+/// Those from 64 on come from `sysexits.h`, 124 from `timeout(1)`. A command that runs another program
+/// ends with that program's status, by the rules of a shell; it may be any number, and the sentence on
+/// standard error explains it.
+struct ExitStatus: RawRepresentable, Hashable, Error {
+  let rawValue: Int32
+
+  static let done = ExitStatus(rawValue: 0)
+  /// No such message, lock busy, peer unreachable, or another negative answer.
+  static let no = ExitStatus(rawValue: 1)
+  static let usage = ExitStatus(rawValue: 64)
+  static let badData = ExitStatus(rawValue: 65)
+  static let inputOutput = ExitStatus(rawValue: 74)
+  static let permission = ExitStatus(rawValue: 77)
+  /// The deadline passed.
+  static let deadline = ExitStatus(rawValue: 124)
+  /// The other program exists, but cannot be run.
+  static let commandNotExecutable = ExitStatus(rawValue: 126)
+  static let commandNotFound = ExitStatus(rawValue: 127)
+  /// Nobody reads standard output any more, as after the end of `head`: as if SIGPIPE had ended the
+  /// program.
+  static let brokenPipe = ExitStatus(rawValue: 128 + Signal.brokenPipe.rawValue)
+}
+
+extension ExitStatus {
+  /// Ends the command with this status.
+  func end() throws(ExitStatus) { if self != .done { throw self } }
+
+  /// The status of another program, as a shell gives it.
+  init(_ termination: Termination) {
+    switch termination {
+    case .exited(let status): self.init(rawValue: status)
+    case .killed(let signal): self.init(rawValue: 128 + signal)
+    }
+  }
+
+  /// The status that an error ends the program with.
+  init(of error: any Error) {
+    self =
+      switch error {
+      case let error as CommandError: error.status
+      case let error as AppGroupError: Self.status(of: error)
+      case let error as FileCoordinationError: Self.status(of: error)
+      case let error as PeerError: Self.status(of: error)
+      case is GroupDefaultsError: .badData
+      case let status as ExitStatus: status
+      case is UsageError: .usage
+      default: .inputOutput
+      }
+  }
+
+  private static func status(of error: AppGroupError) -> ExitStatus {
+    switch error.code {
+    case .containerUnsafe, .permissionDenied: .permission
+    case .formatTooNew, .formatTooOld, .notAValue, .damaged, .unsupportedValue, .nameCollision:
+      .badData
+    // With an error number, the kernel refused to write so much; the data may be right.
+    case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
+    // Lost leases are retried until the deadline.
+    case .timedOut, .leaseLost: .deadline
+    case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .inputOutput:
+      .inputOutput
+    }
+  }
+
+  private static func status(of error: FileCoordinationError) -> ExitStatus {
+    switch error.code {
+    case .overtaken, .cancelled, .conflict: .no
+    case .timedOut: .deadline
+    case .notAnItem: .badData
+    case .unsafe, .permissionDenied: .permission
+    case .directoryMissing, .noSpace, .tooManyOpenFiles, .inputOutput: .inputOutput
+    }
+  }
+
+  private static func status(of error: PeerError) -> ExitStatus {
+    switch error.code {
+    case .unreachable, .cancelled, .failed, .notHandled, .notAnswered, .notActive, .replaced,
+      .notLaunched:
+      .no
+    case .timedOut: .deadline
+    case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
+    case .queueFull, .fileAccess, .noSpace, .inputOutput:
+      error.underlying.map { status(of: $0) } ?? .inputOutput
+    }
   }
 }

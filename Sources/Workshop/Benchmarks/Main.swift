@@ -7,7 +7,7 @@ struct Main {
     ignoreFatalWriteSignals()
     do {
       if arguments.first == "worker" {
-        try WorkerMode.run(Array(arguments.dropFirst()))
+        try Worker.run(Array(arguments.dropFirst()))
       } else {
         try Run(Options(arguments)).all()
       }

@@ -40,8 +40,7 @@ package func checkLinearizability(
     case .impossible(let returns):
       let finder = ViolationFinder(steps, initial: initial[key], limit: limit)
       let window = finder.smallestWindow(passable: returns)
-      return .violation(
-        Violation(key: key, window: window, among: indices, of: operations))
+      return .violation(Violation(key: key, window: window, among: indices, of: operations))
     }
   }
   return isUndecided ? .undecided(limit: limit) : .linearizable

@@ -58,9 +58,7 @@ struct Register {
   /// No remaining step can distinguish this value from another.
   var isUnseen: Bool { minding == 0 && mustFind[value] == 0 && mayFind[value] == 0 }
 
-  func isPure(_ step: Int) -> Bool {
-    if case .none = effects[step] { true } else { false }
-  }
+  func isPure(_ step: Int) -> Bool { if case .none = effects[step] { true } else { false } }
 
   func allows(_ step: Int) -> Bool {
     switch conditions[step] {

@@ -26,15 +26,11 @@ struct Step {
   var isRequired: Bool { response != nil }
 
   /// The value that the step must find; `nil` if it requires none.
-  var observed: Value?? {
-    if case .equals(let value) = condition { .some(value) } else { nil }
-  }
+  var observed: Value?? { if case .equals(let value) = condition { .some(value) } else { nil } }
 
   /// The value that the step leaves; `nil` if it leaves none, or one that depends on the found
   /// value.
-  var produced: Value?? {
-    if case .set(let value) = effect { .some(value) } else { nil }
-  }
+  var produced: Value?? { if case .set(let value) = effect { .some(value) } else { nil } }
 }
 
 extension Step {

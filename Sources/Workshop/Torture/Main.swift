@@ -13,9 +13,7 @@ struct Main {
         try Worker(decoded(WorkerArguments.self, from: json)).run()
         Program.exit(0)
       }
-      guard let options = try TortureOptions(arguments) else {
-        return print(TortureOptions.help)
-      }
+      guard let options = try TortureOptions(arguments) else { return print(TortureOptions.help) }
       Program.exit(try TortureRun(options).run() ? 0 : 1)
     } catch {
       Terminal.say("torture: \(error)")

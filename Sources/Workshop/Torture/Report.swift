@@ -6,9 +6,7 @@ struct Report {
 
   var failed: Int { checks.count { !$0.holds } }
 
-  var text: String {
-    (operations + processes + promises).joined(separator: "\n") + "\n"
-  }
+  var text: String { (operations + processes + promises).joined(separator: "\n") + "\n" }
 
   private var operations: [String] {
     let kinds = records.kinds

@@ -1,6 +1,5 @@
 import AppGroup
 import Histories
-import PropertyLists
 import SystemCalls
 
 /// One run from its beginning to its verdict.
@@ -97,9 +96,7 @@ struct FinalChanges {
     try end(container, next + 1, process)
   }
 
-  private mutating func end(
-    _ container: SharedContainer, _ number: UInt64, _ process: Int
-  ) throws {
+  private mutating func end(_ container: SharedContainer, _ number: UInt64, _ process: Int) throws {
     let beginning = bootTimeNanoseconds()
     try container.notification(Workload.bells[0]).setState(number)
     operations.append(

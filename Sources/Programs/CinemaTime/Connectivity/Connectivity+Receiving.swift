@@ -22,9 +22,7 @@ extension Connectivity: WCSessionDelegate {
   }
 
   // The user has switched to another watch.
-  func sessionDidDeactivate(_ session: WCSession) {
-    WCSession.default.activate()
-  }
+  func sessionDidDeactivate(_ session: WCSession) { WCSession.default.activate() }
 
   func sessionReachabilityDidChange(_ session: WCSession) {
     Obstacle.log()
@@ -40,7 +38,7 @@ extension Connectivity: WCSessionDelegate {
     replyHandler: @escaping ([String: Any]) -> Void
   ) {
     update(from: message, by: "message")
-    replyHandler([ConnectivityUserInfoKey.verified.rawValue: true])
+    replyHandler([UserInfoKey.verified: true])
   }
 
   func session(
@@ -50,7 +48,7 @@ extension Connectivity: WCSessionDelegate {
   }
 
   func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
-    guard let show = userInfo[ConnectivityUserInfoKey.nextShow.rawValue] as? [Int] else {
+    guard let show = userInfo[UserInfoKey.nextShow] as? [Int] else {
       return update(from: userInfo, by: "user info")
     }
     Complication.save(show.first)
@@ -66,7 +64,7 @@ extension Connectivity: WCSessionDelegate {
 
   // On the watch: when this returns the file is gone, unless it was moved.
   func session(_ session: WCSession, didReceive file: WCSessionFile) {
-    guard let id = file.metadata?[ConnectivityUserInfoKey.qrCodes.rawValue] as? Int else { return }
+    guard let id = file.metadata?[UserInfoKey.qrCodes] as? Int else { return }
     do {
       try QRCode.take(file.fileURL, for: id)
       Cinema.log("received the QR code of \(id)")
@@ -83,21 +81,20 @@ extension Connectivity: WCSessionDelegate {
   // The QR codes first, because they may be wanted even if no ticket was bought.
   private func update(from dictionary: [String: Any], by way: String) {
     sendQrCodes(dictionary)
-    guard let ids = dictionary[ConnectivityUserInfoKey.purchased.rawValue] as? [Int] else { return }
+    guard let ids = dictionary[UserInfoKey.purchased] as? [Int] else { return }
     Cinema.log("\(way) says \(ids)")
     // Only a notice: the shared value says which tickets are bought.
     DispatchQueue.main.async { TicketOffice.shared.refresh() }
   }
 
   private func sendQrCodes(_ dictionary: [String: Any]) {
-    guard let ids = dictionary[ConnectivityUserInfoKey.qrCodes.rawValue] as? [Int], !ids.isEmpty,
+    guard let ids = dictionary[UserInfoKey.qrCodes] as? [Int], !ids.isEmpty,
       Cinema.isPhone
     else { return }
     for movie in ids.compactMap({ Movie.of($0) }) {
       do {
         let url = try QRCode.writeTemporary(movie)
-        WCSession.default.transferFile(
-          url, metadata: [ConnectivityUserInfoKey.qrCodes.rawValue: movie.id])
+        WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
         Cinema.log("sends the QR code of \(movie.id)")
         EndAfterTransfer.endHereIfWanted()
       } catch {

@@ -11,8 +11,7 @@ enum Installation {
   static func register() throws {
     let phone = PeerLaunch(
       program: try Program.executablePath(),
-      arguments: Cinema.options.containerArguments + ["phone", "--background"],
-      occasions: .request)
+      arguments: Cinema.options.containerArguments + ["phone", "--background"], occasions: .request)
     let registry = PeerLaunch.Registry(in: Cinema.container)
     if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
   }
@@ -36,7 +35,7 @@ enum Installation {
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: .failable, wantedQrCodes: QRCode.missing(purchased),
       replyHandler: { reply in
-        let isVerified = reply[ConnectivityUserInfoKey.verified.rawValue] as? Bool == true
+        let isVerified = reply[UserInfoKey.verified] as? Bool == true
         Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
       },
       errorHandler: { error in
@@ -44,5 +43,30 @@ enum Installation {
         guard tries > 1 else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
       })
+  }
+}
+
+/// The stay of a phone that the watch has started: it ends when nothing is left to do.
+@MainActor
+enum BackgroundStay {
+  /// The time without any activity after which the stay ends.
+  private static let idle: TimeInterval = 3
+  private static var lastWork = Date()
+  private static var registration: NotificationRegistration?
+
+  /// Posted by a phone that a user looks at; it replaces one in the background.
+  static var takeover: DarwinNotification { Cinema.container.notification("phone in front") }
+
+  static func begin() throws {
+    registration = try takeover.observe(on: .main) { _ in exit(0) }
+    TicketOffice.shared.didChange = { lastWork = Date() }
+    look()
+  }
+
+  private static func look() {
+    let session = WCSession.default
+    if session.hasContentPending || !session.outstandingFileTransfers.isEmpty { lastWork = Date() }
+    guard Date().timeIntervalSince(lastWork) < idle else { exit(0) }
+    DispatchQueue.main.asyncAfter(deadline: .now() + 0.5) { look() }
   }
 }

@@ -4,9 +4,7 @@ import Foundation
 /// The QR codes of tickets. Only the phone makes them; the watch receives and keeps them as files.
 enum QRCode {
   /// Returns the watch's file for the code of a film: `<id>.png` in its documents.
-  static func url(for id: Int) -> URL {
-    documents.appendingPathComponent("\(id).png")
-  }
+  static func url(for id: Int) -> URL { documents.appendingPathComponent("\(id).png") }
 
   /// The watch's own directory, which lies in the group beside the container.
   static var documents: URL {
@@ -21,9 +19,7 @@ enum QRCode {
   /// Writes a code to a temporary file, to be sent.
   static func writeTemporary(_ movie: Movie) throws -> URL {
     // Both sides could make codes, but only the phone does, because only iOS has Core Image.
-    guard Cinema.isPhone, let symbol = symbol(movie) else {
-      throw CocoaError(.featureUnsupported)
-    }
+    guard Cinema.isPhone, let symbol = symbol(movie) else { throw CocoaError(.featureUnsupported) }
     let url = FileManager.default.temporaryDirectory
       .appendingPathComponent("cinematime-\(UUID().uuidString).png")
     try file(symbol).write(to: url)

@@ -17,12 +17,18 @@ enum QRCodewords {
     _ bytes: [UInt8], _ version: QRVersion, _ level: QRCorrectionLevel
   ) -> [UInt8] {
     let capacity = version.dataCodewords(level)
-    var bits = BitString()
-    bits.append(0b0100, count: 4)  // byte mode
-    bits.append(bytes.count, count: version.countBits)
-    for byte in bytes { bits.append(Int(byte), count: 8) }
-    bits.append(0, count: min(4, 8 * capacity - bits.count))  // the terminator
-    var codewords = bits.bytes
+    var bits: [Bool] = []
+    func append(_ value: Int, count: Int) {
+      bits += (0..<count).reversed().map { value >> $0 & 1 == 1 }
+    }
+    append(0b0100, count: 4)  // byte mode
+    append(bytes.count, count: version.countBits)
+    for byte in bytes { append(Int(byte), count: 8) }
+    append(0, count: min(4, 8 * capacity - bits.count))  // the terminator
+    // Filled up to whole bytes with zeros.
+    var codewords = stride(from: 0, to: bits.count, by: 8).map { start -> UInt8 in
+      (start..<start + 8).reduce(0) { $0 << 1 | ($1 < bits.count && bits[$1] ? 1 : 0) }
+    }
     for padding in 0..<(capacity - codewords.count) {
       codewords.append(padding % 2 == 0 ? 0b1110_1100 : 0b0001_0001)
     }
@@ -50,19 +56,5 @@ enum QRCodewords {
   /// Returns the first codeword of each block, then the second of each, and so on.
   private static func column(by length: Int, of blocks: [[UInt8]]) -> [UInt8] {
     (0..<length).flatMap { index in blocks.compactMap { index < $0.count ? $0[index] : nil } }
-  }
-}
-
-/// A string of bits, filled up to whole bytes with zeros.
-private struct BitString {
-  private(set) var bytes: [UInt8] = []
-  private(set) var count = 0
-
-  mutating func append(_ value: Int, count length: Int) {
-    for bit in (0..<length).reversed() {
-      if count % 8 == 0 { bytes.append(0) }
-      bytes[count / 8] |= UInt8(value >> bit & 1) << (7 - count % 8)
-      count += 1
-    }
   }
 }

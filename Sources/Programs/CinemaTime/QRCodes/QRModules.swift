@@ -56,9 +56,7 @@ struct QRModules {
         let isAtFinder = [[6, 6], [6, last], [last, 6]].contains([row, column])
         guard !isAtFinder else { continue }
         for down in -2...2 {
-          for right in -2...2 {
-            set(row + down, column + right, max(abs(down), abs(right)) != 1)
-          }
+          for right in -2...2 { set(row + down, column + right, max(abs(down), abs(right)) != 1) }
         }
       }
     }

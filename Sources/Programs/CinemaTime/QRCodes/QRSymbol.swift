@@ -30,7 +30,5 @@ struct QRSymbol: Sendable, Equatable {
   }
 
   /// Encodes a text as UTF-8; see the form for bytes.
-  init?(_ text: String, level: QRCorrectionLevel) {
-    self.init(Array(text.utf8), level: level)
-  }
+  init?(_ text: String, level: QRCorrectionLevel) { self.init(Array(text.utf8), level: level) }
 }

@@ -25,9 +25,7 @@ struct ReedSolomon {
     for byte in data {
       let factor = byte ^ remainder.removeFirst()
       remainder.append(0)
-      for index in remainder.indices {
-        remainder[index] ^= Self.multiply(generator[index], factor)
-      }
+      for index in remainder.indices { remainder[index] ^= Self.multiply(generator[index], factor) }
     }
     return remainder
   }

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import SystemCalls
 import Terminals
@@ -13,8 +12,7 @@ final class Screen {
   private var mode: TerminalMode?
   private var signals: SignalReception?
   private var sources: [any DispatchSourceProtocol] = []
-  private let hasColour = Colour.isWanted(
-    isTerminal: Program.isTerminal(1), variable: { Program.environment($0) })
+  private let hasColour = Colour.isWanted()
 
   private init() {}
 
@@ -99,8 +97,7 @@ final class Screen {
 
   private func draw() {
     let office = TicketOffice.shared
-    state.update(
-      tickets: office.purchased, films: office.purchasableMovies().flatMap(\.movies))
+    state.update(tickets: office.purchased, films: office.purchasableMovies().flatMap(\.movies))
     state.isOtherReachable =
       WCSession.default.activationState == .activated && WCSession.default.isReachable
     state.nextShow = state.isPhone ? nil : Complication.movie()

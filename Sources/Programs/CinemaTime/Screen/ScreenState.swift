@@ -86,9 +86,7 @@ struct ScreenState: Equatable {
     return nil
   }
 
-  private mutating func handle(
-    _ key: ScreenKey, on movie: Movie, _ isConfirming: Bool
-  ) -> Action? {
+  private mutating func handle(_ key: ScreenKey, on movie: Movie, _ isConfirming: Bool) -> Action? {
     switch (key, isConfirming) {
     case (.letter("y"), true), (.enter, true):
       page = .details(movie, isConfirming: false)

@@ -1,4 +1,3 @@
-import AppGroup
 import Foundation
 import SystemCalls
 import Terminals
@@ -7,25 +6,18 @@ import WatchConnectivity
 /// The demonstration: a phone and a watch as two processes on their own container; one sleeps, one
 /// is suspended, one is killed.
 final class Story {
-  private struct Check {
-    let claim: String
-    let holds: Bool
-    let duration: Duration?
-  }
-
   private let stage: Stage
   private let cast: StoryCast
-  private var checks: [Check] = []
+  private var checks: [(claim: String, holds: Bool, duration: Duration?)] = []
 
   private static let africa = 23523
   private static let general = 34340
   private static let royalBed = 77788
 
   init(_ options: LaunchOptions) throws {
-    stage = Stage(
-      hasColour: Colour.isWanted(
-        isTerminal: Program.isTerminal(1), variable: { Program.environment($0) })
-    ) { line in FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+    stage = Stage(hasColour: Colour.isWanted()) { line in
+      FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
     cast = try StoryCast(stage, program: Program.executablePath())
   }
 
@@ -70,8 +62,7 @@ final class Story {
     try stage.act("watch", "receives \(told.count) purchases in order", took: duration)
     let counts = told.map { $0.split(separator: ",").count }
     check(
-      "messages to a sleeping watch arrive in order when it wakes",
-      counts == [2, 3, 4], duration)
+      "messages to a sleeping watch arrive in order when it wakes", counts == [2, 3, 4], duration)
   }
 
   private func conflict() throws {
@@ -112,8 +103,7 @@ final class Story {
     let duration = try watch.wait(
       for: "tickets", toShow: "858555 Something to Sing About (QR code)")
     try stage.act(
-      "watch", "asks again, which wakes a phone; that sends the dead one's file",
-      took: duration)
+      "watch", "asks again, which wakes a phone; that sends the dead one's file", took: duration)
     check(
       "a file arrives although its sender was killed",
       termination == .killed(signal: Signal.kill.rawValue), duration)
@@ -163,6 +153,6 @@ final class Story {
   }
 
   private func check(_ claim: String, _ holds: Bool, _ duration: Duration?) {
-    checks.append(Check(claim: claim, holds: holds, duration: duration))
+    checks.append((claim, holds, duration))
   }
 }

@@ -104,9 +104,7 @@ struct ArgumentParser {
     }
     guard let option = found else { throw unknownOption(spelling, options) }
     guard let value = option.value else {
-      if let attached {
-        throw error("the flag '\(spelling)' takes no value, found '\(attached)'")
-      }
+      if let attached { throw error("the flag '\(spelling)' takes no value, found '\(attached)'") }
       return readFlag(option)
     }
     let text = if let attached { attached } else { try separateValue(of: option) }
@@ -208,43 +206,30 @@ extension ArgumentParser {
     _ variable: (String) -> String?
   ) throws(UsageError) -> ContainerSelection? {
     guard command.needsContainer else { return nil }
-    let given = try selection(
-      optionValues["group"]?.last, optionValues["container"]?.last,
-      conflict: "--group and --container exclude each other: each names a container")
-    if let given { return given }
     let (group, directory) = (
       ContainerSelection.groupVariable, ContainerSelection.directoryVariable
     )
+    let given = ["group", "container"].map { optionValues[$0]?.last }
     // An empty variable counts as unset.
     let named = [group, directory].map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
-    let selected = try selection(
-      named[0], named[1],
-      conflict: "\(group) and \(directory) are both set: unset one, or give --group or --container")
-    guard let selected else {
-      throw error(
-        "no container is named: give --group ID or --container DIRECTORY, or set \(group) or "
-          + directory)
+    for (names, conflict) in [
+      (given, "--group and --container exclude each other: each names a container"),
+      (named, "\(group) and \(directory) are both set: unset one, or give --group or --container"),
+    ] {
+      if names[0] != nil, names[1] != nil { throw error(conflict) }
+      if let group = names[0] { return .group(group) }
+      if let directory = names[1] { return .directory(directory) }
     }
-    return selected
-  }
-
-  private func selection(
-    _ group: String?, _ directory: String?, conflict: String
-  ) throws(UsageError) -> ContainerSelection? {
-    switch (group, directory) {
-    case (_?, _?): throw error(conflict)
-    case (let group?, nil): return .group(group)
-    case (nil, let directory?): return .directory(directory)
-    case (nil, nil): return nil
-    }
+    throw error(
+      "no container is named: give --group ID or --container DIRECTORY, or set \(group) or "
+        + directory)
   }
 
   private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
     let names = path.last?.subcommands.map(\.name) ?? []
     let commandName = path.map(\.name).joined(separator: " ")
     guard !names.isEmpty else {
-      return UsageError(
-        reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)
+      return UsageError(reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)
     }
     let helpful = path.count == 1 ? names + ["help"] : names
     let question =

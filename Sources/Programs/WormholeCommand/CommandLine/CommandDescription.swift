@@ -20,8 +20,8 @@ struct CommandDescription: Sendable {
   /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
   var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
   /// The work; nil for a command with subcommands. It throws an error whose exit status
-  /// `ExitStatus(of:)` gives.
-  let run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> ExitStatus)?
+  /// `ExitStatus(of:)` gives, or a status itself where there is nothing to say.
+  let run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> Void)?
 
   /// The command with a condition on several arguments at once, which returns the problem, or nil.
   func refusing(_ problem: @escaping @Sendable (ParsedArguments) -> String?) -> CommandDescription {

@@ -86,11 +86,12 @@ enum ContainerSelection: Sendable, Equatable {
   ///
   /// - Parameter endsWithReader: as for `tellListening`.
   /// - Returns: the container, and whether another process made it during the wait: then everything
-  ///   in it is new, and "listening" has been printed. Nil when the deadline has passed.
+  ///   in it is new, and "listening" has been printed.
+  /// - Throws: `ExitStatus.deadline` when the deadline has passed.
   func openToListen(
     until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment,
     endsWithReader: Bool = true
-  ) throws -> (container: SharedContainer, isNew: Bool)? {
+  ) throws -> (container: SharedContainer, isNew: Bool) {
     guard case .group(let group) = self else { return (try open(), false) }
     if let container = try Self.existing(group) { return (container, false) }
     environment.tellListening(endsWithReader: endsWithReader)
@@ -99,7 +100,7 @@ enum ContainerSelection: Sendable, Equatable {
     while true {
       if let container = try Self.existing(group) { return (container, true) }
       let now = ContinuousClock.now
-      guard now < deadline else { return nil }
+      guard now < deadline else { throw ExitStatus.deadline }
       pauseThread(min(Self.interval, deadline - now))
     }
   }

@@ -80,8 +80,7 @@ struct HelpText {
 
   private func line(label: String, text: String) -> String {
     let column = columns < Self.narrow ? Self.narrowLabelColumn : Self.labelColumn
-    let explanation = TextWrapping.wrap(
-      text, columns: columns, indent: column, firstIndent: column)
+    let explanation = TextWrapping.wrap(text, columns: columns, indent: column, firstIndent: column)
     let padded = "  " + label
     if text.isEmpty { return padded + "\n" }
     // A label that reaches the column would touch its explanation.

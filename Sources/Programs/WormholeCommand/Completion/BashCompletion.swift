@@ -82,13 +82,11 @@ struct BashCompletion {
   }
 
   private var subcommandPaths: String {
-    "            "
-      + paths.dropFirst().map { $0.slashed.inSingleQuotes }.joined(separator: "|")
+    "            " + paths.dropFirst().map { $0.slashed.inSingleQuotes }.joined(separator: "|")
   }
 
   private var tailPaths: String {
-    paths.filter { $0.last?.tail != nil }.map { $0.slashed.inSingleQuotes }
-      .joined(separator: "|")
+    paths.filter { $0.last?.tail != nil }.map { $0.slashed.inSingleQuotes }.joined(separator: "|")
   }
 
   private var valueTable: String {
@@ -120,9 +118,7 @@ struct BashCompletion {
     }.joined(separator: "\n")
   }
 
-  private func words(_ words: [String]) -> String {
-    words.joined(separator: " ").inSingleQuotes
-  }
+  private func words(_ words: [String]) -> String { words.joined(separator: " ").inSingleQuotes }
 
   private func entry(_ pattern: String, _ action: String) -> String {
     "        \(pattern)) mapfile -t COMPREPLY < <(compgen \(action) -- \"$current\") ;;"

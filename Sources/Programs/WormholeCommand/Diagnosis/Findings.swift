@@ -1,5 +1,82 @@
 import AppGroup
+import PropertyLists
 import SystemCalls
+import Terminals
+
+/// One problem of a container: what, where, and how to repair it.
+struct Finding: Equatable {
+  /// For machines; the values are never changed.
+  enum Kind: String {
+    case containerRefused, damagedValue, overdueLease, leftover, foreignEntry, foreignOwner
+    case looseMode, watchLimit, networkFileSystem, unreadablePart
+  }
+
+  /// How serious it is; the names are for machines, too.
+  enum Level: Int, Comparable {
+    /// Normal: a program that is killed leaves such entries, and they block nobody.
+    case note
+    /// It works, but slower or less safely than it should.
+    case warning
+    /// Something is lost, refused or unreadable until it is repaired.
+    case fault
+
+    static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  let kind: Kind
+  /// Nil for the level of the kind.
+  var ownLevel: Level?
+  /// The problem, as a sentence.
+  let what: String
+  let path: String
+  /// The remedy, and its exact command where there is one.
+  let advice: String
+  var command: String?
+
+  var level: Level { ownLevel ?? kind.level }
+
+  /// A paragraph; paths and commands are never broken.
+  func text(number: Int, columns: Int) -> String {
+    let indent = "\(number). ".count
+    let lead = "\(number). \("\(level)".capitalizedFirst): "
+    let space = String(repeating: " ", count: indent)
+    var text =
+      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count)
+      + "\n"
+      + space + path + "\n" + space
+      + TextWrapping.wrap(advice, columns: columns, indent: indent, firstIndent: indent) + "\n"
+    if let command { text += space + "  " + command + "\n" }
+    return text.withoutControlCharacters
+  }
+
+  var propertyList: PropertyListValue {
+    .object([
+      "kind": kind.rawValue, "level": "\(level)", "what": what, "path": path, "advice": advice,
+      "command": command,
+    ])
+  }
+}
+
+extension Finding.Kind {
+  fileprivate var level: Finding.Level {
+    switch self {
+    case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
+    case .overdueLease, .foreignEntry, .looseMode, .watchLimit, .networkFileSystem: .warning
+    case .leftover: .note
+    }
+  }
+}
+
+extension [Finding] {
+  /// `1 fault, 2 warnings, 1 note`; nil if there is none of these levels.
+  func summary(of levels: [Finding.Level] = [.fault, .warning, .note]) -> String? {
+    let parts = levels.compactMap { level in
+      let count = self.count { $0.level == level }
+      return count == 0 ? nil : "\(count) \(level)\(count == 1 ? "" : "s")"
+    }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+}
 
 /// The findings of a report: the faults first, and each level in the order in which one would repair it.
 enum Findings {
@@ -46,8 +123,7 @@ enum Findings {
     Finding(
       kind: .containerRefused,
       what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
-      path: path,
-      advice: "If the group is the right one, the first message makes it:",
+      path: path, advice: "If the group is the right one, the first message makes it:",
       command: "wormhole \(options) send IDENTIFIER VALUE")
   }
 
@@ -62,17 +138,15 @@ enum Findings {
   ) -> Finding? {
     guard case .unreadable(let error) = content.condition else { return nil }
     let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
-    switch error.code {
-    case .damaged, .notAValue, .tooLarge:
+    guard [.damaged, .notAValue, .tooLarge].contains(error.code) else {
       return Finding(
         kind: .damagedValue, what: what, path: content.path,
-        advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
-        command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
-    default:
-      return Finding(
-        kind: .damagedValue, what: what, path: content.path,
-        advice: error.remedy ?? "Look at the file.", command: nil)
+        advice: error.remedy ?? "Look at the file.")
     }
+    return Finding(
+      kind: .damagedValue, what: what, path: content.path,
+      advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
+      command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
   }
 
   private static func unreadableState(
@@ -89,8 +163,7 @@ enum Findings {
 
   private static func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
     guard let overdue = lease.overdue else { return nil }
-    let reason =
-      overdue == .stopped ? "its holder is stopped" : "its holder exceeds its term"
+    let reason = overdue == .stopped ? "its holder is stopped" : "its holder exceeds its term"
     let free =
       "No action needed. The next writer takes the lease over, and the holder then begins again."
     let process = lease.holder.processID
@@ -130,7 +203,7 @@ enum Findings {
 
   private static func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
     Finding(
-      kind: .foreignEntry, level: entry.isInTheWay ? .fault : nil,
+      kind: .foreignEntry, ownLevel: entry.isInTheWay ? .fault : nil,
       what: entry.isInTheWay
         ? "A foreign entry has the place of one of the container's own, and keeps a message from "
           + "being sent."
@@ -163,8 +236,7 @@ enum Findings {
         what: "The container is on \(network), a network file system: the kernel does not report "
           + "changes by other machines, so listeners check five times a second.",
         path: report.path,
-        advice: "If all processes run on one machine, use a directory on a local disk.",
-        command: nil)
+        advice: "If all processes run on one machine, use a directory on a local disk.")
     ]
   }
 }

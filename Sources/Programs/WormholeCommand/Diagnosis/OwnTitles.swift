@@ -1,7 +1,6 @@
 import AppGroup
 import GroupDefaults
 import PeerConnectivity
-import PropertyLists
 import WatchPairing
 
 /// Titles for the values and queues that the package keeps for itself; the modules that own the names
@@ -29,9 +28,7 @@ enum OwnTitles {
   }
 
   /// The title of a presence that is not a peer's: `file-presenters` is "file presenters".
-  static func presence(_ name: String) -> String {
-    String(name.map { $0 == "-" ? " " : $0 })
-  }
+  static func presence(_ name: String) -> String { String(name.map { $0 == "-" ? " " : $0 }) }
 }
 
 extension ContainerReport {

@@ -16,7 +16,7 @@ struct TextTable {
 
   init(_ head: [String], _ rows: [[String]], columns: Int?) {
     self.head = head
-    self.rows = rows.map { $0.map(Self.visible) }
+    self.rows = rows.map { $0.map(\.onOneLine) }
     self.columns = columns
   }
 
@@ -68,10 +68,5 @@ struct TextTable {
 
   private func trimmed(_ text: String) -> String {
     String(text.reversed().drop { $0 == " " }.reversed())
-  }
-
-  private static func visible(_ text: String) -> String {
-    text.withoutControlCharacters.split(separator: "\n", omittingEmptySubsequences: false)
-      .joined(separator: "\\n")
   }
 }

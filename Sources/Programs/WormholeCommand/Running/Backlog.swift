@@ -1,24 +1,11 @@
 import AppGroup
-import PeerConnectivity
 import Synchronization
-
-/// Something that gives a command one item after the other.
-protocol ItemSource<Item>: Sendable {
-  associatedtype Item: Sendable
-
-  /// Waits for the next item, in the order in which they came.
-  ///
-  /// - Returns: nil when the deadline has passed and no item waits.
-  func next(until deadline: ContinuousClock.Instant) throws -> Item?
-}
-
-extension PeerReceiver: ItemSource {}
 
 /// Items that other threads have reported and the main thread has not handled yet.
 ///
 /// Each use bounds the memory that a slow reader of our output can cost, by the rule with which a new
 /// item joins those that wait.
-final class Backlog<Item: Sendable>: ItemSource {
+final class Backlog<Item: Sendable>: Sendable {
   private let items = Mutex<[Item]>([])
   private let latch = WakeLatch()
   private let join: @Sendable (inout [Item], Item) -> Void
@@ -33,6 +20,9 @@ final class Backlog<Item: Sendable>: ItemSource {
     latch.raise()
   }
 
+  /// Waits for the next item, in the order in which they came.
+  ///
+  /// - Returns: nil when the deadline has passed and no item waits.
   func next(until deadline: ContinuousClock.Instant) -> Item? {
     while true {
       let first = items.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -59,26 +49,29 @@ extension ParsedArguments {
   /// process is told to end.
   ///
   /// - Parameters:
+  ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil where a signal simply ends the process.
   ///   - handle: returns the item's status; nil for an item that does not count.
-  /// - Returns: the last status that was not `done`; `.no` when the process was told to end before it
+  /// - Throws: the last status that was not `done`; `.no` when the process was told to end before it
   ///   had handled `--count` items.
-  func handleEach<Source: ItemSource>(
-    of source: Source, until deadline: ContinuousClock.Instant,
-    _ interruption: Interruption? = nil, handle: (Source.Item) throws -> ExitStatus?
-  ) throws -> ExitStatus {
-    let next: @Sendable () throws -> Source.Item? = { try source.next(until: deadline) }
+  func handleEach<Item: Sendable>(
+    of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
+    until deadline: ContinuousClock.Instant, _ interruption: Interruption? = nil,
+    handle: (Item) throws -> ExitStatus?
+  ) throws {
     var status = ExitStatus.done
     var remaining = count("count") ?? .max
     while remaining > 0 {
-      let found: Source.Item?? =
-        if let interruption { try interruption.wait(for: next) } else { try next() }
-      guard let found else { return count("count") == nil ? status : .no }
-      guard let item = found else { return .deadline }
+      let found: Item?? =
+        if let interruption { try interruption.wait { try next(deadline) } } else {
+          try next(deadline)
+        }
+      guard let found else { return try (count("count") == nil ? status : .no).end() }
+      guard let item = found else { throw ExitStatus.deadline }
       guard let ended = try handle(item) else { continue }
       if ended != .done { status = ended }
       remaining -= 1
     }
-    return status
+    try status.end()
   }
 }

@@ -22,8 +22,8 @@ final class Interruption {
 
   /// - Parameters:
   ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
-  ///   - endsWithReader: whether a wait throws `OutputIsClosed` when nobody reads standard output any
-  ///     more.
+  ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when nobody reads standard
+  ///     output any more.
   ///   - check: throws when this process lost something while it was stopped; the wait that is under
   ///     way throws the same.
   init(
@@ -44,9 +44,7 @@ final class Interruption {
   /// Waits for a call that may take long, on another thread.
   ///
   /// - Returns: nil when this process is told to end first; the call's result is then dropped.
-  func wait<Result: Sendable>(
-    for call: @escaping @Sendable () throws -> Result
-  ) throws -> Result? {
+  func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
       DispatchQueue(label: "wormhole.call").async { outcome.put(Swift.Result { try call() }) }
       return nil
@@ -78,7 +76,7 @@ final class Interruption {
       if ready[0], let result = outcome.take() { return try result.get() }
       if endsWithReader, ready[2] {
         cancel?()
-        throw OutputIsClosed()
+        throw ExitStatus.brokenPipe
       }
       for received in try signals.take() where received.signal != .continue { isRequested = true }
       if isRequested {
@@ -94,9 +92,7 @@ final class Interruption {
     let counter: SharedDescriptor
     private let result = Mutex<Swift.Result<Result, any Error>?>(nil)
 
-    init() throws {
-      counter = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-    }
+    init() throws { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
 
     func put(_ value: Swift.Result<Result, any Error>) {
       result.withLock { $0 = value }

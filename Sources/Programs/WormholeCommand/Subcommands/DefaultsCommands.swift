@@ -35,7 +35,6 @@ extension CommandDescription {
         reason: key == nil ? "there are none" : "there is no such key", status: .no)
     }
     try environment.print(arguments.outputFormat.bytes(value, of: object))
-    return .done
   }
 
   static let defaultsWrite = CommandDescription(
@@ -50,9 +49,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let value = try environment.value(arguments.requiredText("value"), "the value")
     try arguments.openDefaults().write(
-      value, forKey: arguments.requiredText("key"),
-      durability: arguments.durability)
-    return .done
+      value, forKey: arguments.requiredText("key"), durability: arguments.durability)
   }
 
   static let defaultsDelete = CommandDescription(
@@ -69,7 +66,6 @@ extension CommandDescription {
       throw CommandError(
         verb: "delete", object: key.quoted, reason: "there is no such key", status: .no)
     }
-    return .done
   }
 
   static let defaultsImport = CommandDescription(
@@ -93,10 +89,8 @@ extension CommandDescription {
       let input = Data(try environment.wholeStandardInput())
       try defaults.importSuite(from: input, mode, durability: arguments.durability)
     } else {
-      try defaults.importSuite(
-        from: URL(filePath: file), mode, durability: arguments.durability)
+      try defaults.importSuite(from: URL(filePath: file), mode, durability: arguments.durability)
     }
-    return .done
   }
   .refusing { arguments in
     arguments.has("merge") == arguments.has("replace")
@@ -117,11 +111,9 @@ extension CommandDescription {
     let isBinary = arguments.text("format") == "binary"
     guard let defaults = try arguments.existingDefaults() else {
       let format: OutputFormat = isBinary ? .binary : .plist
-      try environment.print(format.bytes([:], of: "the defaults"))
-      return .done
+      return try environment.print(format.bytes([:], of: "the defaults"))
     }
     try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
-    return .done
   }
 
   static let defaultsWatch = CommandDescription(
@@ -139,9 +131,7 @@ extension CommandDescription {
     options: [.suite, .count, .timeout]
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
-      return .deadline
-    }
+    let opened = try arguments.container.openToListen(until: deadline, environment)
     let defaults = GroupDefaults(suite: arguments.text("suite"), in: opened.container)
     let backlog = Backlog<Change>(joining: Change.join)
     defaults.onError = { environment.tell($0) }
@@ -151,9 +141,9 @@ extension CommandDescription {
     ) { backlog.add(Change(key: $0.key, old: $0.oldValue, new: $0.newValue)) }
     environment.tellIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.tellListening() }
-    return try withExtendedLifetime(observation) {
-      try arguments.handleEach(of: backlog, until: deadline) { change in
-        try environment.print(line: JSONWriter.string(change.line))
+    try withExtendedLifetime(observation) {
+      try arguments.handleEach(of: backlog.next, until: deadline) { change in
+        try environment.print(json: change.line)
         return .done
       }
     }

@@ -16,14 +16,12 @@ extension CommandDescription {
     do throws(Errno) {
       try makeDirectory(directory)
     } catch {
-      throw CommandError(
-        verb: "make", object: directory, reason: "\(error)", status: .inputOutput)
+      throw CommandError(verb: "make", object: directory, reason: "\(error)", status: .inputOutput)
     }
     defer { remove(directory, environment) }
     let interruption = try Interruption()
     let stage = Stage(
-      hasColour: Colour.isWanted(
-        isTerminal: environment.isTerminal, variable: environment.variable)
+      hasColour: Colour.isWanted(isTerminal: environment.isTerminal, variable: environment.variable)
     ) { try environment.print(line: $0) }
     try stage.show("wormhole demo: processes that share a directory, and nothing else")
     var failures = 0
@@ -38,7 +36,7 @@ extension CommandDescription {
       try stage.check(step.claim, output == step.output, took: duration)
       if output != step.output { failures += 1 }
     }
-    return failures == 0 && !interruption.isRequested ? .done : .no
+    if failures > 0 || interruption.isRequested { throw ExitStatus.no }
   }
 }
 

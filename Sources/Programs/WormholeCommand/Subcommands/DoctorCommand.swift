@@ -47,13 +47,12 @@ extension CommandDescription {
     }
     findings += repairs.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {
-      try environment.print(line: JSONWriter.string(json(repairs, findings)))
+      try environment.print(json: json(repairs, findings))
     } else {
-      try environment.print(
-        Array(text(repairs, findings, columns: environment.columns).utf8))
+      try environment.print(text(repairs, findings, columns: environment.columns))
     }
     let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
-    return isWell ? .done : .no
+    if !isWell { throw ExitStatus.no }
   }
 }
 

@@ -35,9 +35,8 @@ extension CommandDescription {
     let command = arguments.tail.map(ExternalCommand.init)
     // A command that is run for each message shares our standard output, and notices the end itself.
     let printsLines = command == nil
-    let found = try arguments.container.openToListen(
+    let opened = try arguments.container.openToListen(
       until: deadline, environment, endsWithReader: printsLines)
-    guard let opened = found else { return .deadline }
     let identifiers = arguments.texts("identifier")
     let arrivals = Backlog<(index: Int, snapshot: ValueSnapshot)>.latest { $0.index }
     let queue = DispatchQueue(label: "wormhole.listen")
@@ -50,8 +49,8 @@ extension CommandDescription {
       environment.tellIfPolling(observation.detection, identifier)
     }
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
-    return try withExtendedLifetime(observations) {
-      try arguments.handleEach(of: arrivals, until: deadline) { arrival in
+    try withExtendedLifetime(observations) {
+      try arguments.handleEach(of: arrivals.next, until: deadline) { arrival in
         let identifier = identifiers[arrival.index]
         let message: PropertyListValue?
         do {

@@ -48,7 +48,7 @@ extension CommandDescription {
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
       isShared: arguments.has("shared"),
       timeout: arguments.seconds("timeout") ?? .seconds(60), environment: environment
-    ).run()
+    ).run().end()
   }
 }
 
@@ -91,8 +91,7 @@ struct LockedRun {
     let term = LeaseDeclaration.longestTerm
     let deadline = ContinuousClock.now + timeout
     return isOnCopy
-      ? try coordinator.hold(
-        copyOfItemAt: url, until: deadline, term: term, while: runCommand)
+      ? try coordinator.hold(copyOfItemAt: url, until: deadline, term: term, while: runCommand)
       : try coordinator.hold(
         itemAt: url, isShared: isShared, until: deadline, term: term, while: runCommand)
   }

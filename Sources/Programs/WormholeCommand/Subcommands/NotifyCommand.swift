@@ -4,8 +4,7 @@ import Dispatch
 extension CommandDescription {
   /// The commands for notifications: names without a payload.
   static let notify = CommandDescription(
-    name: "notify",
-    abstract: "Post notifications, which carry no message, and wait for them.",
+    name: "notify", abstract: "Post notifications, which carry no message, and wait for them.",
     subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet], run: nil)
 
   static let notifyPost = CommandDescription(
@@ -15,7 +14,6 @@ extension CommandDescription {
   ) { arguments, _ in
     let container = try arguments.container.open()
     for name in arguments.texts("name") { try container.notification(name).post() }
-    return .done
   }
 
   static let notifyWait = CommandDescription(
@@ -29,9 +27,7 @@ extension CommandDescription {
     options: [.count, .timeout]
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
-      return .deadline
-    }
+    let opened = try arguments.container.openToListen(until: deadline, environment)
     let names = arguments.texts("name")
     let posts = Backlog<Int>.latest { $0 }
     let queue = DispatchQueue(label: "wormhole.wait")
@@ -44,8 +40,8 @@ extension CommandDescription {
       if let detection = registration.detection { environment.tellIfPolling(detection, name) }
     }
     if !opened.isNew { environment.tellListening() }
-    return try withExtendedLifetime(registrations) {
-      try arguments.handleEach(of: posts, until: deadline) { index in
+    try withExtendedLifetime(registrations) {
+      try arguments.handleEach(of: posts.next, until: deadline) { index in
         try environment.print(line: names[index])
         return .done
       }
@@ -60,7 +56,6 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let state = try arguments.container.openExisting()?.notification(name).state()
     try environment.print(line: String(state ?? 0))
-    return .done
   }
 
   static let notifySet = CommandDescription(
@@ -76,6 +71,5 @@ extension CommandDescription {
       preconditionFailure("the parser accepts only numbers here")
     }
     try arguments.container.open().notification(arguments.requiredText("name")).setState(state)
-    return .done
   }
 }

@@ -23,8 +23,7 @@ extension CommandDescription {
     options: [.pairOf]
   ) { arguments, environment in
     let state = try arguments.openPairing().state()
-    try environment.print(line: JSONWriter.string(state.propertyList))
-    return .done
+    try environment.print(json: state.propertyList)
   }
 
   static let pairingAdd = CommandDescription(
@@ -39,15 +38,12 @@ extension CommandDescription {
       .flag("without-complication", help: "Its complication is not on display."),
     ]
   ) { arguments, environment in
-    let (pairing, watch) = (
-      try arguments.openPairing(makes: true), arguments.requiredText("watch")
-    )
+    let (pairing, watch) = (try arguments.openPairing(makes: true), arguments.requiredText("watch"))
     try pairing.pair(
       Pairing.Companion(
         name: watch, isAppInstalled: !arguments.has("without-app"),
         isComplicationEnabled: !arguments.has("without-complication")))
     try environment.tellPaired("\(watch.quoted) is paired with", pairing)
-    return .done
   }
 
   static let pairingRemove = CommandDescription(
@@ -59,7 +55,6 @@ extension CommandDescription {
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
     try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
-    return .done
   }
 
   static let pairingSwitch = CommandDescription(
@@ -71,7 +66,6 @@ extension CommandDescription {
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
     try environment.tellPaired("\(watch.quoted) is paired with", pairing)
-    return .done
   }
 }
 

@@ -3,8 +3,7 @@ import AppGroup
 // Arguments that several commands share.
 
 extension OptionDescription {
-  static let count = value(
-    "count", "n", .count, help: "Stop after this many; without it, never.")
+  static let count = value("count", "n", .count, help: "Stop after this many; without it, never.")
 
   static let timeout = value(
     "timeout", "seconds", .seconds,
@@ -20,8 +19,7 @@ extension OptionDescription {
 
 extension PositionalDescription {
   static let file = PositionalDescription(
-    name: "file",
-    help: "A file or directory; it need not exist, but its directory must.",
+    name: "file", help: "A file or directory; it need not exist, but its directory must.",
     kind: .file)
 
   static let identifier = PositionalDescription(

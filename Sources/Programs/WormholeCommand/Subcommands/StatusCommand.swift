@@ -11,11 +11,10 @@ extension CommandDescription {
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else {
       let path = try arguments.container.path()
-      try environment.print(
+      return try environment.print(
         line: arguments.has("json")
           ? JSONWriter.string(.object(["container": path]))
           : "\(path)\n  no container yet; the first message makes one")
-      return .done
     }
     let report = try ContainerReport.complete(on: container)
     let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
@@ -23,14 +22,34 @@ extension CommandDescription {
       var line = report.propertyList
       line["peers"] = .array(peers.map(\.propertyList))
       line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
-      try environment.print(line: JSONWriter.string(line))
+      try environment.print(json: line)
     } else {
       let text = StatusText(
         report: report, peers: peers, columns: environment.columns,
         tableColumns: environment.tableColumns)
-      try environment.print(Array(text.rendered.utf8))
+      try environment.print(text.rendered)
     }
-    return .done
+  }
+
+  static let groups = CommandDescription(
+    name: "groups",
+    abstract: "Print the groups that have a container, one line each.",
+    discussion: """
+      The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
+      ~/.local/share/app-groups. Containers that are named by a directory are not listed. With --json \
+      a line is {"container": ..., "group": ...}.
+      """,
+    options: [
+      .flag("json", help: "Print a line of JSON for each group instead of its name alone.")
+    ],
+    needsContainer: false
+  ) { arguments, environment in
+    for (group, path) in try ContainerLocation.groups() {
+      try environment.print(
+        line: arguments.has("json")
+          ? JSONWriter.string(.object(["container": path, "group": group]))
+          : group.onOneLine)
+    }
   }
 }
 

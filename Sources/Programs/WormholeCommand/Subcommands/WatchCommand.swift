@@ -51,7 +51,7 @@ extension CommandDescription {
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.tellListening()
-    return try arguments.handleEach(of: backlog, until: deadline) { event in
+    try arguments.handleEach(of: backlog.next, until: deadline) { event in
       try environment.print(
         line: arguments.has("json") ? JSONWriter.string(event.propertyList) : event.line)
       return .done

@@ -9,6 +9,11 @@ func nanosecondsPerRun(_ count: Int, _ operation: () throws -> Void) rethrows ->
   return (ContinuousClock.now - begin).nanoseconds / Double(count)
 }
 
+/// Returns the median of `count` measurements.
+func median(of count: Int, _ measure: () throws -> Double) rethrows -> Double {
+  try (0..<count).map { _ in try measure() }.median
+}
+
 /// Measures several things alternately (A B C, C B A, …), so that other activity of the machine
 /// affects all of them alike.
 ///
@@ -31,8 +36,7 @@ func alternate(
   rounds: Int, runs count: Int, _ operations: [() throws -> Void]
 ) throws -> [[Double]] {
   try alternate(
-    rounds: rounds,
-    operations.map { operation in { try nanosecondsPerRun(count, operation) } })
+    rounds: rounds, operations.map { operation in { try nanosecondsPerRun(count, operation) } })
 }
 
 /// Measures `count` senders that work at once, each `each` times on a thread of its own.
@@ -60,13 +64,9 @@ func nanosecondsPerRun(
 final class FirstFailure: Sendable {
   private let first = Mutex<(any Error)?>(nil)
 
-  func note(_ error: any Error) {
-    first.withLock { if $0 == nil { $0 = error } }
-  }
+  func note(_ error: any Error) { first.withLock { if $0 == nil { $0 = error } } }
 
-  func check() throws {
-    if let error = first.withLock({ $0 }) { throw error }
-  }
+  func check() throws { if let error = first.withLock({ $0 }) { throw error } }
 }
 
 /// The reason why a row cannot be measured.
@@ -92,8 +92,7 @@ extension Bench {
     ours: @escaping () throws -> Double, floor: @escaping () throws -> Double
   ) throws -> Row {
     let results = try alternate(rounds: rounds, [ours, floor])
-    return Row(
-      name, unit, ours: results[0], floor: results[1], expected: expectation, notes: notes)
+    return Row(name, unit, ours: results[0], floor: results[1], expected: expectation, notes: notes)
   }
 }
 

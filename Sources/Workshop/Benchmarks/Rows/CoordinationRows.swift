@@ -1,4 +1,3 @@
-import AppGroup
 import Dispatch
 import FileCoordination
 import FoundationEssentials
@@ -35,8 +34,7 @@ enum CoordinationRows {
         { try ours.write(bytes) }, { try floor.writeBare(bytes) },
         { try ourData.write(content) }, { try bareData.writeBare(content) },
       ])
-    let expectation: Row.Expectation? =
-      try bench.fileSystemName() == "ext4" ? .ratioAtMost(2) : nil
+    let expectation: Row.Expectation? = try bench.fileSystemName() == "ext4" ? .ratioAtMost(2) : nil
     return [
       Row(
         "coordinated write / write + rename over", ours: results[0], floor: results[1],
@@ -66,7 +64,7 @@ enum CoordinationRows {
   private static func presenters(_ bench: Bench) throws -> Row {
     _ = try bench.container("presented")
     _ = try bench.container("presented-by-nobody")
-    let worker = try Worker(.presentFiles, [bench.path + "/presented"])
+    let worker = try Worker("present-files", [bench.path + "/presented"])
     let presented = try CoordinatedFile(bench, "presented/files")
     let alone = try CoordinatedFile(bench, "presented-by-nobody/files")
     let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
@@ -87,7 +85,7 @@ enum CoordinationRows {
       return IdlePresenter(URL(filePath: path))
     }
     for presenter in presenters { try FileCoordinator.addFilePresenter(presenter) }
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     for presenter in presenters { FileCoordinator.removeFilePresenter(presenter) }
   }
 
@@ -142,9 +140,7 @@ private final class CoordinatedFile {
     }
   }
 
-  func writeBare(_ content: Data) throws {
-    try content.write(to: url, options: .atomic)
-  }
+  func writeBare(_ content: Data) throws { try content.write(to: url, options: .atomic) }
 
   /// create, write, close, rename over.
   func writeBare(_ content: [UInt8]) throws(Errno) {
@@ -174,7 +170,5 @@ private final class IdlePresenter: FilePresenter {
   let presentedItemURL: URL?
   let presentedItemQueue = DispatchQueue(label: "presenter")
 
-  init(_ url: URL) {
-    presentedItemURL = url
-  }
+  init(_ url: URL) { presentedItemURL = url }
 }

@@ -1,5 +1,3 @@
-import AppGroup
-import Dispatch
 import Foundation
 import PeerConnectivity
 import Synchronization

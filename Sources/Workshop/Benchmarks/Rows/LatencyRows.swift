@@ -1,7 +1,6 @@
 import AppGroup
 import Dispatch
 import PropertyLists
-import SystemCalls
 
 /// The latency from a write in one process to the listener in another. Two processes play ping-pong
 /// through two values, and half a round trip counts. The floor does the same with bare calls:
@@ -10,9 +9,9 @@ enum LatencyRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("latency")
     _ = try Paddle(bench.path + "/latency", hears: "raw-ping", sends: "raw-pong")
-    let other = try Worker(.echo, [bench.path + "/latency"])
-    let taskOther = try Worker(.taskEcho, [bench.path + "/latency"])
-    let rawOther = try Worker(.rawEcho, [bench.path + "/latency"])
+    let other = try Worker("echo", [bench.path + "/latency"])
+    let taskOther = try Worker("echo-task", [bench.path + "/latency"])
+    let rawOther = try Worker("echo-raw", [bench.path + "/latency"])
     let game = try Game(container)
     let taskGame = try Game(container, asTask: true)
     let paddle = try Paddle(bench.path + "/latency", hears: "raw-pong", sends: "raw-ping")
@@ -45,7 +44,7 @@ enum LatencyRows {
     let observation = try container.value("ping").observe(on: DispatchQueue(label: "echo")) {
       Game.orDie { [snapshot = $0] in try pong.replace(with: snapshot.propertyList() ?? 0) }
     }
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     observation.cancel()
   }
 
@@ -58,14 +57,14 @@ enum LatencyRows {
         Game.orDie { try pong.replace(with: ping.propertyList() ?? 0) }
       }
     }
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     task.cancel()
   }
 
   static func echoRaw(_ directory: String) throws {
     let paddle = try Paddle(directory, hears: "raw-ping", sends: "raw-pong")
     var last: UInt64 = 0
-    try WorkerMode.repeatUntilEnd {
+    try Worker.repeatUntilEnd {
       last = try paddle.next(after: last)
       try paddle.send(last)
     }

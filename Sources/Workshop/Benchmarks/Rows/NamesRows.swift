@@ -1,5 +1,4 @@
 import AppGroup
-import SystemCalls
 
 /// The cost of a publication when the container holds many names, or another process observes many.
 /// The floor of each row is our own code with one name.
@@ -9,12 +8,10 @@ enum NamesRows {
     let few = try bench.container("names-1")
     let many = try bench.container("names-many")
     let content = SharedCount.content(1)
-    for index in 0..<count {
-      try many.value("name-\(index)").replace(with: content)
-    }
+    for index in 0..<count { try many.value("name-\(index)").replace(with: content) }
     let present = try compare(few, many, bench)
-    let one = try Worker(.observe, [bench.path + "/names-1", "1"])
-    let all = try Worker(.observe, [bench.path + "/names-many", "\(count)"])
+    let one = try Worker("observe", [bench.path + "/names-1", "1"])
+    let all = try Worker("observe", [bench.path + "/names-many", "\(count)"])
     let observed = try compare(few, many, bench)
     withExtendedLifetime((one, all)) {}
     return [

@@ -9,7 +9,7 @@ enum ObserverRows {
   static let warmUp = 100
 
   static func measureIdle(_ bench: Bench) throws -> [Row] {
-    let worker = try Worker(.observe, [try bench.directory("idle"), "\(bench.scaled(1_000))"])
+    let worker = try Worker("observe", [try bench.directory("idle"), "\(bench.scaled(1_000))"])
     let seconds = bench.isQuick ? 1 : 5
     // Threads that only the setup needed end within this time.
     pauseThread(.seconds(seconds))
@@ -29,7 +29,7 @@ enum ObserverRows {
 
   static func measureMemory(_ bench: Bench) throws -> [Row] {
     let count = bench.scaled(10_000)
-    let worker = try Worker(.observe, [try bench.directory("memory"), "\(count)"])
+    let worker = try Worker("observe", [try bench.directory("memory"), "\(count)"])
     let costs = try worker.askNumbers("costs")
     let raw = try rawSetUp(try bench.directory("memory-raw"), count)
     return [
@@ -69,7 +69,7 @@ enum ObserverRows {
       index += 1
     }
     let bytes = (try residentBytes() - before) / Double(count)
-    try WorkerMode.serve { words in
+    try Worker.serve { words in
       if words.first == "costs" { return "\(bytes) \(time)" }
       return "\(ChangeMonitor.shared.statistics.wakeUps) \(try contextSwitches())"
     }

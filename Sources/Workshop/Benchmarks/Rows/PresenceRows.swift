@@ -16,18 +16,14 @@ enum PresenceRows {
     let count = bench.scaled(20)
     let notice = try bench.compare(
       "death to notice / inotify + flock", rounds: bench.rounds,
-      ours: { try median(count) { try death(bench.path + "/presence", arrivals) } },
-      floor: { try median(count) { try rawDeath(directory) } })
+      ours: { try median(of: count) { try death(bench.path + "/presence", arrivals) } },
+      floor: { try median(of: count) { try rawDeath(directory) } })
     observation.cancel()
     return [notice, try look(bench)]
   }
 
-  private static func median(_ count: Int, _ measure: () throws -> Double) throws -> Double {
-    try (0..<count).map { _ in try measure() }.median
-  }
-
   private static func death(_ directory: String, _ arrivals: Arrivals) throws -> Double {
-    let victim = try Worker(.present, [directory])
+    let victim = try Worker("present", [directory])
     _ = try arrivals.wait(for: 1)
     let begin = ContinuousClock.now
     try victim.kill()
@@ -39,7 +35,7 @@ enum PresenceRows {
   private static func rawDeath(_ directory: String) throws -> Double {
     let events = try FileDescriptor.eventQueue()
     _ = try events.addWatch(directory, [.closedAfterWriting])
-    let victim = try Worker(.rawPresent, [directory])
+    let victim = try Worker("present-raw", [directory])
     let file = try FileDescriptor.open(directory + "/locked", .readOnly)
     let begin = ContinuousClock.now
     try victim.kill()
@@ -67,7 +63,7 @@ enum PresenceRows {
 
   static func present(_ directory: String) throws {
     let registration = try SharedContainer(path: directory).presence("here").enter()
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     registration.close()
   }
 
@@ -76,7 +72,7 @@ enum PresenceRows {
     guard try file.tryLock(.exclusive) else {
       throw Failure(description: "the last process still has the lock")
     }
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     try file.close()
   }
 

@@ -2,7 +2,6 @@ import AppGroup
 import Dispatch
 import PropertyLists
 import Synchronization
-import SystemCalls
 
 /// Storing entries of 160 bytes against common alternatives, SQLite and Redis, if they are
 /// installed; alone, and by fifty concurrent senders in one process.

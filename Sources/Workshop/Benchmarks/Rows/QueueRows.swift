@@ -1,6 +1,4 @@
 import AppGroup
-import Dispatch
-import PropertyLists
 import SystemCalls
 
 /// Sending to a queue and consuming it, against bare files that are created, renamed and removed.
@@ -9,14 +7,12 @@ enum QueueRows {
     try [sending(bench), sendingDurably(bench), gathering(bench)] + consuming(bench)
   }
 
-  private static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
-
   private static func sending(_ bench: Bench) throws -> Row {
     let sender = try bench.container("queue").queue("q").sender("a")
     let raw = try RawQueue(bench.directory("queue-raw"))
     return try bench.compare(
       "queue: send / create + rename", rounds: bench.shortRounds, runs: 4,
-      ours: { try sender.enqueue(payload) }, floor: { try raw.send() })
+      ours: { try sender.enqueue(RequestRows.payload) }, floor: { try raw.send() })
   }
 
   private static func sendingDurably(_ bench: Bench) throws -> Row {
@@ -24,7 +20,7 @@ enum QueueRows {
     let raw = try RawQueue(bench.directory("queue-durable-raw"))
     return try bench.compare(
       "queue: send, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
-      ours: { try sender.enqueue(payload, durability: .durable) },
+      ours: { try sender.enqueue(RequestRows.payload, durability: .durable) },
       floor: { try raw.send(durably: true) })
   }
 
@@ -38,7 +34,7 @@ enum QueueRows {
       "queue: send, durable, 50 threads / fsync ×2", rounds: bench.rounds,
       ours: {
         try nanosecondsPerRun(threads: 50, each: each) { _ in
-          { try sender.enqueue(payload, durability: .durable) }
+          { try sender.enqueue(RequestRows.payload, durability: .durable) }
         }
       },
       floor: { try nanosecondsPerRun(alone) { try raw.send(durably: true) } })
@@ -49,14 +45,14 @@ enum QueueRows {
     try [0, bench.scaled(100_000)].map { waiting in
       let queue = try bench.container("queue-\(waiting)").queue("q")
       let sender = try queue.sender("a")
-      for _ in 0..<waiting { try sender.enqueue(payload) }
+      for _ in 0..<waiting { try sender.enqueue(RequestRows.payload) }
       let raw = try RawQueue(bench.directory("queue-\(waiting)-raw"))
       let consumer = try queue.consume()
       defer { consumer.close() }
       return try bench.compare(
         "queue: take, \(waiting) wait / read + unlink", rounds: bench.shortRounds,
         ours: {
-          for _ in 0..<4 { try sender.enqueue(payload) }
+          for _ in 0..<4 { try sender.enqueue(RequestRows.payload) }
           return try nanosecondsPerRun(4) {
             try consumer.next(until: .now + .seconds(1))?.acknowledge()
           }
@@ -86,11 +82,51 @@ private final class RawQueue {
   }
 
   func take() throws {
-    try rename(
-      "\(taken)", at: directory.rawValue, to: "taken", at: directory.rawValue)
+    try rename("\(taken)", at: directory.rawValue, to: "taken", at: directory.rawValue)
     let file = try FileDescriptor.open("taken", at: directory.rawValue, .readOnly)
     _ = try file.readToEnd(expectedBytes: content.count, maximumBytes: 4_096)
     try removeFile("taken", at: directory.rawValue)
     taken += 1
+  }
+}
+
+/// The cost of sending and taking while a million entries wait, against an empty queue.
+enum QueueDepthRows {
+  /// The largest number of entries that are sent together.
+  private static let together = 512
+
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let waiting = bench.isQuick ? 100_000 : 1_000_000
+    let full = try bench.container("queue-full").queue("q")
+    let empty = try bench.container("queue-empty").queue("q")
+    let limits = Queue.Limits(entries: 2_000_000, bytes: 4 << 30)
+    let fullSender = try full.sender("a", limits: limits)
+    let emptySender = try empty.sender("a", limits: limits)
+    try fill(fullSender, waiting)
+    let send = try bench.compare(
+      "queue: send, \(waiting) wait / 0 wait", rounds: bench.shortRounds, runs: 4,
+      expected: .ratioAtMost(1.1), ours: { try fullSender.enqueue(QueueRivalRows.payload) },
+      floor: { try emptySender.enqueue(QueueRivalRows.payload) })
+    let fullConsumer = try full.consume()
+    let emptyConsumer = try empty.consume()
+    while try emptyConsumer.next(until: .now)?.acknowledge() != nil {}
+    let count = together * 4
+    let take = try bench.compare(
+      "queue: take, \(waiting) wait / 0 wait", rounds: bench.rounds, expected: .ratioAtMost(1.1),
+      ours: { try Self.take(count, fullConsumer) },
+      floor: {
+        try fill(emptySender, count)
+        return try Self.take(count, emptyConsumer)
+      })
+    return [send, take]
+  }
+
+  private static func take(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {
+    try nanosecondsPerRun(count) { try consumer.next(until: .now + .seconds(1))?.acknowledge() }
+  }
+
+  private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
+    let each = Int((Double(count) / 50).rounded(.up))
+    _ = try QueueRivalRows.inTasks(each) { try await sender.enqueue(QueueRivalRows.payload) }
   }
 }

@@ -14,18 +14,28 @@ enum RequestRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("request")
     let directory = try bench.directory("request-raw")
-    let other = try Worker(.answer, [bench.path + "/request"])
-    let rawOther = try Worker(.rawAnswer, [directory])
+    let other = try Worker("answer", [bench.path + "/request"])
+    let rawOther = try Worker("answer-raw", [directory])
     let session = try PeerSession("asker", in: container)
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
     let bus = try Bus(bench.directory("request-bus"))
     var things = [
-      { try median(count) { _ = try session.request(payload, to: "answerer") } },
-      { try median(count) { try post.ask() } },
-      { try median(count) { _ = try session.request(payload, to: "task") } },
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "answerer") }
+        }
+      },
+      { try median(of: count) { try nanosecondsPerRun(1) { try post.ask() } } },
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "task") }
+        }
+      },
     ]
-    if let bus { things.append { try median(count) { try bus.ask() } } }
+    if let bus {
+      things.append { try median(of: count) { try nanosecondsPerRun(1) { try bus.ask() } } }
+    }
     let results = try alternate(rounds: bench.rounds, things)
     var rows = [
       Row(
@@ -61,10 +71,6 @@ enum RequestRows {
     return Row("request, \(count) at once, each", ours: times)
   }
 
-  static func median(_ count: Int, _ body: () throws -> Void) throws -> Double {
-    try (0..<count).map { _ in try nanosecondsPerRun(1, body) }.median
-  }
-
   static func answer(_ directory: String) throws {
     let container = try SharedContainer(path: directory)
     let answerer = try PeerSession("answerer", in: container)
@@ -75,13 +81,13 @@ enum RequestRows {
     task.handleRequests { $0.value }
     try answerer.activate()
     try task.activate()
-    try WorkerMode.serve { _ in "" }
+    try Worker.serve { _ in "" }
     withExtendedLifetime((answerer, task)) {}
   }
 
   static func answerRaw(_ directory: String) throws {
     let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
-    try WorkerMode.repeatUntilEnd { try mail.send(mail.next()) }
+    try Worker.repeatUntilEnd { try mail.send(mail.next()) }
   }
 }
 
@@ -99,7 +105,7 @@ extension RequestRows {
     init?(_ directory: String) throws {
       guard let daemon = try BusDaemon(directory) else { return nil }
       self.daemon = daemon
-      worker = try Worker(.busAnswer, [daemon.socket])
+      worker = try Worker("answer-bus", [daemon.socket])
       connection = try BusConnection(daemon.socket)
     }
 
@@ -109,7 +115,7 @@ extension RequestRows {
   static func answerOnBus(_ socket: String) throws {
     let connection = try BusConnection(socket)
     try connection.own(busName)
-    try WorkerMode.repeatUntilEnd {
+    try Worker.repeatUntilEnd {
       do {
         try connection.answerNext()
       } catch is Failure {

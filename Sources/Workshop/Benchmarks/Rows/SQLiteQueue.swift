@@ -1,6 +1,5 @@
 import RivalCalls
 import Synchronization
-import SystemCalls
 
 /// A table in an SQLite database to which entries are appended, one transaction each, through its C
 /// library if that is installed.
@@ -31,13 +30,8 @@ final class SQLiteQueue: Sendable {
         OpaquePointer?
       ) -> Int32
     let bind:
-      @convention(c) (
-        OpaquePointer?, Int32, UnsafeRawPointer?, Int32, OpaquePointer?
-      ) -> Int32
-    let step: @convention(c) (OpaquePointer?) -> Int32
-    let reset: @convention(c) (OpaquePointer?) -> Int32
-    let finalize: @convention(c) (OpaquePointer?) -> Int32
-    let close: @convention(c) (OpaquePointer?) -> Int32
+      @convention(c) (OpaquePointer?, Int32, UnsafeRawPointer?, Int32, OpaquePointer?) -> Int32
+    let step, reset, finalize, close: @convention(c) (OpaquePointer?) -> Int32
 
     init(_ library: DynamicLibrary) throws {
       func function<Function>(_ name: String) throws -> Function {

@@ -8,8 +8,7 @@ enum StartRow {
     let container = try bench.directory("start")
     let null = try FileDescriptor.open("/dev/null", .readWrite)
     func run(_ program: String, _ arguments: [String]) throws {
-      let child = try ChildProcess(
-        program, arguments, input: null.rawValue, output: null.rawValue)
+      let child = try ChildProcess(program, arguments, input: null.rawValue, output: null.rawValue)
       let end = try child.wait(until: .now + .seconds(30))
       guard end == .exited(0) else {
         throw Failure(

@@ -1,5 +1,4 @@
 import AppGroup
-import SystemCalls
 
 /// Read-modify-write of one number, alone and by eight processes at once. The floor locks with a
 /// `flock` that waits, reads, and makes the same writes.
@@ -32,10 +31,10 @@ enum UpdateRows {
     try value.replace(with: SharedCount.content(0))
     try raw.publish(RawValue.content(0))
     let ours = try (0..<processes).map { _ in
-      try Worker(.increment, [bench.path + "/update-8", "count"])
+      try Worker("increment", [bench.path + "/update-8", "count"])
     }
     let floor = try (0..<processes).map { _ in
-      try Worker(.rawIncrement, [bench.path + "/update-8", "raw"])
+      try Worker("increment-raw", [bench.path + "/update-8", "raw"])
     }
     var counts = [[Double]](repeating: [Double](repeating: 0, count: processes), count: 2)
     func round(_ workers: [Worker], _ which: Int) throws -> Double {
@@ -85,7 +84,7 @@ enum UpdateRows {
 
   // Each line is a time in milliseconds; the answer is the number of operations in that time.
   private static func serve(_ operation: () throws -> Void) throws {
-    try WorkerMode.serve { words in
+    try Worker.serve { words in
       let end = ContinuousClock.now + .milliseconds(words.first.flatMap { Int($0) } ?? 0)
       var count = 0
       while ContinuousClock.now < end {

@@ -33,12 +33,10 @@ struct JournalChecks {
       var last: [String: BellHistory.Look] = [:]
       for case .checked(let bell, let from, let to, let heard) in journal.entries {
         checks += 1
-        defer { last[bell] = BellHistory.Look(from: from, to: to) }
+        defer { last[bell] = (from, to) }
         guard let before = last[bell] else { continue }
         let history = posts[bell] ?? BellHistory()
-        if let wrong = history.contradiction(
-          before, BellHistory.Look(from: from, to: to), heard: heard)
-        {
+        if let wrong = history.contradiction(before, (from, to), heard: heard) {
           evidence.append("worker \(journal.life), \(bell): \(wrong)")
         }
       }
@@ -52,19 +50,11 @@ struct JournalChecks {
 
 /// The posts of a notification.
 struct BellHistory {
-  struct Post {
-    let from: UInt64
-    /// Nil for the post of a killed process, which may or may not have taken effect by then.
-    let to: UInt64?
-  }
-
   /// The time of one check.
-  struct Look {
-    let from: UInt64
-    let to: UInt64
-  }
+  typealias Look = (from: UInt64, to: UInt64)
 
-  var posts: [Post] = []
+  /// Without an end: the post of a killed process, which may or may not have taken effect by then.
+  var posts: [(from: UInt64, to: UInt64?)] = []
 
   static func posts(in records: Records) -> [String: BellHistory] {
     var histories: [String: BellHistory] = [:]
@@ -75,15 +65,12 @@ struct BellHistory {
         case .posting(let bell, let time): open = (bell, time)
         case .posted(let time):
           guard let begun = open else { continue }
-          histories[begun.bell, default: BellHistory()].posts.append(
-            Post(from: begun.from, to: time))
+          histories[begun.bell, default: BellHistory()].posts.append((begun.from, time))
           open = nil
         default: continue
         }
       }
-      if let open {
-        histories[open.bell, default: BellHistory()].posts.append(Post(from: open.from, to: nil))
-      }
+      if let open { histories[open.bell, default: BellHistory()].posts.append((open.from, nil)) }
     }
     return histories
   }

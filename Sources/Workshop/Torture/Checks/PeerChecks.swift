@@ -11,8 +11,8 @@ struct PeerChecks {
   ) throws {
     if options.kinds.contains(.requests) {
       let journals = records.journals.map { journal in
-        let events = journal.entries.compactMap { entry in
-          if case .request(let event) = entry { event } else { nil }
+        let events = journal.entries.compactMap {
+          if case .request(let event) = $0 { event } else { nil }
         }
         return (events: events, isWhole: journal.entries.contains(.rested))
       }
@@ -24,9 +24,7 @@ struct PeerChecks {
       records.journals.append(Journal(life: life, entries: drained))
       let checks = QueueChecks(
         "message",
-        Self.events(records) { entry in
-          if case .queue(let event) = entry { event } else { nil }
-        })
+        Self.events(records) { if case .queue(let event) = $0 { event } else { nil } })
       all += checks.all
       all.append(
         try checks.statuses { queue, slot, id in
@@ -37,13 +35,9 @@ struct PeerChecks {
     if options.kinds.contains(.files) {
       let drained = try FileStrand.drain(container, options.processes, life: life)
       records.journals.append(Journal(life: life, entries: drained))
-      all +=
-        QueueChecks(
-          "file",
-          Self.events(records) { entry in
-            if case .file(let event) = entry { event } else { nil }
-          }
-        ).all
+      let checks = QueueChecks(
+        "file", Self.events(records) { if case .file(let event) = $0 { event } else { nil } })
+      all += checks.all
     }
   }
 

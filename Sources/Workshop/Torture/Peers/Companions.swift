@@ -2,6 +2,7 @@ import AppGroup
 import Dispatch
 import Histories
 import PeerConnectivity
+import Synchronization
 import SystemCalls
 
 /// The work of a worker besides values and notifications, each kind on a thread of its own.
@@ -17,8 +18,7 @@ final class Companions {
     if arguments.kinds.contains(.presence) { watch = try PresenceWatch(container) }
     if arguments.kinds.contains(.queues) {
       let recorder = try recorder(.queues)
-      let queues = QueueStrand(container, recorder, arguments)
-      strands.append(SideStrand(.queues, recorder, arguments) { try queues.turn(&$0) })
+      add(.queues, recorder, QueueStrand(container, recorder, arguments).turn)
     }
     guard !arguments.kinds.isDisjoint(with: [.requests, .files]) else { return }
     let session = try PeerSession(RequestStrand.name(slot: arguments.slot), in: container)
@@ -27,13 +27,20 @@ final class Companions {
       let recorder = try recorder(.requests)
       let requests = try RequestStrand(session, recorder, arguments)
       self.requests = requests
-      strands.append(SideStrand(.requests, recorder, arguments) { try requests.turn(&$0) })
+      add(.requests, recorder, requests.turn)
     }
     if arguments.kinds.contains(.files) {
       let recorder = try recorder(.files)
-      let files = FileStrand(session, recorder, arguments)
-      strands.append(SideStrand(.files, recorder, arguments) { try files.turn(&$0) })
+      let files = FileStrand(session: session, recorder: recorder, arguments: arguments)
+      add(.files, recorder, files.turn)
     }
+  }
+
+  private func add(
+    _ strand: Strand, _ recorder: Recorder,
+    _ turn: @escaping @Sendable (inout SeededGenerator) throws -> Void
+  ) {
+    strands.append(SideStrand(strand: strand, recorder: recorder, arguments: arguments, turn: turn))
   }
 
   private func recorder(_ strand: Strand) throws -> Recorder {
@@ -59,24 +66,14 @@ final class Companions {
 }
 
 /// A worker's repeated job on a thread of its own, until the run ends.
-final class SideStrand: Sendable {
+struct SideStrand {
+  let strand: Strand
   let recorder: Recorder
-  private let strand: Strand
-  private let arguments: WorkerArguments
-  private let turn: @Sendable (inout SeededGenerator) throws -> Void
+  let arguments: WorkerArguments
   private let hasEnded = DispatchSemaphore(value: 0)
-
-  /// - Parameter turn: One turn of the job. A replacement while the process was stopped is not a
-  ///   failure; any other error is.
-  init(
-    _ strand: Strand, _ recorder: Recorder, _ arguments: WorkerArguments,
-    _ turn: @escaping @Sendable (inout SeededGenerator) throws -> Void
-  ) {
-    self.strand = strand
-    self.recorder = recorder
-    self.arguments = arguments
-    self.turn = turn
-  }
+  /// One turn of the job. A replacement while the process was stopped is not a failure; any other
+  /// error is.
+  let turn: @Sendable (inout SeededGenerator) throws -> Void
 
   func begin() {
     Blocking.queue().async { [self] in
@@ -115,4 +112,40 @@ final class SideStrand: Sendable {
 
   /// Waits for the end; blocks the calling thread.
   func waitForEnd() { hasEnded.wait() }
+}
+
+/// A worker's own presence, and its reports of the others'.
+final class PresenceWatch: Sendable {
+  static let name = "torture/here"
+  /// The key among the last values that workers receive.
+  static let key = "presence"
+
+  private let seen: Seen
+  private let registration: PresenceRegistration
+  private let observation: ObservationToken
+
+  private final class Seen: Sendable {
+    let sums = Mutex<Set<UInt64>>([])
+  }
+
+  init(_ container: SharedContainer) throws {
+    let presence = container.presence(Self.name)
+    let seen = Seen()
+    self.seen = seen
+    registration = try presence.enter()
+    observation = try presence.observe(
+      startsWithCurrent: true, on: DispatchQueue(label: "torture.presence")
+    ) { members in
+      _ = seen.sums.withLock { $0.insert(Self.sum(members.map(\.processID))) }
+    }
+  }
+
+  /// Returns the present processes as one number that does not depend on their order.
+  static func sum(_ processes: [Int32]) -> UInt64 {
+    processes.reduce(0) { $0 &+ mix(UInt64(UInt32(bitPattern: $1))) }
+  }
+
+  /// Returns whether exactly these processes were reported. They are present until all are told to
+  /// end.
+  func hasSeen(_ sum: UInt64) -> Bool { seen.sums.withLock { $0.contains(sum) } }
 }

@@ -5,16 +5,10 @@ import PropertyLists
 import SystemCalls
 
 /// A strand that sends files to the other workers, and receives those for its own name.
-final class FileStrand: Sendable {
-  private let session: PeerSession
-  private let recorder: Recorder
-  private let arguments: WorkerArguments
-
-  init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) {
-    self.session = session
-    self.recorder = recorder
-    self.arguments = arguments
-  }
+struct FileStrand {
+  let session: PeerSession
+  let recorder: Recorder
+  let arguments: WorkerArguments
 
   func turn(_ random: inout SeededGenerator) throws {
     if !session.isActive { try session.activate(until: .now + .seconds(5)) }
@@ -64,8 +58,7 @@ final class FileStrand: Sendable {
   /// - Returns: Whether there was one.
   static func receive(
     _ receiver: PeerReceiver<PeerFile>, _ name: String, _ tenure: String,
-    _ deadline: ContinuousClock.Instant, leaves: Bool = false,
-    _ note: (JournalEntry) throws -> Void
+    _ deadline: ContinuousClock.Instant, leaves: Bool = false, _ note: (JournalEntry) throws -> Void
   ) throws -> Bool {
     let beginning = bootTimeNanoseconds()
     guard let file = try receiver.next(until: deadline) else { return false }

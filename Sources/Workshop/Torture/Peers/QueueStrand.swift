@@ -72,8 +72,7 @@ final class QueueStrand: Sendable {
     let consumer = try container.queue(queue).consume(until: .now + random.milliseconds(0...250))
     defer { consumer.close() }
     let tenure = recorder.newTenure()
-    try note(
-      .consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
+    try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       let deadline = ContinuousClock.now + random.milliseconds(0...5)
       guard let entry = try Self.take(consumer, queue, tenure, deadline, note) else { break }

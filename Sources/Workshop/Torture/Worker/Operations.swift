@@ -35,8 +35,7 @@ struct Operations {
     ) {
       _ = try terms.disturbance.during {
         try container.value(key).replace(
-          with: Content.make(number, for: key), durability: terms.durability,
-          until: terms.deadline)
+          with: Content.make(number, for: key), durability: terms.durability, until: terms.deadline)
       }
       return .done
     }

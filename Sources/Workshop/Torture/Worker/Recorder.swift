@@ -53,11 +53,6 @@ final class Recorder: Sendable {
     return "\(life)-\(count)"
   }
 
-  /// Records one try of an update's closure.
-  func attempt(from: Histories.Value?, to: Histories.Value?) throws {
-    try note(.tried(from: from, to: to))
-  }
-
   /// Performs one operation, and records its call before and its answer after it.
   ///
   /// - Parameter patience: The time to wait for the lease.
@@ -159,7 +154,7 @@ final class Attempts: Sendable {
     let old = try begin(content)
     let new = change(old)
     content = Content.make(new, for: key)
-    try recorder.attempt(from: old, to: new)
+    try recorder.note(.tried(from: old, to: new))
     try disturbance.act()
   }
 }

@@ -5,17 +5,11 @@ import SystemCalls
 
 /// A worker's operations with `await`, beside its thread: increments, some of which are cancelled
 /// while they wait.
-final class TaskStrand: Sendable {
-  private let container: SharedContainer
-  private let recorder: Recorder
-  private let arguments: WorkerArguments
+struct TaskStrand {
+  let container: SharedContainer
+  let recorder: Recorder
+  let arguments: WorkerArguments
   private let hasEnded = DispatchSemaphore(value: 0)
-
-  init(_ container: SharedContainer, _ recorder: Recorder, _ arguments: WorkerArguments) {
-    self.container = container
-    self.recorder = recorder
-    self.arguments = arguments
-  }
 
   func begin() {
     Task {

@@ -31,7 +31,9 @@ final class Worker {
     observers = try Observers(container, recorder, arguments.directory, life: arguments.life)
     registrations = try Workload.bells.map { ($0, try container.notification($0).register()) }
     task = TaskStrand(
-      container, try Recorder(arguments.directory, life: arguments.life, .task), arguments)
+      container: container,
+      recorder: try Recorder(arguments.directory, life: arguments.life, .task),
+      arguments: arguments)
     companions = try Companions(container, arguments)
     random = SeededGenerator(seed: mix(arguments.seed) ^ UInt64(arguments.life))
   }
@@ -167,4 +169,19 @@ final class Worker {
     let answer = behind.isEmpty ? ["done"] : behind.map { "behind \($0)" } + ["done"]
     try Program.write(Array((answer.joined(separator: "\n") + "\n").utf8), to: 1)
   }
+}
+
+/// The argument with which the main process starts a worker, as JSON: `torture worker {…}`.
+struct WorkerArguments: Codable {
+  let directory: RunDirectory
+  /// Its place among the workers; the successor of a killed worker takes it over.
+  let slot: Int
+  /// The number of the worker in the run, from 1; successors have their own.
+  let life: Int
+  let seed: UInt64
+  /// The end of its work, in nanoseconds since the machine started.
+  let end: UInt64
+  let processes: Int
+  let brokenRule: String?
+  let kinds: Set<Kind>
 }

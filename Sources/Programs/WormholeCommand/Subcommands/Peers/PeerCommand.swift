@@ -1,7 +1,5 @@
 import AppGroup
-import FoundationEssentials
 import PeerConnectivity
-import PropertyLists
 
 extension CommandDescription {
   /// The commands for peers: processes that others know by a name.
@@ -105,17 +103,15 @@ extension QueueEntryStatus {
     }
   }
 
-  var reason: String? {
-    if case .failed(let reason) = self { reason } else { nil }
-  }
+  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
 
-  /// The exit status after a wait for the outcome.
+  /// Ends the command after a wait for the outcome.
   ///
   /// - Parameter what: the message or file, as the subject of a sentence.
-  func exitStatus(of what: String, _ environment: CommandEnvironment) -> ExitStatus {
-    guard isEnd else { return .deadline }
-    guard self != .processed else { return .done }
+  func end(of what: String, _ environment: CommandEnvironment) throws(ExitStatus) {
+    guard isEnd else { throw .deadline }
+    guard self != .processed else { return }
     environment.tell("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
-    return .no
+    throw .no
   }
 }

@@ -53,7 +53,6 @@ extension CommandDescription {
       PeerLaunch(
         program: program, arguments: Array(words.dropFirst()), environment: variables,
         occasions: occasions, budgetPerDay: arguments.count("budget")), for: name)
-    return .done
   }
   .refusing { arguments in
     let words = Set(ValueKind.list(arguments.text("on") ?? ""))
@@ -83,8 +82,7 @@ extension CommandDescription {
       "remaining": try registry.remainingLaunches(of: name),
       "output": try registry.output(of: name),
     ])
-    try environment.print(line: JSONWriter.string(line))
-    return .done
+    try environment.print(json: line)
   }
 
   static let peerLaunchRemove = CommandDescription(
@@ -94,7 +92,6 @@ extension CommandDescription {
   ) { arguments, _ in
     let name = arguments.requiredText("name")
     try arguments.registeredLaunch(of: name, to: "remove").registry.remove(name)
-    return .done
   }
 }
 

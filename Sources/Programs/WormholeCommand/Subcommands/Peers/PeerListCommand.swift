@@ -22,15 +22,15 @@ extension CommandDescription {
     guard arguments.has("watch") else {
       let peers = try arguments.existingSession(environment)?.peers() ?? []
       if arguments.has("json") {
-        for peer in peers { try environment.print(line: JSONWriter.string(peer.propertyList)) }
+        for peer in peers { try environment.print(json: peer.propertyList) }
       } else {
         let rows = peers.map { [$0.name, $0.reachability.word, $0.reachability.reason] }
         let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.tableColumns)
-        try environment.print(Array(table.rendered.utf8))
+        try environment.print(table.rendered)
       }
-      return .done
+      return
     }
-    return try watchPeers(arguments, environment)
+    try watchPeers(arguments, environment)
   }
   .refusing { arguments in
     !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
@@ -38,13 +38,9 @@ extension CommandDescription {
   }
 }
 
-private func watchPeers(
-  _ arguments: ParsedArguments, _ environment: CommandEnvironment
-) throws -> ExitStatus {
+private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
   let deadline = arguments.deadline()
-  guard let opened = try arguments.container.openToListen(until: deadline, environment) else {
-    return .deadline
-  }
+  let opened = try arguments.container.openToListen(until: deadline, environment)
   let session = try PeerSession(arguments.sessionName(environment), in: opened.container)
   let interruption = try Interruption(endsWithReader: true)
   let backlog = Backlog<Peer>()
@@ -58,12 +54,11 @@ private func watchPeers(
   }
   defer { reading.cancel() }
   if !opened.isNew { environment.tellListening(endsWithReader: false) }
-  return try arguments.handleEach(of: backlog, until: deadline, interruption) { peer in
-    let name = peer.name.withoutControlCharacters.replacing("\n", with: "\\n")
+  try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
     try environment.print(
       line: arguments.has("json")
         ? JSONWriter.string(peer.propertyList)
-        : "\(name): \(peer.reachability.word), \(peer.reachability.reason)"
+        : "\(peer.name.onOneLine): \(peer.reachability.word), \(peer.reachability.reason)"
           .withoutControlCharacters)
     return .done
   }

@@ -1,6 +1,5 @@
 import AppGroup
 import PeerConnectivity
-import PropertyLists
 
 extension CommandDescription {
   static let peerSend = CommandDescription(
@@ -33,11 +32,11 @@ extension CommandDescription {
         isUrgent: arguments.has("urgent"),
         keepsReceipt: waits || arguments.has("receipt"), receiptTerm: .dayAfterProcessing))
     try environment.print(line: transfer.id)
-    guard waits else { return .done }
+    guard waits else { return }
     let status = try transfer.finalStatus(until: deadline)
     // The exit status tells the outcome, so its record is not needed any more.
     if status.isEnd { try transfer.removeReceipt() }
-    return status.exitStatus(of: "the message \(transfer.id)", environment)
+    try status.end(of: "the message \(transfer.id)", environment)
   }
 
   static let peerRequest = CommandDescription(
@@ -60,9 +59,7 @@ extension CommandDescription {
     let session = try arguments.openSession(environment)
     let reply = try session.request(
       request, to: peer, until: .now + (arguments.seconds("timeout") ?? .seconds(10)))
-    try environment.print(
-      arguments.outputFormat.bytes(reply, of: "the reply of \(peer.quoted)"))
-    return .done
+    try environment.print(arguments.outputFormat.bytes(reply, of: "the reply of \(peer.quoted)"))
   }
 
   static let peerContext = CommandDescription(
@@ -87,13 +84,12 @@ extension CommandDescription {
     let peer = arguments.requiredText("peer")
     if let text = arguments.text("value") {
       let context = try environment.value(text, "the context")
-      try arguments.openSession(environment).setContext(context, for: peer)
-      return .done
+      return try arguments.openSession(environment).setContext(context, for: peer)
     }
     let session = try arguments.existingSession(environment)
     if arguments.has("remove") {
       try session?.removeContext(for: peer)
-      return .done
+      return
     }
     let received = try session?.context(from: peer)
     let sent = try session?.context(for: peer)
@@ -106,7 +102,6 @@ extension CommandDescription {
     try environment.print(
       arguments.outputFormat.bytes(
         .object(["received": received, "sent": sent]), of: "the context"))
-    return .done
   }
   .refusing { arguments in
     arguments.has("remove") && arguments.text("value") != nil

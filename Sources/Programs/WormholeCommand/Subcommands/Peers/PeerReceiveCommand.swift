@@ -50,19 +50,18 @@ extension CommandDescription {
       isOptional: true)
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    let session = try PeerSession(
-      arguments.requiredText("name"), in: arguments.container.open())
+    let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     let found = try interruption.wait {
       try session.receiveMessages(
         until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
     }
-    guard let receiver = found else { return .no }
+    guard let receiver = found else { throw ExitStatus.no }
     defer { receiver.close() }
     environment.tellListening(endsWithReader: false)
     let handler = PeerMessageHandler(
       arguments: arguments, interruption: interruption, environment: environment)
-    return try arguments.handleEach(of: receiver, until: deadline, interruption) { message in
+    try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
       try handler.handle(message)
     }
   }

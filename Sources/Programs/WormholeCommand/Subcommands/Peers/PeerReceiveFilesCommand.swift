@@ -26,18 +26,17 @@ extension CommandDescription {
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
-    let session = try PeerSession(
-      arguments.requiredText("name"), in: arguments.container.open())
+    let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: true)
     let found = try interruption.wait {
       try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
     }
-    guard let receiver = found else { return .no }
+    guard let receiver = found else { throw ExitStatus.no }
     defer { receiver.close() }
     environment.tellListening(endsWithReader: false)
-    return try arguments.handleEach(of: receiver, until: deadline, interruption) { file in
+    try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
       let path = try directory.put(file)
-      try environment.print(line: JSONWriter.string(file.propertyList(path: path)))
+      try environment.print(json: file.propertyList(path: path))
       try file.acknowledge()
       return .done
     }

@@ -1,7 +1,6 @@
 import AppGroup
 import FoundationEssentials
 import PeerConnectivity
-import PropertyLists
 
 extension CommandDescription {
   static let peerOutstanding = CommandDescription(
@@ -25,16 +24,24 @@ extension CommandDescription {
           + "learn the outcome.")
     ]
   ) { arguments, environment in
-    guard let container = try arguments.container.openExisting() else { return .done }
+    guard let container = try arguments.container.openExisting() else { return }
     let session = try PeerSession(arguments.requiredText("name"), in: container)
-    func show(_ transfer: some ListedTransfer) throws {
+    func show(_ transfer: some PeerTransfer, _ content: [String: any JSONMember]) throws {
       let status = try transfer.status()
-      try environment.print(line: JSONWriter.string(transfer.propertyList(status)))
+      let members: [String: any JSONMember] = [
+        "id": transfer.id, "peer": transfer.peer, "status": status.word, "reason": status.reason,
+      ]
+      // Keys are only ever added; those without a value are left out.
+      try environment.print(json: .object(members.merging(content) { own, _ in own }))
       if arguments.has("forget"), status.isEnd { try transfer.removeReceipt() }
     }
-    for transfer in try session.outstandingMessageTransfers() { try show(transfer) }
-    for transfer in try session.fileTransfers() { try show(transfer) }
-    return .done
+    for transfer in try session.outstandingMessageTransfers() {
+      try show(transfer, ["kind": "message", "message": transfer.value])
+    }
+    for transfer in try session.fileTransfers() {
+      try show(
+        transfer, ["kind": "file", "file": transfer.source.path, "metadata": transfer.metadata])
+    }
   }
 
   static let peerCancel = CommandDescription(
@@ -58,7 +65,7 @@ extension CommandDescription {
       throw CommandError(
         verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
     }
-    if try transfer.cancel() { return .done }
+    if try transfer.cancel() { return }
     let status = try transfer.status()
     throw CommandError(
       verb: "cancel", object: id.quoted,
@@ -91,7 +98,7 @@ extension CommandDescription {
     let session = try arguments.openSession(environment)
     if arguments.has("failed") {
       for failure in try session.failures() { try session.remove(failure: failure.id) }
-      return .done
+      return
     }
     guard !arguments.texts("id").isEmpty else {
       func forget(_ transfer: some PeerTransfer) throws {
@@ -101,7 +108,7 @@ extension CommandDescription {
       }
       for transfer in try session.messageTransfers() { try forget(transfer) }
       for transfer in try session.fileTransfers() { try forget(transfer) }
-      return .done
+      return
     }
     var status = ExitStatus.done
     for id in arguments.texts("id") {
@@ -110,7 +117,7 @@ extension CommandDescription {
         status = .no
       }
     }
-    return status
+    try status.end()
   }
   .refusing { arguments in
     let chosen = ["processed", "all", "failed"].filter { arguments.has($0) }
@@ -144,34 +151,10 @@ extension CommandDescription {
         status = .no
       }
     }
-    return status
+    try status.end()
   }
   .refusing { arguments in
-    arguments.has("all") == arguments.texts("id").isEmpty
-      ? nil : "please provide ids, or '--all'"
-  }
-}
-
-private protocol ListedTransfer: PeerTransfer {
-  /// Keys are only ever added; those without a value are left out.
-  func propertyList(_ status: QueueEntryStatus) -> PropertyListValue
-}
-
-extension PeerMessageTransfer: ListedTransfer {
-  fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
-    .object([
-      "id": id, "peer": peer, "status": status.word, "reason": status.reason,
-      "kind": "message", "message": value,
-    ])
-  }
-}
-
-extension PeerFileTransfer: ListedTransfer {
-  fileprivate func propertyList(_ status: QueueEntryStatus) -> PropertyListValue {
-    .object([
-      "id": id, "peer": peer, "status": status.word, "reason": status.reason,
-      "kind": "file", "file": source.path, "metadata": metadata,
-    ])
+    arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
   }
 }
 

@@ -36,13 +36,13 @@ extension CommandDescription {
     }
     defer { session.close() }
     let activated: Void? = try interruption.wait { try session.activate() }
-    guard activated != nil else { return .no }
+    guard activated != nil else { throw ExitStatus.no }
     isServing.store(true, ordering: .relaxed)
     environment.tellListening(endsWithReader: false)
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
-    return try arguments.handleEach(of: backlog, until: deadline, interruption) { request in
+    try arguments.handleEach(of: backlog.next, until: deadline, interruption) { request in
       try server.answer(request)
       return .done
     }

@@ -1,7 +1,7 @@
 import AppGroup
 import FoundationEssentials
 import PeerConnectivity
-import PropertyLists
+import Synchronization
 
 extension CommandDescription {
   static let peerTransfer = CommandDescription(
@@ -13,8 +13,7 @@ extension CommandDescription {
       before that cancels the transfer. Metadata is any JSON value, for the receiver.
       """,
     positionals: [
-      .peer,
-      PositionalDescription(name: "file", help: "A regular file.", kind: .file),
+      .peer, PositionalDescription(name: "file", help: "A regular file.", kind: .file),
     ],
     options: [
       .value("metadata", "json", .text, help: "A value that the receiver gets with the file."),
@@ -36,20 +35,18 @@ extension CommandDescription {
       fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
       to: arguments.requiredText("peer"), metadata: metadata,
       options: PeerFileOptions(
-        isMoved: arguments.has("move"),
-        durability: arguments.durability,
-        expiry: arguments.seconds("expires"),
-        receiptTerm: .dayAfterProcessing))
+        isMoved: arguments.has("move"), durability: arguments.durability,
+        expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
     defer { session.finishCopying(until: .now + .seconds(5)) }
     try store(transfer, file, interruption, environment)
     try environment.print(line: transfer.id)
-    guard arguments.text("wait") != nil else { return .done }
+    guard arguments.text("wait") != nil else { return }
     guard
       let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
-    else { return .no }
+    else { throw ExitStatus.no }
     // The exit status tells the outcome, so its record is not needed any more.
     if status.isEnd { try transfer.removeReceipt() }
-    return status.exitStatus(of: file, environment)
+    try status.end(of: file, environment)
   }
 }
 
@@ -98,5 +95,49 @@ private func takeBack(
       reason: "\(error); and it may not be cancelled: \(second). 'wormhole peer outstanding "
         + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
         + "cancels it", status: .inputOutput)
+  }
+}
+
+/// A line on a terminal that shows the progress of a file.
+final class ProgressBar: Sendable {
+  private let file: String
+  private let columns: Int
+  private let write: @Sendable ([UInt8]) -> Void
+  private let hasEnded = Mutex(false)
+
+  private static let barColumns = 24
+
+  init(file: String, columns: Int, write: @escaping @Sendable ([UInt8]) -> Void) {
+    self.file = file.onOneLine
+    self.columns = columns
+    self.write = write
+  }
+
+  func show(_ progress: PeerFileProgress) {
+    let text = line(completed: progress.completedBytes, total: progress.totalBytes)
+    // The lock excludes that a last report from another thread comes after the line was cleared.
+    hasEnded.withLock { if !$0 { write(Array("\r\(text)".utf8)) } }
+  }
+
+  /// Clears the line for the next output.
+  func end() {
+    hasEnded.withLock {
+      $0 = true
+      write(Array("\r\u{1B}[K".utf8))
+    }
+  }
+
+  /// `[########----------------]  33 %  12 of 36 MB  film.mov`, cut to the width of the terminal.
+  func line(completed: Int64, total: Int64) -> String {
+    let fraction = total > 0 ? min(max(Double(completed) / Double(total), 0), 1) : 1
+    let full = Int(fraction * Double(Self.barColumns))
+    let bar =
+      String(repeating: "#", count: full) + String(repeating: "-", count: Self.barColumns - full)
+    let percent = String(Int(fraction * 100))
+    let padding = String(repeating: " ", count: 3 - percent.count)
+    let text =
+      "[\(bar)] \(padding)\(percent) %  \(completed / 1_000_000) of \(total / 1_000_000) MB  \(file)"
+    // The last column stays empty: some terminals wrap when it is filled.
+    return String(text.prefix(max(columns - 1, 1)))
   }
 }

@@ -53,7 +53,7 @@ final class Chaos {
       pauseThread(.milliseconds(5))
     }
     Terminal.progress("")
-    for worker in workers { try worker.send(.continue) }
+    for worker in workers { try worker.process.send(.continue) }
   }
 
   // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
@@ -71,7 +71,7 @@ final class Chaos {
     }
     guard now >= continuation else { return }
     worker.continuation = nil
-    try worker.send(.continue)
+    try worker.process.send(.continue)
   }
 
   private func noteStop(
@@ -94,15 +94,15 @@ final class Chaos {
     let kills = random.chance(10)
     guard !kills else {
       tell(worker, "killed")
-      return try worker.send(.kill)
+      return try worker.process.send(.kill)
     }
     guard worker.continuation == nil else { return }
-    try worker.send(.stop)
+    try worker.process.send(.stop)
     noteStop(worker, "stopped", until: now + random.milliseconds(0...150))
   }
 
   private func replace(_ worker: WorkerProcess) throws {
-    let end = try worker.end(until: .now + .seconds(10))
+    let end = try worker.process.termination(until: .now + .seconds(10))
     workers.removeAll { $0 === worker }
     switch end {
     case .killed(signal: Signal.kill.rawValue): counts.killed += 1
@@ -145,12 +145,12 @@ final class Chaos {
       // It may have stopped itself in its last operation.
       var line: String?
       while line == nil, ContinuousClock.now < deadline {
-        try worker.send(.continue)
+        try worker.process.send(.continue)
         line = try worker.line(until: .now + .milliseconds(50))
         if line == nil, ProcessStatus.of(worker.processID)?.isDead ?? true { break }
       }
       guard line != "idle" else { continue }
-      switch try worker.end() {
+      switch try worker.process.termination(until: .now) {
       case .killed(signal: Signal.kill.rawValue): counts.killed += 1
       case nil: wrong.append("worker \(worker.life) does not come to rest")
       case let end: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
@@ -174,11 +174,38 @@ final class Chaos {
         if let line, line != "done" { missed.append("worker \(worker.life): \(line)") }
       } while line != nil && line != "done"
       if line == nil { missed.append("worker \(worker.life) does not answer") }
-      if try worker.end(until: deadline) != .exited(0) {
+      if try worker.process.termination(until: deadline) != .exited(0) {
         missed.append("worker \(worker.life) ended with an error")
       }
     }
     workers.removeAll()
     return missed
+  }
+}
+
+/// A worker as the main process sees it. It is killed when this value is released.
+final class WorkerProcess {
+  let slot: Int
+  let life: Int
+  /// The time to continue it; nil while it is not known to be stopped.
+  var continuation: ContinuousClock.Instant?
+  let process: LineProcess
+
+  init(_ arguments: WorkerArguments) throws {
+    slot = arguments.slot
+    life = arguments.life
+    process = try LineProcess(
+      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false)
+  }
+
+  var processID: Int32 { process.processID }
+
+  /// Returns its next line, or nil if there is none before the deadline or it has ended.
+  func line(until deadline: ContinuousClock.Instant) throws -> String? {
+    do {
+      return try process.line(until: deadline)
+    } catch is LineProcess.Failure {
+      return nil
+    }
   }
 }

@@ -1,8 +1,8 @@
 import AppGroup
-import SystemCalls
 
-/// Replacing a value of 200 bytes, against the bare calls and against the calls of most programs.
-enum PublishRows {
+/// Replacing a value of 200 bytes, against the bare calls and against the calls of most programs; and
+/// reading it.
+enum ValueRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("publish").value("value")
     let raw = try RawValue(bench.path + "/publish", "raw")
@@ -68,6 +68,22 @@ enum PublishRows {
         "publish, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
         ours: { try value.replace(with: ours, durability: .durable) },
         floor: { try raw.publish(theirs, durably: true) })
+    ]
+  }
+
+  /// Measures reading it: as bytes, and decoded.
+  static func measureReading(_ bench: Bench) throws -> [Row] {
+    let value = try bench.container("read").value("value")
+    let raw = try RawValue(bench.path + "/read", "raw")
+    try value.replace(with: SharedCount.content(7))
+    try raw.publish(RawValue.content(7))
+    let results = try alternate(
+      rounds: bench.shortRounds, runs: 60,
+      [{ _ = try value.snapshot().bytes() }, { _ = try value.read() }, { _ = try raw.read() }])
+    let floor = results[2]
+    return [
+      Row("read, bytes / open + fstat + read", ours: results[0], floor: floor),
+      Row("read, decoded / open + fstat + read", ours: results[1], floor: floor),
     ]
   }
 }

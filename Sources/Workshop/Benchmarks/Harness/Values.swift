@@ -1,3 +1,5 @@
+import AppGroup
+import PropertyLists
 import RivalCalls
 import SystemCalls
 
@@ -22,8 +24,7 @@ func writeNew(
 
 /// create, write, close, rename, as most programs publish a file.
 func writeAndRename(
-  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor,
-  durably: Bool = false
+  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor, durably: Bool = false
 ) throws(Errno) {
   try writeNew(content, "new", in: directory, durably: durably)
   try rename("new", at: directory.rawValue, to: name, at: directory.rawValue)
@@ -110,7 +111,20 @@ final class RawValue {
     try held.unlock()
   }
 
-  private func readOrZero() throws(Errno) -> UInt64 {
-    try ifPresent(read()) ?? 0
+  private func readOrZero() throws(Errno) -> UInt64 { try ifPresent(read()) ?? 0 }
+}
+
+/// The value of the rows about our own code: 200 bytes on disk with a number among them.
+enum SharedCount {
+  private static let padding = PropertyListValue.string(String(repeating: "x", count: 138))
+
+  static func content(_ number: UInt64) -> PropertyListValue {
+    ["count": .integer(Int64(number)), "padding": padding]
+  }
+
+  static func number(_ value: PropertyListValue?) -> UInt64 { value?["count"]?.uint64Value ?? 0 }
+
+  static func increment(_ value: Value) throws {
+    try value.update { $0 = content(number($0) + 1) }
   }
 }
