@@ -46,7 +46,7 @@ package final class ItemAcquisition: Waiting {
   /// other accesses in that directory, because that process waits for them.
   package private(set) var givesWayTo: ItemPath?
   /// The place in the line of waiters, and the claim found ahead of it.
-  private var place: ClaimLine.Place?
+  private var place: ClaimLinePlace?
   private var obstacle: ClaimName?
 
   package init(
@@ -60,7 +60,7 @@ package final class ItemAcquisition: Waiting {
     self.term = term
     self.patience = patience
     self.removal = removal
-    patience.cancellation.wakes(latch)
+    patience.wakes(latch)
   }
 
   // A cancelled task just drops its place.
@@ -132,7 +132,8 @@ package final class ItemAcquisition: Waiting {
   private func attemptReading() throws -> WaitingStep<ItemAccess> {
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
-    if let site = try siteForReading() {
+    // Of one that this user may not open, the owner still publishes changes in one step.
+    if let site = try ItemSite.openIfPermitted(location) {
       let finding = try others.look(at: site, purpose: purpose) {
         // The process that has the item locked may not have announced yet that it publishes.
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
@@ -162,23 +163,14 @@ package final class ItemAcquisition: Waiting {
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
 
-  private func siteForReading() throws -> ItemSite? {
-    do {
-      return try ItemSite.open(location)
-    } catch let error as Errno where error == .accessDenied || error == .notDirectory {
-      // Its owner still publishes changes in one step.
-      return nil
-    }
-  }
-
   // MARK: Writers
 
   private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
-    let place = self.place ?? ClaimLine.Place(at: location, latch)
+    let place = self.place ?? ClaimLinePlace(at: location, latch)
     self.place = place
     if !place.mayLook() {
       guard patience.isOver else {
-        return .wait(for: latch, until: patience.deadline(after: .seconds(1)))
+        return .wait(for: latch, until: patience.nextLook(after: .seconds(1)))
       }
       if let obstacle { throw timeout(obstacle.holder) }
     }
@@ -201,9 +193,7 @@ package final class ItemAcquisition: Waiting {
     let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
     visited = site
-    let request = LeaseRequest(
-      site: site.lease, mode: .exclusive, term: Value.standardTerm, deadline: patience.deadline)
-    return (request, site)
+    return (site.leaseRequest(until: patience.deadline), site)
   }
 
   private func claim(
@@ -278,7 +268,7 @@ package final class ItemAcquisition: Waiting {
     _ watch: (WakeLatch) -> Bool
   ) throws -> WaitingStep<ItemAccess> {
     if patience.isOver { throw timeout(try holder(), what) }
-    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
+    return watch(latch) ? .wait(for: latch, until: patience.nextLook()) : .again
   }
 
   private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> WaitingStep<

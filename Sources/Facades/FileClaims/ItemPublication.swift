@@ -53,13 +53,9 @@ package final class ItemPublication: Waiting {
     do {
       return try reporting("publish the item", path: location.text, attempt)
     } catch {
-      throw keepingCopy(cause(of: error))
+      // A process that lost its claim finds nothing where its copy was.
+      throw keepingCopy(isPublished ? error : [access].lossBehind(error))
     }
-  }
-
-  // A process that lost its claim finds nothing where its copy was.
-  private func cause(of error: any Error) -> any Error {
-    isPublished ? error : [access].lossBehind(error)
   }
 
   private func attempt() throws -> WaitingStep<StagedCopy.Change> {
@@ -78,7 +74,7 @@ package final class ItemPublication: Waiting {
     switch try readers.look(at: location, found: old) {
     case .present(let lock):
       // New readers wait from now on, so that there is an end to them.
-      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      try claim.beginPublishing()
       return try wait(lock.holder(), "is reading it") { readers.watch($0) }
     case .over:
       // The awaited processes are gone, and `readers` keeps new ones out.
@@ -95,7 +91,7 @@ package final class ItemPublication: Waiting {
   // While a directory is replaced, no process may be in the middle of a change inside it, because the
   // change would be made in the old directory.
   private func obstacleInContents() throws -> ContentsWait.Obstacle? {
-    try claim.become(.publishing, coversContents: true)
+    try claim.beginPublishing(coversContents: true)
     var waiting = contents ?? ContentsWait(location, purpose: purpose)
     defer { contents = waiting }
     return try waiting.look()
@@ -118,10 +114,7 @@ package final class ItemPublication: Waiting {
 
   private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
     do {
-      let request =
-        self.request
-        ?? LeaseRequest(
-          site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
+      let request = self.request ?? claim.site.leaseRequest(until: deadline)
       self.request = request
       return try request.step().then { lease in
         self.request = nil
@@ -155,7 +148,7 @@ package final class ItemPublication: Waiting {
       let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
       return isTaken ? .again : try wait(name.holder, "shares it") { others.watch($0) }
     case .present(let name):
-      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      try claim.beginPublishing()
       return try wait(name.holder, "shares it") { others.watch($0) }
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
@@ -165,20 +158,10 @@ package final class ItemPublication: Waiting {
     readers = ReadersWait()
     let published = try location.status()
     if durability == .durable { try synchronizeDirectories(lease) }
-    endIfEmpty(under: lease)
+    // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
+    // and a process that is stopped here and loses its claim was not overtaken.
+    claim.endIfEmpty(under: lease)
     return .done(published.map { .replaced($0) } ?? .removed)
-  }
-
-  // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
-  // and a process that is stopped here and loses its claim was not overtaken.
-  private func endIfEmpty(under lease: Lease) {
-    do {
-      try claim.endIfEmpty(under: lease)
-    } catch {
-      // Tried once more by the caller, without the lease because there may be much to remove, and
-      // reported then.
-      return
-    }
   }
 
   private func isCurrent() throws(Errno) -> Bool {

@@ -14,14 +14,14 @@ package struct StagedCopy: Sendable {
   }
 
   /// How the copy was made; nil when it was empty at first.
-  private let mode: TreeCopy.Mode?
+  private var mode: TreeCopy.Mode?
   /// What the item was when it was copied; nil when there was nothing.
-  private let item: FileStatus?
+  private var item: FileStatus?
   /// What the copy was when it was made; nil when there was none.
-  private let original: FileStatus?
+  private var original: FileStatus?
   /// The entries of a directory, and of its copy, when the copy was made; nil for anything else.
-  private let itemTree: TreeManifest?
-  private let copyTree: TreeManifest?
+  private var itemTree: TreeManifest?
+  private var copyTree: TreeManifest?
 
   /// An item that changes while it is copied is copied again, but not for ever.
   private static let attempts = 4
@@ -55,8 +55,7 @@ package struct StagedCopy: Sendable {
   private static func make(
     _ mode: TreeCopy.Mode?, of location: ItemPath, in claim: Claim, _ check: () throws -> Void
   ) throws -> StagedCopy {
-    let ofNothing = StagedCopy(
-      mode: mode, item: nil, original: nil, itemTree: nil, copyTree: nil)
+    let ofNothing = StagedCopy(mode: mode)
     guard let mode else { return ofNothing }
     for attempt in 1...attempts {
       guard let before = try location.status() else { return ofNothing }

@@ -8,11 +8,9 @@ package enum TreeSynchronization {
     case .regular:
       try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow]).synchronize()
     case .directory:
-      let root = SharedDescriptor(
-        try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow]))
+      let root = SharedDescriptor(try openDirectory(name, at: directory))
       var visitor = Visitor()
-      var walk = TreeWalk<Visitor>("synchronize", root: root, path: TreePath(name))
-      try walk.run(&visitor)
+      try visitor.walk("synchronize", through: root, path: TreePath(name))
       try root.descriptor.synchronize()
     default: return
     }
@@ -33,12 +31,9 @@ package enum TreeSynchronization {
     mutating func enter(
       _ name: FileName, _ mark: Void, at place: TreePlace
     ) throws -> SharedDescriptor? {
-      let directory = SharedDescriptor(
-        try FileDescriptor.open(name, at: place.rawValue, [.readOnly, .directory, .noFollow]))
+      let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
       try directory.descriptor.synchronize()
       return directory
     }
-
-    mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
   }
 }

@@ -192,11 +192,11 @@ struct PresentersDirectoryWatchingTests {
     let path = ItemPath(scene.path("d"))
     var tree = try tree()
     func news(_ name: String) throws -> [ItemTree.NodeID: WatchNews] {
-      let place = ItemPath(path.text + "/" + name)
-      let (node, name) = try #require(tree.place(of: path.components(to: place) ?? []))
+      let components = path.components(to: ItemPath(path.text + "/" + name))
+      let place = try #require(tree.place(of: components ?? []))
       var news = WatchNews()
-      news.add(name)
-      return [node: news]
+      news.add(place.name)
+      return [place.node: news]
     }
     let (between, old, new) = (try news("e/f/three"), try news("e/two"), try news("two"))
     try scene.shell("mv d/e/two d")

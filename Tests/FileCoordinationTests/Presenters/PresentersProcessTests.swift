@@ -218,9 +218,9 @@ struct PresentersProcessTests {
     _ = try other.ask("present \(scene.path("d/file"))")
     let presenter = try #require(try scene.site.members().first)
     let demands = [PresenterDemand(path: scene.path("d/file"), kind: .content)]
-    let message = PresenterMessage(presenter: presenter.id, subject: .access(demands))
+    let message = PresenterMessage.access(demands).propertyList(to: presenter.id)
     var request: PropertyListValue = [
-      "kind": "request", "id": 1, "replyTo": "0-0", "value": message.propertyList,
+      "kind": "request", "id": 1, "replyTo": "0-0", "value": message,
     ]
     Expiry.never.write(into: &request)
     let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))

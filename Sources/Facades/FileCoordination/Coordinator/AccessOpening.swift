@@ -75,11 +75,14 @@ final class AccessOpening: Waiting {
       let grants = try makeGrants()
       items = []
       return .done(
-        AccessSession(
-          grants: grants, conversation: conversation.take(), companions: terms.companions,
-          durability: terms.durability, presenter: terms.presenter))
+        AccessSession(grants, terms, conversation: conversation.take()))
     }
-    let acquisition = acquisition(of: next)
+    let acquisition =
+      items[next].acquisition
+      ?? ItemAcquisition(
+        items[next].location, items[next].kind, tellsPurpose: terms.isPurposeShared,
+        purpose: terms.purpose, term: terms.term, patience: terms.patience, leaving: removal)
+    items[next].acquisition = acquisition
     let step = try acquisition.step()
     if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
       return try acquire()
@@ -126,16 +129,6 @@ final class AccessOpening: Waiting {
         demands, for: terms.presenter, until: terms.patience.deadline)
     }
     self.items = items.values.sorted { ItemPath.precedes($0.location, $1.location) }
-  }
-
-  private func acquisition(of index: Int) -> ItemAcquisition {
-    if let known = items[index].acquisition { return known }
-    let acquisition = ItemAcquisition(
-      items[index].location, items[index].kind, tellsPurpose: terms.isPurposeShared,
-      purpose: terms.purpose, term: terms.term, patience: terms.patience,
-      leaving: removal)
-    items[index].acquisition = acquisition
-    return acquisition
   }
 
   // Another process has claimed the directory's contents, and waits for all of this access in it

@@ -17,58 +17,38 @@ final class AccessSession: Sendable {
   }
 
   let grants: [Grant]
-  private let conversation: PresenterConversation?
-  private let companions: Companions
-  private let durability: Durability
-  /// The coordinator's own.
-  private let presenter: (any FilePresenter)?
+  fileprivate let terms: AccessOpening.Terms
+  fileprivate let conversation: PresenterConversation?
   /// Into or out of private copies: presenters hear of them when the copies are published.
-  private let moves = Mutex<[ItemMove]>([])
+  fileprivate let moves = Mutex<[(from: String, to: String)]>([])
 
   init(
-    grants: [Grant], conversation: PresenterConversation?, companions: Companions,
-    durability: Durability, presenter: (any FilePresenter)?
+    _ grants: [Grant], _ terms: AccessOpening.Terms, conversation: PresenterConversation?
   ) {
-    self.presenter = presenter
     self.grants = grants
+    self.terms = terms
     self.conversation = conversation
-    self.companions = companions
-    self.durability = durability
   }
 
-  /// The reason why the access was lost; nil as long as it was not taken over.
-  func loss() throws -> FileCoordinationError? {
-    for grant in grants {
-      if let loss = try grant.access?.loss() { return loss }
-    }
-    return nil
-  }
-
-  /// The cause of an accessor's error: without its copy, because that was taken over, an accessor fails
-  /// with an error of its own.
-  func cause(of error: any Error) -> any Error {
-    grants.compactMap(\.access).lossBehind(error, isAny: true)
-  }
+  var accesses: [ItemAccess] { grants.compactMap(\.access) }
 
   /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
   ///
   /// - Returns: false when neither is one of this access.
-  func postpone(_ move: ItemMove) -> Bool {
-    let (from, to) = (published(move.from), published(move.to))
+  func postponeMove(from old: String, to new: String) -> Bool {
+    let (from, to) = (published(old), published(new))
     guard from != nil || to != nil else { return false }
-    moves.withLock { $0.append(ItemMove(from: from ?? move.from, to: to ?? move.to)) }
+    moves.withLock { $0.append((from ?? old, to ?? new)) }
     return true
   }
 
   // The public place of a path in a private copy.
   private func published(_ path: String) -> String? {
-    for grant in grants where grant.copy != nil {
-      guard let location = grant.access?.location else { continue }
-      if path == grant.path { return location.text }
-      let inside = grant.path + "/"
-      if path.hasPrefix(inside) { return location.text + "/" + path.dropFirst(inside.count) }
-    }
-    return nil
+    grants.lazy.filter { $0.copy != nil }.compactMap { grant in
+      grant.access.flatMap {
+        ItemPath(path).moved(from: ItemPath(grant.path), to: $0.location)?.text
+      }
+    }.first
   }
 
   /// Ends the access without publishing anything.
@@ -80,32 +60,6 @@ final class AccessSession: Sendable {
     }
     conversation?.finish(published: [:])
   }
-
-  fileprivate func publication(
-    of grant: Grant, until deadline: ContinuousClock.Instant
-  ) -> ItemPublication? {
-    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
-      return nil
-    }
-    return ItemPublication(
-      access, claim, copy, companions: companions, durability: durability, deadline: deadline)
-  }
-
-  fileprivate func finish(_ published: [String: FileStatus?]) {
-    conversation?.finish(published: published)
-  }
-
-  fileprivate func tellMoves() {
-    for move in moves.withLock({ $0 }) {
-      PresenterConversation.tellMoved(from: move.from, to: move.to, by: presenter)
-    }
-  }
-}
-
-/// An accessor says that it moved something.
-struct ItemMove: Sendable, Hashable {
-  let from: String
-  let to: String
 }
 
 /// Ends an access and publishes what its accessor left, one item after the other.
@@ -113,18 +67,19 @@ struct ItemMove: Sendable, Hashable {
 /// What lies deeper comes first: a directory's copy is published with what was published in it.
 final class AccessClosing: Waiting {
   private let session: AccessSession
+  /// A publication is waited for at least `standardWait`, even if the accessor used up the deadline.
   private let deadline: ContinuousClock.Instant
   private var remaining: [AccessSession.Grant]
   private var current: ItemPublication?
-  private var published: [String: FileStatus?] = [:]
+  private var published: [ItemPath: FileStatus?] = [:]
   private var isReadingOver = false
   /// What this has come to; it is told after the sites that were left are removed.
   private var result: Result<Void, any Error>?
   private let removal = SiteRemoval()
 
-  init(_ session: AccessSession, until deadline: ContinuousClock.Instant) {
+  init(_ session: AccessSession) {
     self.session = session
-    self.deadline = deadline
+    deadline = max(session.terms.patience.deadline, .now + FileCoordinator.standardWait)
     remaining = session.grants.sorted {
       ($0.access?.location.text ?? "") < ($1.access?.location.text ?? "")
     }
@@ -136,7 +91,10 @@ final class AccessClosing: Waiting {
         let step = try end()
         guard case .done = step else { return step }
         // Before the reacquirers, which may look for the item.
-        session.tellMoves()
+        for move in session.moves.withLock({ $0 }) {
+          PresenterConversation.tellMoved(
+            from: move.from, to: move.to, by: session.terms.presenter)
+        }
         result = .success(())
       } catch {
         result = .failure(error)
@@ -149,7 +107,7 @@ final class AccessClosing: Waiting {
   private func end() throws -> WaitingStep<Void> {
     try endReading()
     guard let grant = remaining.last else { return .done(()) }
-    current = current ?? session.publication(of: grant, until: deadline)
+    current = current ?? publication(of: grant)
     guard let current else {
       try grant.access?.endInPlace(removal)
       remaining.removeLast()
@@ -168,8 +126,17 @@ final class AccessClosing: Waiting {
   // Its task was cancelled while it waited.
   deinit { giveUp() }
 
+  private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
+    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
+      return nil
+    }
+    return ItemPublication(
+      access, claim, copy, companions: session.terms.companions,
+      durability: session.terms.durability, deadline: deadline)
+  }
+
   private func note(_ change: StagedCopy.Change, at grant: AccessSession.Grant) {
-    guard let path = grant.access?.location.text else { return }
+    guard let path = grant.access?.location else { return }
     switch change {
     case .none: return
     case .removed: published[path] = .some(nil)
@@ -191,6 +158,6 @@ final class AccessClosing: Waiting {
     current = nil
     for grant in remaining { grant.access?.end(removal) }
     remaining = []
-    session.finish(published)
+    session.conversation?.finish(published: published)
   }
 }
