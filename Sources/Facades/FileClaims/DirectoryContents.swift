@@ -18,8 +18,6 @@ struct ContentsWait {
     var what: String { "works on \(path.text)" }
   }
 
-  private let location: ItemPath
-  private let purpose: String
   private var found: [Found] = []
   /// Readers that are stopped; they will find out when they are continued.
   private var passed: Set<ItemPath> = []
@@ -32,27 +30,22 @@ struct ContentsWait {
     var readers = ReadersWait()
   }
 
-  init(_ location: ItemPath, purpose: String) {
-    self.location = location
-    self.purpose = purpose
-  }
-
   /// - Returns: nil when no process is there.
-  mutating func look() throws -> Obstacle? {
+  mutating func look(in location: ItemPath, purpose: String) throws -> Obstacle? {
     while true {
       while let last = found.indices.last {
-        if let obstacle = try look(at: &found[last]) { return obstacle }
+        if let obstacle = try look(at: &found[last], purpose) { return obstacle }
         passed.insert(found[last].path)
         found.removeLast()
       }
-      try walk()
+      try walk(location)
       if found.isEmpty { return nil }
     }
   }
 
-  private func look(at found: inout Found) throws -> Obstacle? {
+  private func look(at found: inout Found, _ purpose: String) throws -> Obstacle? {
     guard let site = found.site else {
-      guard case .present(let lock) = try found.readers.look(at: found.path) else { return nil }
+      guard let lock = try found.readers.look(at: found.path) else { return nil }
       return Obstacle(path: found.path, holder: try lock.holder())
     }
     while true {
@@ -74,7 +67,7 @@ struct ContentsWait {
       ? found[last].readers.watch(latch) : found[last].others.watch(latch)
   }
 
-  private mutating func walk() throws {
+  private mutating func walk(_ location: ItemPath) throws {
     guard let status = try location.status(), status.kind == .directory else { return }
     // No process of this user can be seen there without a look into it.
     guard

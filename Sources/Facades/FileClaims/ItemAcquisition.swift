@@ -32,7 +32,7 @@ package final class ItemAcquisition: Waiting {
   private var request: (lease: LeaseRequest, site: ItemSite)?
   private var others = ClaimSurvey()
   private var containing = Containing()
-  private var contents: ContentsWait?
+  private var contents = ContentsWait()
   private var readers = ReadersWait()
   private var moved: MovedItem?
   private var hasLooked = false
@@ -241,24 +241,21 @@ package final class ItemAcquisition: Waiting {
       giveUp()
       return .again
     }
-    if kind.coversContents, try location.status()?.kind == .directory {
-      var waiting = contents ?? ContentsWait(location, purpose: purpose)
-      defer { contents = waiting }
-      if let obstacle = try waiting.look() {
-        return try wait(for: obstacle.holder, obstacle.what) { waiting.watch($0) }
-      }
+    if kind.coversContents, try location.status()?.kind == .directory,
+      let obstacle = try contents.look(in: location, purpose: purpose)
+    {
+      return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
     }
     guard kind.claim == .inPlace else {
       return .done(ItemAccess(location, kind, claim: claim))
     }
-    switch try readers.look(at: location) {
-    case .over(let lock):
-      // The access is the only owner now, so the item is unlocked before the claim ends.
-      readers = ReadersWait()
-      return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
-    case .present(let lock):
+    if let lock = try readers.look(at: location) {
       return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
     }
+    // The access is the only owner now, so the item is unlocked before the claim ends.
+    let lock = readers.held
+    readers = ReadersWait()
+    return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
   }
 
   // MARK: Waiting
@@ -305,7 +302,7 @@ package final class ItemAcquisition: Waiting {
   package func beginAgain(givingUp access: ItemAccess) throws {
     if kind.followsMoves { moved = try MovedItem(location) }
     claim = nil
-    contents = nil
+    contents = ContentsWait()
     access.end(removal)
   }
 
@@ -326,7 +323,7 @@ package final class ItemAcquisition: Waiting {
     self.moved = try MovedItem(place)
     others = ClaimSurvey()
     containing = Containing()
-    contents = nil
+    contents = ContentsWait()
     readers = ReadersWait()
     request = nil
   }
@@ -337,7 +334,7 @@ package final class ItemAcquisition: Waiting {
     guard let claim = self.claim.take() else { return }
     // Findings under the claim are void, because others may begin without it now
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
-    contents = nil
+    contents = ContentsWait()
     readers = ReadersWait()
     claim.end(removal)
   }

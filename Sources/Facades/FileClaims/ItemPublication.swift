@@ -21,7 +21,7 @@ package final class ItemPublication: Waiting {
   private var change: StagedCopy.Change?
   /// The status of the item's place when this attempt began.
   private var old: FileStatus?
-  private var contents: ContentsWait?
+  private var contents = ContentsWait()
   private var readers = ReadersWait()
   private var others = ClaimSurvey()
   private var request: LeaseRequest?
@@ -67,34 +67,28 @@ package final class ItemPublication: Waiting {
       return .done(.none)
     }
     old = try location.status()
-    if isOfDirectory(change), let obstacle = try obstacleInContents() {
-      return try wait(obstacle.holder, obstacle.what) { contents?.watch($0) ?? true }
+    if isOfDirectory(change) {
+      // While a directory is replaced, no process may be in the middle of a change inside it, because
+      // the change would be made in the old directory.
+      try claim.beginPublishing(coversContents: true)
+      if let obstacle = try contents.look(in: location, purpose: purpose) {
+        return try wait(obstacle.holder, obstacle.what) { contents.watch($0) }
+      }
     }
     if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
-    switch try readers.look(at: location, found: old) {
-    case .present(let lock):
+    if let lock = try readers.look(at: location, found: old) {
       // New readers wait from now on, so that there is an end to them.
       try claim.beginPublishing()
       return try wait(lock.holder(), "is reading it") { readers.watch($0) }
-    case .over:
-      // The awaited processes are gone, and `readers` keeps new ones out.
-      try compareEntries()
-      return try publish(change)
     }
+    // The awaited processes are gone, and `readers` keeps new ones out.
+    try compareEntries()
+    return try publish(change)
   }
 
   private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
     if case .replaced(let status) = change, status.kind == .directory { return true }
     return old?.kind == .directory
-  }
-
-  // While a directory is replaced, no process may be in the middle of a change inside it, because the
-  // change would be made in the old directory.
-  private func obstacleInContents() throws -> ContentsWait.Obstacle? {
-    try claim.beginPublishing(coversContents: true)
-    var waiting = contents ?? ContentsWait(location, purpose: purpose)
-    defer { contents = waiting }
-    return try waiting.look()
   }
 
   // Not under the lease, because there may be many entries. Coordinated changes of them are kept out

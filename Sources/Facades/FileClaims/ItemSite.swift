@@ -166,8 +166,7 @@ package final class ItemSite: Sendable {
     let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
     let isOurs = status.owner == Program.effectiveUser
     if status.permissions & 0o007 == 0 {
-      if isOurs { return access }
-      if access == .group, Program.isMember(ofGroup: status.group) { return access }
+      if isOurs || access == .group && Program.isMember(ofGroup: status.group) { return access }
       // The superuser helps the owner of the directory.
       let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
       if status.owner == parent.owner || Program.effectiveUser == 0 { return access }

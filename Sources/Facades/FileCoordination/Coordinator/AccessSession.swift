@@ -3,6 +3,200 @@ import FileClaims
 import Synchronization
 import SystemCalls
 
+/// Begins a coordinated access: presenters are asked before anything is held, so that they can
+/// coordinate themselves while they answer; then the items are acquired in one canonical order, so
+/// that two accesses to several items never wait for each other; then the private copies are made.
+final class AccessOpening: Waiting {
+  /// How the access is made.
+  struct Terms: Sendable {
+    let presenter: (any FilePresenter)?
+    let purpose: String
+    /// Whether other processes may have accesses of the same purpose.
+    var isPurposeShared = false
+    var companions = Companions(mayExist: false)
+    let term: Duration
+    let patience: Patience
+    let durability: Durability
+    /// Paths whose presenters have been asked already.
+    var prepared: Set<String> = []
+  }
+
+  /// One location of the access, and which requests it serves.
+  private struct Item {
+    let location: ItemPath
+    var kind: AccessKind
+    var requests: [Int]
+    var acquisition: ItemAcquisition?
+    /// Nil as long as it is not acquired.
+    var access: ItemAccess?
+  }
+
+  private let requests: [AccessRequest]
+  private let terms: Terms
+  private var isPrepared = false
+  /// In their canonical order: the first ones are acquired.
+  private var items: [Item] = []
+  private var conversation: PresenterConversation?
+  /// What this has come to; it is told after the sites that were left are removed.
+  private var result: Result<AccessSession, any Error>?
+  private let removal = SiteRemoval()
+
+  private var acquired: [ItemAccess] { items.compactMap(\.access) }
+
+  init(_ requests: [AccessRequest], _ terms: Terms) {
+    self.requests = requests
+    self.terms = terms
+  }
+
+  func step() throws -> WaitingStep<AccessSession> {
+    if result == nil {
+      do {
+        let step = try begin()
+        guard case .done(let session) = step else { return step }
+        result = .success(session)
+      } catch {
+        let cause = acquired.lossBehind(error)
+        giveUp()
+        result = .failure(cause)
+      }
+    }
+    return try removal.step().then {
+      guard let result = result.take() else { preconditionFailure("no step follows the last") }
+      return .done(try result.get())
+    }
+  }
+
+  private func begin() throws -> WaitingStep<AccessSession> {
+    if !isPrepared { try prepare() }
+    return try (conversation?.step() ?? .done(())).then(acquire)
+  }
+
+  private func acquire() throws -> WaitingStep<AccessSession> {
+    guard let next = items.firstIndex(where: { $0.access == nil }) else {
+      let grants = try makeGrants()
+      items = []
+      return .done(
+        AccessSession(grants, terms, conversation: conversation.take()))
+    }
+    let acquisition =
+      items[next].acquisition
+      ?? ItemAcquisition(
+        items[next].location, items[next].kind, tellsPurpose: terms.isPurposeShared,
+        purpose: terms.purpose, term: terms.term, patience: terms.patience, leaving: removal)
+    items[next].acquisition = acquisition
+    let step = try acquisition.step()
+    if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
+      return try acquire()
+    }
+    return try step.then { access in
+      items[next].access = access
+      return try acquire()
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit {
+    giveUp()
+    if case .success(let session) = result { session.abandon() }
+  }
+
+  private func giveUp() {
+    for item in items {
+      if let access = item.access { access.end(removal) } else { item.acquisition?.giveUp() }
+    }
+    items = []
+    conversation.take()?.finish(published: [:])
+  }
+
+  private func prepare() throws {
+    isPrepared = true
+    var items: [ItemPath: Item] = [:]
+    var demands: [PresenterDemand] = []
+    for (index, request) in requests.enumerated() {
+      let location = try request.location()
+      if let presenterDemand = request.presenterDemand(at: location),
+        !terms.prepared.contains(location.text)
+      {
+        demands.append(presenterDemand)
+      }
+      var item = items[location] ?? Item(location: location, kind: request.kind, requests: [])
+      // Access to write an item includes reading it.
+      if item.kind.isWeakerThanWriting { item.kind = request.kind }
+      item.requests.append(index)
+      items[location] = item
+    }
+    if !demands.isEmpty {
+      conversation = PresenterConversation(
+        demands, for: terms.presenter, until: terms.patience.deadline)
+    }
+    self.items = items.values.sorted { ItemPath.precedes($0.location, $1.location) }
+  }
+
+  // Another process has claimed the directory's contents, and waits for all of this access in it
+  // (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because that is the order.
+  private func giveUp(inside directory: ItemPath) throws -> Bool {
+    var hasGivenUp = false
+    while let last = items.lastIndex(where: { $0.access != nil }),
+      let access = items[last].access, directory.contains(access.location)
+    {
+      items[last].access = nil
+      try items[last].acquisition?.beginAgain(givingUp: access)
+      hasGivenUp = true
+    }
+    return hasGivenUp
+  }
+
+  private func makeGrants() throws -> [AccessSession.Grant] {
+    var grants: [AccessSession.Grant?] = requests.map { _ in nil }
+    for item in items {
+      guard let access = item.access else { continue }
+      let place = placeInCopy(access)
+      var copy = place == nil ? try StagedCopy.make(of: access, check: check(access)) : nil
+      for index in item.requests {
+        let request = requests[index]
+        let snapshot =
+          request.wantsSnapshot ? try ReaderCopy.make(of: access, check: check(access)) : nil
+        let own = snapshot?.path ?? path(for: request, at: item.location, access)
+        let isFirst = index == item.requests.first
+        grants[index] = AccessSession.Grant(
+          path: request.kind.isReading ? own : place ?? own, access: isFirst ? access : nil,
+          copy: copy.take(), snapshot: snapshot)
+      }
+      // Others may change the item while the copy is read.
+      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
+    }
+    return grants.compactMap { $0 }
+  }
+
+  // Where an item is in the copy of a directory that this access changes as well: changed in both
+  // copies, the one would be a conflict with the other.
+  private func placeInCopy(_ access: ItemAccess) -> String? {
+    guard access.kind.copyMode != nil else { return nil }
+    let directory = acquired.first {
+      $0.kind.copiesContent && $0.location.contains(access.location)
+    }
+    guard let directory, let claim = directory.claim else { return nil }
+    return access.location.moved(from: directory.location, to: ItemPath(claim.copyPath))?.text
+  }
+
+  // Copying does not wait for others, so no deadline ends it; but it may be cancelled.
+  private func check(_ access: ItemAccess) -> () throws -> Void {
+    let (action, path, patience) = (access.kind.action, access.location.text, terms.patience)
+    return { try patience.check(action, path: path) }
+  }
+
+  private func path(
+    for request: AccessRequest, at asked: ItemPath, _ access: ItemAccess
+  ) -> String {
+    if !request.kind.isReading, let claim = access.claim, access.kind.isOnCopy {
+      return claim.copyPath
+    }
+    // Moved while it was waited for.
+    let isMoved = access.location != asked
+    return request.wantsRealPath || isMoved ? access.location.text : request.path
+  }
+}
+
 /// A coordinated access that has begun: what is held for each of its items, and what has to be said
 /// when it ends.
 final class AccessSession: Sendable {
