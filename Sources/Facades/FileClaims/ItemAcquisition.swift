@@ -34,7 +34,8 @@ package final class ItemAcquisition: Waiting {
   private var containing = Containing()
   private var contents = ContentsWait()
   private var readers = ReadersWait()
-  private var moved: MovedItem?
+  /// The item when it was looked for, because it may be moved.
+  private var item: SharedDescriptor?
   private var hasLooked = false
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
@@ -117,7 +118,7 @@ package final class ItemAcquisition: Waiting {
 
   private func hasLostItsPlace() throws -> Bool {
     // The item was moved after this attempt began.
-    if let moved, try moved.newPlace(of: location) != nil { return true }
+    if let item, try location.newPlace(of: item) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
@@ -158,7 +159,7 @@ package final class ItemAcquisition: Waiting {
     // The item was replaced between opening and locking.
     if let lock, try !lock.isAt(location) { return .again }
     // Or it was moved between the look for it and opening.
-    if lock == nil, try moved?.newPlace(of: location) != nil { return .again }
+    if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
     // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
@@ -300,7 +301,7 @@ package final class ItemAcquisition: Waiting {
   /// Begins again after granted access had to be given up; finds an item that was moved in the
   /// meantime.
   package func beginAgain(givingUp access: ItemAccess) throws {
-    if kind.followsMoves { moved = try MovedItem(location) }
+    if kind.followsMoves { item = try location.openToFollow() }
     claim = nil
     contents = ContentsWait()
     access.end(removal)
@@ -311,16 +312,16 @@ package final class ItemAcquisition: Waiting {
     hasLooked = true
     guard kind.followsMoves else { return }
     // A place that this user cannot reach is not followed.
-    moved = try tolerating([.accessDenied, .notDirectory], MovedItem(location)) ?? nil
+    item = try tolerating([.accessDenied, .notDirectory], location.openToFollow()) ?? nil
   }
 
   private func followMove() throws {
-    guard let moved, let place = try moved.newPlace(of: location) else { return }
+    guard let item, let place = try location.newPlace(of: item) else { return }
     giveUp()
     // The site of the old place: no process may come there any more.
     leaveSite()
     location = place
-    self.moved = try MovedItem(place)
+    self.item = try place.openToFollow()
     others = ClaimSurvey()
     containing = Containing()
     contents = ContentsWait()

@@ -119,7 +119,7 @@ struct PresentersAskingTests {
       let conversation = try scene.ask(.reading, "d/file")
       #expect(conversation.silent.isEmpty)
       #expect(presenter.heard == ["reader"])
-      #expect(PresenterRegistry.shared.registered(presenter) == nil)
+      #expect(RegisteredPresenter.registered(presenter) == nil)
       conversation.finish(published: [:])
     }
   }
@@ -219,8 +219,8 @@ struct PresentersAskingTests {
   @Test("one without an item is asked for it after its own access")
   func laterItem() throws {
     let presenter = RecordingPresenter(nil)
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     let writing = try scene.ask(.replacing, "created", by: presenter)
     let status = try scene.publish("new", "created")
     presenter.move(to: scene.path("created"))

@@ -127,8 +127,8 @@ struct PresentersDirectoryWatchingTests {
       try !EntryStatus(fileStatus(written)).isFresh
     }
     let presenter = RecordingPresenter(scene.directory.path)
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     let other = try Participant(scene.directory.path)
     _ = try other.ask("present \(scene.path("d/one"))")
     try scene.ask(.content, "d/one").finish(published: [:])

@@ -256,7 +256,7 @@ struct PresentersWakeUpTests {
 }
 
 extension PresenterScene {
-  var site: PresenterSite { PresenterSites.asking([ItemPath(directory.path)])[0] }
+  var site: PresenterSite { PresenterSite.asking([ItemPath(directory.path)])[0] }
 
   /// The messages that wait in mailboxes of living processes.
   func unread() throws -> [String] {

@@ -49,14 +49,15 @@ struct SiteTests {
   @Test("An item that is being deleted has not moved")
   func deletedIsNotMoved() throws {
     try scene.makeDirectory("d")
-    let moved = try #require(try MovedItem(try scene.location("d")))
+    let place = try scene.location("d")
+    let item = try #require(try place.openToFollow())
     try scene.makeDirectory(".coordination-d")
     try FileManager.default.moveItem(
       at: scene.url("d"), to: scene.url(".coordination-d/trash-1"))
-    #expect(try moved.newPlace(of: try scene.location("d")) == nil)
+    #expect(try place.newPlace(of: item) == nil)
     try FileManager.default.moveItem(
       at: scene.url(".coordination-d/trash-1"), to: scene.url("e"))
-    #expect(try moved.newPlace(of: try scene.location("d")) == scene.location("e"))
+    #expect(try place.newPlace(of: item) == scene.location("e"))
   }
 
   /// These used to be one item.

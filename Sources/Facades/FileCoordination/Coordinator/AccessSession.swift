@@ -308,7 +308,13 @@ final class AccessClosing: Waiting {
       return try end()
     }
     return try current.step().then { change in
-      note(change, at: grant)
+      if let location = grant.access?.location {
+        switch change {
+        case .none: break
+        case .removed: published[location] = .some(nil)
+        case .replaced(let status): published[location] = .some(status)
+        }
+      }
       // With what it has locked, which may be what is to be removed.
       self.current = nil
       grant.access?.end(removal)
@@ -327,15 +333,6 @@ final class AccessClosing: Waiting {
     return ItemPublication(
       access, claim, copy, companions: session.terms.companions,
       durability: session.terms.durability, deadline: deadline)
-  }
-
-  private func note(_ change: StagedCopy.Change, at grant: AccessSession.Grant) {
-    guard let path = grant.access?.location else { return }
-    switch change {
-    case .none: return
-    case .removed: published[path] = .some(nil)
-    case .replaced(let status): published[path] = .some(status)
-    }
   }
 
   // Our own readers must not be in the way of our own writers.

@@ -187,7 +187,7 @@ extension FileCoordinator {
   ///   each directory; a descriptor for the item and one for its registration; a mailbox for all
   ///   presenters of the process in one container.
   public static func addFilePresenter(_ presenter: any FilePresenter) throws {
-    try PresenterRegistry.shared.add(presenter)
+    try RegisteredPresenter.add(presenter)
   }
 
   /// Ends a registration: no callback begins after this returns, and no access waits for one that has
@@ -195,11 +195,11 @@ extension FileCoordinator {
   ///
   /// - Parameter presenter: one that is not registered is left alone.
   public static func removeFilePresenter(_ presenter: any FilePresenter) {
-    PresenterRegistry.shared.remove(presenter)
+    RegisteredPresenter.remove(presenter)
   }
 
   /// The registered presenters of this process, in no order.
   public static var filePresenters: [any FilePresenter] {
-    PresenterRegistry.shared.all.map(\.presenter)
+    RegisteredPresenter.all.map(\.presenter)
   }
 }

@@ -60,7 +60,7 @@ package final class PresenterConversation: Waiting, Sendable {
   ) {
     self.demands = demands
     state = Mutex(State(limit: deadline))
-    own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
+    own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
   }
 
@@ -105,8 +105,8 @@ package final class PresenterConversation: Waiting, Sendable {
   }
 
   private func ask() {
-    let exchanges = PresenterRegistry.shared.all.compactMap { exchange(with: $0) }
-    let remote = PresenterSites.asking(demands.map(\.path)).compactMap { self.remote(at: $0) }
+    let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
+    let remote = PresenterSite.asking(demands.map(\.path)).compactMap { self.remote(at: $0) }
     state.withLock { state in
       state.exchanges = exchanges
       state.remote = remote
@@ -249,11 +249,11 @@ extension PresenterConversation {
   ) {
     let (from, to) = (place(old), place(new))
     guard from != to else { return }
-    let own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
-    for presenter in PresenterRegistry.shared.all where presenter.path != nil {
+    let own = presenter.flatMap { RegisteredPresenter.registered($0) }
+    for presenter in RegisteredPresenter.all where presenter.path != nil {
       presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
     }
-    for site in PresenterSites.asking([from]) {
+    for site in PresenterSite.asking([from]) {
       for member in site.others()
       where member.path == from || from.contains(member.path) || member.path.contains(from) {
         site.tellMoved(member, from: from, to: to)

@@ -91,7 +91,7 @@ final class RegisteredPresenter: Sendable {
   }
 
   private func register(_ path: ItemPath) throws -> Registration {
-    let site = try PresenterSites.registering(path)
+    let site = try PresenterSite.registering(path)
     return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
   }
 
@@ -133,28 +133,26 @@ final class RegisteredPresenter: Sendable {
 }
 
 /// The presenters of this process.
-final class PresenterRegistry: Sendable {
-  static let shared = PresenterRegistry()
-
+extension RegisteredPresenter {
   private struct Row {
     let presenter: RegisteredPresenter
     /// How often it was added; it is removed as often.
     var uses = 1
   }
 
-  private let rows = Mutex<[ObjectIdentifier: Row]>([:])
+  private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
 
-  var all: [RegisteredPresenter] { rows.withLock { $0.values.map(\.presenter) } }
+  static var all: [RegisteredPresenter] { rows.withLock { $0.values.map(\.presenter) } }
 
-  func registered(_ presenter: any FilePresenter) -> RegisteredPresenter? {
+  static func registered(_ presenter: any FilePresenter) -> RegisteredPresenter? {
     rows.withLock { $0[ObjectIdentifier(presenter)]?.presenter }
   }
 
-  func registered(_ id: String) -> RegisteredPresenter? {
+  static func registered(_ id: String) -> RegisteredPresenter? {
     rows.withLock { $0.values.first { $0.presenter.id == id }?.presenter }
   }
 
-  func add(_ presenter: any FilePresenter) throws {
+  static func add(_ presenter: any FilePresenter) throws {
     let key = ObjectIdentifier(presenter)
     let new = rows.withLock { rows -> RegisteredPresenter? in
       guard rows[key] == nil else {
@@ -174,7 +172,7 @@ final class PresenterRegistry: Sendable {
     }
   }
 
-  func remove(_ presenter: any FilePresenter) {
+  static func remove(_ presenter: any FilePresenter) {
     let key = ObjectIdentifier(presenter)
     let old = rows.withLock { rows -> RegisteredPresenter? in
       guard let row = rows[key] else { return nil }

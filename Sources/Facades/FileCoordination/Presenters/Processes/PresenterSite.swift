@@ -178,7 +178,7 @@ final class PresenterSite: Sendable {
 
 /// Finds the containers in which the presenters of an item register: the nearest that encloses it
 /// and that this user may use, else the user's own for file coordination.
-enum PresenterSites {
+extension PresenterSite {
   private static let group = "file-coordination"
   private static let known = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
@@ -266,7 +266,7 @@ enum PresenterMessage: Sendable {
     _ value: PropertyListValue
   ) -> (message: PresenterMessage, presenter: RegisteredPresenter?)? {
     guard let presenter = value["presenter"]?.stringValue else { return nil }
-    let registered = PresenterRegistry.shared.registered(presenter)
+    let registered = RegisteredPresenter.registered(presenter)
     if let demands = value["demands"]?.arrayValue {
       guard demands.count <= maximumDemands else { return nil }
       return (.access(demands.compactMap { PresenterDemand($0) }), registered)
