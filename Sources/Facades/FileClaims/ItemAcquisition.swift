@@ -193,7 +193,6 @@ package final class ItemAcquisition: Waiting {
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
     let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
-    visited = site
     return (site.leaseRequest(until: patience.deadline), site)
   }
 

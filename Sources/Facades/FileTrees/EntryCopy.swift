@@ -27,7 +27,7 @@ package struct EntryCopy {
       } catch is KindChanged {
         continue
       } catch let error as Errno {
-        if error.isVanishing, try isMissing(name, at: source, path) { return false }
+        if error.isVanishing, isMissing(name, at: source) { return false }
         throw TreeError(action: "copy", path: path, reason: .refused(error))
       }
     }
@@ -36,7 +36,7 @@ package struct EntryCopy {
 
   private struct KindChanged: Error {}
 
-  private func isMissing(_ name: FileName, at source: Int32, _ path: TreePath) throws -> Bool {
+  private func isMissing(_ name: FileName, at source: Int32) -> Bool {
     do throws(Errno) {
       return try tolerating(Errno.vanishing, fileStatus(name, at: source)) == nil
     } catch {

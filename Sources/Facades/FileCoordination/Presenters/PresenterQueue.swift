@@ -63,12 +63,10 @@ final class PresenterQueue: Sendable {
   }
 
   func post(_ notices: [PresenterNotice]) {
-    let mustDeliver = state.withLock { state in
-      guard !state.isClosed else { return false }
+    update { state in
+      guard !state.isClosed else { return }
       for notice in notices { Self.add(notice, to: &state) }
-      return Self.begin(&state)
     }
-    if mustDeliver { enqueue() }
   }
 
   /// Asks the presenter something; nothing happens when it was removed.
@@ -80,12 +78,20 @@ final class PresenterQueue: Sendable {
   }
 
   private func post(_ message: Message) {
-    let mustDeliver = state.withLock { state in
-      guard !state.isClosed || message.isOwed else { return false }
-      state.messages.append(message)
-      return Self.begin(&state)
+    update { state in
+      if !state.isClosed || message.isOwed { state.messages.append(message) }
     }
-    if mustDeliver { enqueue() }
+  }
+
+  /// Delivers what waits after a change, unless that is under way.
+  private func update(_ body: (inout State) -> Void) {
+    let mustDeliver = state.withLock { state in
+      body(&state)
+      guard !state.isDelivering, !state.messages.isEmpty else { return false }
+      state.isDelivering = true
+      return true
+    }
+    if mustDeliver { queue.async { self.deliver() } }
   }
 
   /// No callback begins after this.
@@ -112,14 +118,6 @@ final class PresenterQueue: Sendable {
     if !notice.isMove { state.waiting.insert(notice) }
   }
 
-  private static func begin(_ state: inout State) -> Bool {
-    guard !state.isDelivering, !state.messages.isEmpty else { return false }
-    state.isDelivering = true
-    return true
-  }
-
-  private func enqueue() { queue.async { self.deliver() } }
-
   private func deliver() {
     let messages = state.withLock { state in
       // Taken all at once: taken one by one from the front, each would move all the others.
@@ -133,12 +131,7 @@ final class PresenterQueue: Sendable {
 
   private func deliver(_ messages: ArraySlice<Message>) {
     guard let message = messages.first else {
-      let mustDeliver = state.withLock { state in
-        state.isDelivering = false
-        return Self.begin(&state)
-      }
-      if mustDeliver { enqueue() }
-      return
+      return update { $0.isDelivering = false }
     }
     if message.isOwed || !state.withLock({ $0.isClosed }) { message.deliver(presenter) }
     let rest = messages.dropFirst()

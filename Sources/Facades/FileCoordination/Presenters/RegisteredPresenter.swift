@@ -123,10 +123,7 @@ final class RegisteredPresenter: Sendable {
     }
     callbacks.close()
     watcher.cancel()
-    let old = registration.withLock { registration in
-      defer { registration = nil }
-      return registration
-    }
+    let old = registration.withLock { $0.take() }
     for exchange in exchanges { exchange.leave() }
     old?.presence.close()
   }

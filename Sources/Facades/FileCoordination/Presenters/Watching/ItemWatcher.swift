@@ -53,10 +53,7 @@ final class ItemWatcher: Sendable {
   func cancel() {
     pending.withLock { $0.isCancelled = true }
     // Outside the lock: the end of a watch calls no handler, but frees what other locks guard.
-    let old = state.withLock { state in
-      defer { state = nil }
-      return state
-    }
+    let old = state.withLock { $0.take() }
     withExtendedLifetime(old) {}
   }
 
@@ -71,7 +68,9 @@ final class ItemWatcher: Sendable {
     if let milliseconds {
       return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
         // On a busy machine that may be before the second event of a move arrives.
-        ChangeMonitor.shared.afterEvents { [weak self] in self?.lookLater() }
+        ChangeMonitor.shared.afterEvents { [weak self] in
+          self?.queue.async { [weak self] in self?.look(isLater: true) }
+        }
       }
     }
     let isFirst = pending.withLock { pending in
@@ -80,10 +79,6 @@ final class ItemWatcher: Sendable {
       return true
     }
     if isFirst { queue.async { [weak self] in self?.look() } }
-  }
-
-  private func lookLater() {
-    queue.async { [weak self] in self?.look(isLater: true) }
   }
 
   private func look(isLater: Bool = false) {
