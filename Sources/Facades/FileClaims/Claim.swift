@@ -56,11 +56,15 @@ package final class Claim: Sendable {
     try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
   }
 
-  /// Says that this process now does something else.
+  /// Says that this process is about to publish its copy.
   ///
+  /// - Parameter coversContents: whether the contents of the directory are claimed from now on.
   /// - Throws: `overtaken`.
-  func become(_ kind: ClaimName.Kind, coversContents: Bool) throws {
-    try become(name.becoming(kind, coversContents: coversContents))
+  func beginPublishing(coversContents: Bool = false) throws {
+    var new = name
+    new.kind = .publishing
+    new.coversContents = new.coversContents || coversContents
+    try become(new)
   }
 
   /// Says that it belongs to another process from now on, which has inherited the claim's descriptor: then
@@ -122,13 +126,16 @@ package final class Claim: Sendable {
 
   /// Ends the access if the claim is empty, and removes the site if no other process uses it; in one
   /// step for others, because this process has the lease.
-  func endIfEmpty(under lease: Lease) throws {
-    let isRemoved =
-      try tolerating(
-        [.directoryNotEmpty, .alreadyExists], removeDirectory(name.text, at: site.descriptor))
-      != nil
-    if isRemoved, try site.removeIfUnused(under: lease, without: name) {
-      isEnded.store(true, ordering: .relaxed)
+  func endIfEmpty(under lease: Lease) {
+    do {
+      try removeDirectory(name.text, at: site.descriptor)
+      if try site.removeIfUnused(under: lease, without: name) {
+        isEnded.store(true, ordering: .relaxed)
+      }
+    } catch {
+      // It is not empty, or something else is in the way: tried once more by `end`, without the lease
+      // because there may be much to remove, and reported then.
+      return
     }
   }
 
@@ -171,24 +178,19 @@ package struct ClaimName: Hashable, Sendable {
     }
   }
 
-  package let kind: Kind
+  package fileprivate(set) var kind: Kind
   /// Whether the contents of the directory are claimed, too.
-  let coversContents: Bool
+  fileprivate(set) var coversContents: Bool
   /// The owner, the beginning of the claim and its longest term.
-  let declaration: LeaseDeclaration
+  fileprivate(set) var declaration: LeaseDeclaration
   /// Owners of the same purpose are not in each other's way.
   package let purpose: String
 
   static let prefix = "claim-"
   static let overtakenPrefix = "overtaken-"
+}
 
-  package init(kind: Kind, coversContents: Bool, declaration: LeaseDeclaration, purpose: String) {
-    self.kind = kind
-    self.coversContents = coversContents
-    self.declaration = declaration
-    self.purpose = purpose
-  }
-
+extension ClaimName {
   /// Reads an entry's name; nil when it is no claim.
   package init?(_ entry: FileName) {
     guard entry.hasPrefix(Self.prefix) else { return nil }
@@ -210,17 +212,11 @@ package struct ClaimName: Hashable, Sendable {
     "\(Self.prefix)\(kind.rawValue)\(coversContents ? "c" : "")-\(declaration.name)-\(purpose)"
   }
 
-  /// The same owner with another use of the item.
-  func becoming(_ kind: Kind, coversContents: Bool) -> ClaimName {
-    ClaimName(
-      kind: kind, coversContents: coversContents, declaration: declaration, purpose: purpose)
-  }
-
   /// The same claim, handed on to another process.
   package func held(by process: ProcessIdentity) -> ClaimName {
-    ClaimName(
-      kind: kind, coversContents: coversContents, declaration: declaration.held(by: process),
-      purpose: purpose)
+    var name = self
+    name.declaration = declaration.held(by: process)
+    return name
   }
 
   /// Whether it may have been handed on to a program that works on the item itself.

@@ -1,4 +1,5 @@
 import AppGroup
+import Synchronization
 import SystemCalls
 
 /// The claims of other processes in one site, as one waiting access knows them.
@@ -114,9 +115,7 @@ extension ItemSite {
   /// - Returns: false when another process has the lease at the moment.
   func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
     do {
-      let request = LeaseRequest(
-        site: lease, mode: .exclusive, term: Value.standardTerm, deadline: .now)
-      let lease = try request.run()
+      let lease = try leaseRequest(until: .now).run()
       return try withExtendedLifetime(lease) {
         try takeAway(name, isAlive: isAlive, under: lease)
       }
@@ -150,5 +149,111 @@ extension ItemSite {
   private func status(of name: ClaimName) throws(Errno) -> FileStatus? {
     // It has ended, or has another name now.
     return try ifPresent(fileStatus(name.text, at: descriptor))
+  }
+}
+
+/// The place of an access in the line of those of this process that want to claim the same item: they
+/// look at its claims one after the other. It is left when the place is released.
+///
+/// A look takes the site's lease, and the end of a claim would wake all its waiters. With hundreds of
+/// tasks at one item none would get the lease any more, not even the one that is to publish. So each
+/// access looks once on arrival; of those that must wait the first looks at every event, and each
+/// other one the more rarely the longer the line before it is.
+///
+/// The line settles only the order of looks. Access is settled on the disk.
+final class ClaimLinePlace: Sendable {
+  private struct Member {
+    let id: ObjectIdentifier
+    let latch: WakeLatch
+    var nextLook: ContinuousClock.Instant?
+  }
+
+  private struct Line {
+    var looking: ObjectIdentifier?
+    /// Want to look, in their order.
+    var wanting: [Member] = []
+    /// Have looked, in their order.
+    var waiting: [Member] = []
+
+    var isEmpty: Bool { looking == nil && wanting.isEmpty && waiting.isEmpty }
+
+    /// The next one looks.
+    mutating func passOn() -> WakeLatch? {
+      guard !wanting.isEmpty else {
+        looking = nil
+        return nil
+      }
+      let next = wanting.removeFirst()
+      looking = next.id
+      return next.latch
+    }
+  }
+
+  private static let lines = Mutex<[ItemPath: Line]>([:])
+
+  private let latch: WakeLatch
+  private let location: ItemPath
+  private var id: ObjectIdentifier { ObjectIdentifier(self) }
+
+  /// - Parameter latch: raised when it is this place's turn.
+  init(at location: ItemPath, _ latch: WakeLatch) {
+    self.location = location
+    self.latch = latch
+  }
+
+  deinit {
+    let latches = withLine { line -> [WakeLatch] in
+      var latches: [WakeLatch] = []
+      line.wanting.removeAll { $0.id == id }
+      let wasFirst = line.waiting.first?.id == id
+      line.waiting.removeAll { $0.id == id }
+      // It has the claim, or has given up: the next one watches now.
+      if wasFirst, let first = line.waiting.first { latches.append(first.latch) }
+      if line.looking == id, let next = line.passOn() { latches.append(next) }
+      return latches
+    }
+    for latch in latches { latch.raise() }
+  }
+
+  /// Whether it may look now; then no other access looks before this one has reported its finding.
+  func mayLook(now: ContinuousClock.Instant = .now) -> Bool {
+    withLine { line in
+      if line.looking == id { return true }
+      if let place = line.waiting.firstIndex(where: { $0.id == id }), place > 0,
+        let nextLook = line.waiting[place].nextLook, now < nextLook
+      {
+        return false
+      }
+      if line.looking == nil {
+        line.looking = id
+        return true
+      }
+      if !line.wanting.contains(where: { $0.id == id }) {
+        line.wanting.append(Member(id: id, latch: latch))
+      }
+      return false
+    }
+  }
+
+  /// It has looked, and must wait.
+  ///
+  /// - Returns: how many wait before it.
+  func mustWait(now: ContinuousClock.Instant = .now) -> Int {
+    let (place, next) = withLine { line -> (Int, WakeLatch?) in
+      let place = line.waiting.firstIndex { $0.id == id } ?? line.waiting.count
+      if place == line.waiting.count { line.waiting.append(Member(id: id, latch: latch)) }
+      line.waiting[place].nextLook = now + Patience.interval * (place + 1)
+      return (place, line.looking == id ? line.passOn() : nil)
+    }
+    next?.raise()
+    return place
+  }
+
+  private func withLine<Result: Sendable>(_ body: (inout Line) -> Result) -> Result {
+    Self.lines.withLock { lines in
+      var line = lines[location] ?? Line()
+      defer { lines[location] = line.isEmpty ? nil : line }
+      return body(&line)
+    }
   }
 }

@@ -18,75 +18,56 @@ struct ContentsWait {
     var what: String { "works on \(path.text)" }
   }
 
-  private let location: ItemPath
-  private let purpose: String
   private var found: [Found] = []
   /// Readers that are stopped; they will find out when they are continued.
   private var passed: Set<ItemPath> = []
 
-  private enum Place {
-    case site(ItemSite, ClaimSurvey)
-    case item(ItemPath, ReadersWait)
-  }
-
   private struct Found {
     let path: ItemPath
-    var place: Place
-  }
-
-  init(_ location: ItemPath, purpose: String) {
-    self.location = location
-    self.purpose = purpose
+    /// Nil for an item that readers have locked.
+    let site: ItemSite?
+    var others = ClaimSurvey()
+    var readers = ReadersWait()
   }
 
   /// - Returns: nil when no process is there.
-  mutating func look() throws -> Obstacle? {
+  mutating func look(in location: ItemPath, purpose: String) throws -> Obstacle? {
     while true {
       while let last = found.indices.last {
-        if let obstacle = try look(at: &found[last]) { return obstacle }
+        if let obstacle = try look(at: &found[last], purpose) { return obstacle }
         passed.insert(found[last].path)
         found.removeLast()
       }
-      try walk()
+      try walk(location)
       if found.isEmpty { return nil }
     }
   }
 
-  private func look(at found: inout Found) throws -> Obstacle? {
-    switch found.place {
-    case .site(let site, var others):
-      defer { found.place = .site(site, others) }
-      while true {
-        switch try others.look(at: site, purpose: purpose, { _ in true }) {
-        case .nobody: return nil
-        case .present(let name): return Obstacle(path: found.path, holder: name.holder)
-        case .removable(let name, let isAlive):
-          // Not merely passed by: it would publish into the old directory, where no process sees it.
-          guard try site.takeAway(name, isAlive: isAlive) else {
-            return Obstacle(path: found.path, holder: name.holder)
-          }
+  private func look(at found: inout Found, _ purpose: String) throws -> Obstacle? {
+    guard let site = found.site else {
+      guard let lock = try found.readers.look(at: found.path) else { return nil }
+      return Obstacle(path: found.path, holder: try lock.holder())
+    }
+    while true {
+      switch try found.others.look(at: site, purpose: purpose, { _ in true }) {
+      case .nobody: return nil
+      case .present(let name): return Obstacle(path: found.path, holder: name.holder)
+      case .removable(let name, let isAlive):
+        // Not merely passed by: it would publish into the old directory, where no process sees it.
+        guard try site.takeAway(name, isAlive: isAlive) else {
+          return Obstacle(path: found.path, holder: name.holder)
         }
       }
-    case .item(let item, var readers):
-      defer { found.place = .item(item, readers) }
-      guard case .present(let lock) = try readers.look(at: item) else { return nil }
-      return Obstacle(path: found.path, holder: try lock.holder())
     }
   }
 
   mutating func watch(_ latch: WakeLatch) -> Bool {
     guard let last = found.indices.last else { return true }
-    switch found[last].place {
-    case .site(let site, var others):
-      defer { found[last].place = .site(site, others) }
-      return others.watch(latch)
-    case .item(let item, var readers):
-      defer { found[last].place = .item(item, readers) }
-      return readers.watch(latch)
-    }
+    return found[last].site == nil
+      ? found[last].readers.watch(latch) : found[last].others.watch(latch)
   }
 
-  private mutating func walk() throws {
+  private mutating func walk(_ location: ItemPath) throws {
     guard let status = try location.status(), status.kind == .directory else { return }
     // No process of this user can be seen there without a look into it.
     guard
@@ -97,27 +78,16 @@ struct ContentsWait {
     else { return }
     var visitor = Visitor(
       root: location, locked: try LockTable.current().shared(on: status.device))
-    var walk = TreeWalk<Visitor>("look through", root: root, path: TreePath())
-    try walk.run(&visitor)
+    try visitor.walk("look through", through: root, path: TreePath())
     for (path, isSite) in visitor.found where !passed.contains(path) {
       guard isSite else {
-        found.append(Found(path: path, place: .item(path, ReadersWait())))
+        found.append(Found(path: path, site: nil))
         continue
       }
       let name = FileName(bytes: Array(path.name.bytes.dropFirst(ItemSite.prefix.utf8.count)))
-      guard let site = try Self.site(path.text, path.parent.appending(name)) else { continue }
-      found.append(Found(path: path, place: .site(site, ClaimSurvey())))
-    }
-  }
-
-  private static func site(_ path: String, _ location: ItemPath) throws -> ItemSite? {
-    do {
-      return try ItemSite.open(path, location)
-    } catch let error as Errno where error == .accessDenied || error == .notDirectory {
-      return nil
-    } catch let error as FileCoordinationError where error.code == .unsafe {
-      // No process of this user uses such a site; it came with a copy or an archive.
-      return nil
+      let item = path.parent.appending(name)
+      guard let site = try ItemSite.openIfOwn(item, at: path.text) else { continue }
+      found.append(Found(path: path, site: site))
     }
   }
 
@@ -143,11 +113,8 @@ struct ContentsWait {
       // Gone, or of another user: no process of this user can be in it.
       try tolerating(
         [.noSuchFile, .notDirectory, .tooManyLinks, .accessDenied],
-        SharedDescriptor(
-          FileDescriptor.open(name, at: place.rawValue, [.readOnly, .directory, .noFollow])))
+        SharedDescriptor(openDirectory(name, at: place.rawValue)))
     }
-
-    mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
   }
 }
 
@@ -165,7 +132,7 @@ struct Containing {
     _ location: ItemPath, purpose: String, now: ContinuousClock.Instant = .now
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
     for directory in location.ancestors.dropLast() {
-      guard let site = try Self.site(of: directory) else {
+      guard let site = try ItemSite.openIfOwn(directory) else {
         others[directory] = nil
         continue
       }
@@ -184,18 +151,5 @@ struct Containing {
       wasComplete = others[directory]?.watch(latch) ?? true && wasComplete
     }
     return wasComplete
-  }
-
-  // A site that this user may not open belongs to another user, and so does the directory.
-  private static func site(of directory: ItemPath) throws -> ItemSite? {
-    do {
-      return try ItemSite.open(directory)
-    } catch let error as Errno
-      where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
-    {
-      return nil
-    } catch let error as FileCoordinationError where error.code == .unsafe {
-      return nil
-    }
   }
 }

@@ -32,9 +32,10 @@ package final class ItemAcquisition: Waiting {
   private var request: (lease: LeaseRequest, site: ItemSite)?
   private var others = ClaimSurvey()
   private var containing = Containing()
-  private var contents: ContentsWait?
+  private var contents = ContentsWait()
   private var readers = ReadersWait()
-  private var moved: MovedItem?
+  /// The item when it was looked for, because it may be moved.
+  private var item: SharedDescriptor?
   private var hasLooked = false
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
@@ -46,7 +47,7 @@ package final class ItemAcquisition: Waiting {
   /// other accesses in that directory, because that process waits for them.
   package private(set) var givesWayTo: ItemPath?
   /// The place in the line of waiters, and the claim found ahead of it.
-  private var place: ClaimLine.Place?
+  private var place: ClaimLinePlace?
   private var obstacle: ClaimName?
 
   package init(
@@ -60,7 +61,7 @@ package final class ItemAcquisition: Waiting {
     self.term = term
     self.patience = patience
     self.removal = removal
-    patience.cancellation.wakes(latch)
+    patience.wakes(latch)
   }
 
   // A cancelled task just drops its place.
@@ -117,7 +118,7 @@ package final class ItemAcquisition: Waiting {
 
   private func hasLostItsPlace() throws -> Bool {
     // The item was moved after this attempt began.
-    if let moved, try moved.newPlace(of: location) != nil { return true }
+    if let item, try location.newPlace(of: item) != nil { return true }
     if let claim { return try !claim.isStanding() }
     return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
   }
@@ -132,7 +133,8 @@ package final class ItemAcquisition: Waiting {
   private func attemptReading() throws -> WaitingStep<ItemAccess> {
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
-    if let site = try siteForReading() {
+    // Of one that this user may not open, the owner still publishes changes in one step.
+    if let site = try ItemSite.openIfPermitted(location) {
       let finding = try others.look(at: site, purpose: purpose) {
         // The process that has the item locked may not have announced yet that it publishes.
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
@@ -157,28 +159,19 @@ package final class ItemAcquisition: Waiting {
     // The item was replaced between opening and locking.
     if let lock, try !lock.isAt(location) { return .again }
     // Or it was moved between the look for it and opening.
-    if lock == nil, try moved?.newPlace(of: location) != nil { return .again }
+    if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
     // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
-  }
-
-  private func siteForReading() throws -> ItemSite? {
-    do {
-      return try ItemSite.open(location)
-    } catch let error as Errno where error == .accessDenied || error == .notDirectory {
-      // Its owner still publishes changes in one step.
-      return nil
-    }
   }
 
   // MARK: Writers
 
   private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
-    let place = self.place ?? ClaimLine.Place(at: location, latch)
+    let place = self.place ?? ClaimLinePlace(at: location, latch)
     self.place = place
     if !place.mayLook() {
       guard patience.isOver else {
-        return .wait(for: latch, until: patience.deadline(after: .seconds(1)))
+        return .wait(for: latch, until: patience.nextLook(after: .seconds(1)))
       }
       if let obstacle { throw timeout(obstacle.holder) }
     }
@@ -200,10 +193,7 @@ package final class ItemAcquisition: Waiting {
   private func makeRequest() throws -> (LeaseRequest, ItemSite) {
     let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
-    visited = site
-    let request = LeaseRequest(
-      site: site.lease, mode: .exclusive, term: Value.standardTerm, deadline: patience.deadline)
-    return (request, site)
+    return (site.leaseRequest(until: patience.deadline), site)
   }
 
   private func claim(
@@ -251,24 +241,21 @@ package final class ItemAcquisition: Waiting {
       giveUp()
       return .again
     }
-    if kind.coversContents, try location.status()?.kind == .directory {
-      var waiting = contents ?? ContentsWait(location, purpose: purpose)
-      defer { contents = waiting }
-      if let obstacle = try waiting.look() {
-        return try wait(for: obstacle.holder, obstacle.what) { waiting.watch($0) }
-      }
+    if kind.coversContents, try location.status()?.kind == .directory,
+      let obstacle = try contents.look(in: location, purpose: purpose)
+    {
+      return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
     }
     guard kind.claim == .inPlace else {
       return .done(ItemAccess(location, kind, claim: claim))
     }
-    switch try readers.look(at: location) {
-    case .over(let lock):
-      // The access is the only owner now, so the item is unlocked before the claim ends.
-      readers = ReadersWait()
-      return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
-    case .present(let lock):
+    if let lock = try readers.look(at: location) {
       return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
     }
+    // The access is the only owner now, so the item is unlocked before the claim ends.
+    let lock = readers.held
+    readers = ReadersWait()
+    return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
   }
 
   // MARK: Waiting
@@ -278,7 +265,7 @@ package final class ItemAcquisition: Waiting {
     _ watch: (WakeLatch) -> Bool
   ) throws -> WaitingStep<ItemAccess> {
     if patience.isOver { throw timeout(try holder(), what) }
-    return watch(latch) ? .wait(for: latch, until: patience.nextLook) : .again
+    return watch(latch) ? .wait(for: latch, until: patience.nextLook()) : .again
   }
 
   private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> WaitingStep<
@@ -313,9 +300,9 @@ package final class ItemAcquisition: Waiting {
   /// Begins again after granted access had to be given up; finds an item that was moved in the
   /// meantime.
   package func beginAgain(givingUp access: ItemAccess) throws {
-    if kind.followsMoves { moved = try MovedItem(location) }
+    if kind.followsMoves { item = try location.openToFollow() }
     claim = nil
-    contents = nil
+    contents = ContentsWait()
     access.end(removal)
   }
 
@@ -324,19 +311,19 @@ package final class ItemAcquisition: Waiting {
     hasLooked = true
     guard kind.followsMoves else { return }
     // A place that this user cannot reach is not followed.
-    moved = try tolerating([.accessDenied, .notDirectory], MovedItem(location)) ?? nil
+    item = try tolerating([.accessDenied, .notDirectory], location.openToFollow()) ?? nil
   }
 
   private func followMove() throws {
-    guard let moved, let place = try moved.newPlace(of: location) else { return }
+    guard let item, let place = try location.newPlace(of: item) else { return }
     giveUp()
     // The site of the old place: no process may come there any more.
     leaveSite()
     location = place
-    self.moved = try MovedItem(place)
+    self.item = try place.openToFollow()
     others = ClaimSurvey()
     containing = Containing()
-    contents = nil
+    contents = ContentsWait()
     readers = ReadersWait()
     request = nil
   }
@@ -347,7 +334,7 @@ package final class ItemAcquisition: Waiting {
     guard let claim = self.claim.take() else { return }
     // Findings under the claim are void, because others may begin without it now
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
-    contents = nil
+    contents = ContentsWait()
     readers = ReadersWait()
     claim.end(removal)
   }

@@ -70,26 +70,26 @@ final class ItemLock: Sendable {
 
 /// Waits until no process reads an item any more, or only processes that are stopped.
 struct ReadersWait {
-  enum Finding {
-    /// Locked: new readers wait as long as it is held. Nil when there was nothing to lock, or all
-    /// readers are stopped.
-    case over(ItemLock?)
-    case present(ItemLock)
-  }
-
+  /// After a look that found no readers, their lock: new ones wait as long as it is held. Nil when there
+  /// was nothing to lock, or all readers are stopped.
+  private(set) var held: ItemLock?
   private var lock: ItemLock?
   private var watch: Watch?
   private var observed = Observed()
 
+  /// - Returns: the lock that readers hold; nil when there are none.
   mutating func look(
     at location: ItemPath, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
-  ) throws(Errno) -> Finding {
+  ) throws(Errno) -> ItemLock? {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
+    held = nil
     if lock == nil { lock = try ItemLock.open(location, found: found) }
-    guard let lock else { return .over(nil) }
-    if try lock.tryLock(.exclusive) { return .over(lock) }
-    if try observed.readersAreOverdue(lock.status, now: now) { return .over(nil) }
-    return .present(lock)
+    guard let lock else { return nil }
+    guard try !lock.tryLock(.exclusive) else {
+      held = lock
+      return nil
+    }
+    return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 
   /// - Returns: whether it was watched already: then a wait is in order, else another look.

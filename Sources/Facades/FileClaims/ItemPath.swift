@@ -211,28 +211,23 @@ extension ItemPath {
   }
 }
 
-/// The file of an item at the beginning of a wait, to find it if it is moved meanwhile.
-struct MovedItem {
-  private let file: SharedDescriptor
-
+extension ItemPath {
+  /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
+  ///
   /// - Returns: nil when there is no item yet.
-  init?(_ location: ItemPath) throws(Errno) {
-    guard
-      let file = try ifPresent(
-        SharedDescriptor(FileDescriptor.open(location.text, [.pathOnly, .noFollow])))
-    else { return nil }
-    self.file = file
+  func openToFollow() throws(Errno) -> SharedDescriptor? {
+    try ifPresent(SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
   }
 
-  /// Where the item is now, if it is not at its place any more, and nothing else is.
+  /// Where an item that was opened here is now, if it is not here any more, and nothing else is.
   ///
   /// The kernel knows the present place of an open file (proc_pid_fd(5)). An item that was published
   /// again and then moved is not found, because that is a different file.
-  func newPlace(of location: ItemPath) throws -> ItemPath? {
-    guard try location.status() == nil else { return nil }
-    let status = try file.descriptor.status()
+  func newPlace(of item: SharedDescriptor) throws -> ItemPath? {
+    guard try status() == nil else { return nil }
+    let status = try item.descriptor.status()
     guard status.links > 0 else { return nil }
-    let path = try linkTarget("/proc/self/fd/\(file.descriptor.rawValue)")
+    let path = try SystemCalls.linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
     // On its way out: an entry of a site is no item any more.
     guard !path.split(separator: "/").contains(where: { $0.hasPrefix(ItemSite.prefix) }) else {
       return nil
@@ -240,7 +235,7 @@ struct MovedItem {
     do {
       let place = try ItemPath.resolve(path, followingLink: false)
       let isThere = try place.status()?.isSameFile(as: status) == true
-      return place != location && isThere ? place : nil
+      return place != self && isThere ? place : nil
     } catch let error as FileCoordinationError where error.code == .directoryMissing {
       return nil
     }

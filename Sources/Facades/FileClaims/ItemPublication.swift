@@ -21,7 +21,7 @@ package final class ItemPublication: Waiting {
   private var change: StagedCopy.Change?
   /// The status of the item's place when this attempt began.
   private var old: FileStatus?
-  private var contents: ContentsWait?
+  private var contents = ContentsWait()
   private var readers = ReadersWait()
   private var others = ClaimSurvey()
   private var request: LeaseRequest?
@@ -53,13 +53,9 @@ package final class ItemPublication: Waiting {
     do {
       return try reporting("publish the item", path: location.text, attempt)
     } catch {
-      throw keepingCopy(cause(of: error))
+      // A process that lost its claim finds nothing where its copy was.
+      throw keepingCopy(isPublished ? error : [access].lossBehind(error))
     }
-  }
-
-  // A process that lost its claim finds nothing where its copy was.
-  private func cause(of error: any Error) -> any Error {
-    isPublished ? error : [access].lossBehind(error)
   }
 
   private func attempt() throws -> WaitingStep<StagedCopy.Change> {
@@ -71,34 +67,28 @@ package final class ItemPublication: Waiting {
       return .done(.none)
     }
     old = try location.status()
-    if isOfDirectory(change), let obstacle = try obstacleInContents() {
-      return try wait(obstacle.holder, obstacle.what) { contents?.watch($0) ?? true }
+    if isOfDirectory(change) {
+      // While a directory is replaced, no process may be in the middle of a change inside it, because
+      // the change would be made in the old directory.
+      try claim.beginPublishing(coversContents: true)
+      if let obstacle = try contents.look(in: location, purpose: purpose) {
+        return try wait(obstacle.holder, obstacle.what) { contents.watch($0) }
+      }
     }
     if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
-    switch try readers.look(at: location, found: old) {
-    case .present(let lock):
+    if let lock = try readers.look(at: location, found: old) {
       // New readers wait from now on, so that there is an end to them.
-      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      try claim.beginPublishing()
       return try wait(lock.holder(), "is reading it") { readers.watch($0) }
-    case .over:
-      // The awaited processes are gone, and `readers` keeps new ones out.
-      try compareEntries()
-      return try publish(change)
     }
+    // The awaited processes are gone, and `readers` keeps new ones out.
+    try compareEntries()
+    return try publish(change)
   }
 
   private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
     if case .replaced(let status) = change, status.kind == .directory { return true }
     return old?.kind == .directory
-  }
-
-  // While a directory is replaced, no process may be in the middle of a change inside it, because the
-  // change would be made in the old directory.
-  private func obstacleInContents() throws -> ContentsWait.Obstacle? {
-    try claim.become(.publishing, coversContents: true)
-    var waiting = contents ?? ContentsWait(location, purpose: purpose)
-    defer { contents = waiting }
-    return try waiting.look()
   }
 
   // Not under the lease, because there may be many entries. Coordinated changes of them are kept out
@@ -118,10 +108,7 @@ package final class ItemPublication: Waiting {
 
   private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
     do {
-      let request =
-        self.request
-        ?? LeaseRequest(
-          site: claim.site.lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
+      let request = self.request ?? claim.site.leaseRequest(until: deadline)
       self.request = request
       return try request.step().then { lease in
         self.request = nil
@@ -155,7 +142,7 @@ package final class ItemPublication: Waiting {
       let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
       return isTaken ? .again : try wait(name.holder, "shares it") { others.watch($0) }
     case .present(let name):
-      try claim.become(.publishing, coversContents: claim.name.coversContents)
+      try claim.beginPublishing()
       return try wait(name.holder, "shares it") { others.watch($0) }
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
@@ -165,20 +152,10 @@ package final class ItemPublication: Waiting {
     readers = ReadersWait()
     let published = try location.status()
     if durability == .durable { try synchronizeDirectories(lease) }
-    endIfEmpty(under: lease)
+    // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
+    // and a process that is stopped here and loses its claim was not overtaken.
+    claim.endIfEmpty(under: lease)
     return .done(published.map { .replaced($0) } ?? .removed)
-  }
-
-  // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
-  // and a process that is stopped here and loses its claim was not overtaken.
-  private func endIfEmpty(under lease: Lease) {
-    do {
-      try claim.endIfEmpty(under: lease)
-    } catch {
-      // Tried once more by the caller, without the lease because there may be much to remove, and
-      // reported then.
-      return
-    }
   }
 
   private func isCurrent() throws(Errno) -> Bool {

@@ -1,4 +1,4 @@
-import AppGroup
+package import AppGroup
 import FileTrees
 import SystemCalls
 
@@ -18,14 +18,14 @@ import SystemCalls
 /// ```
 ///
 /// The leftovers of a crash are unlocked; by that the next process knows them, and removes them.
-final class ItemSite: Sendable {
+package final class ItemSite: Sendable {
   let location: ItemPath
   let lease: LeaseSite
   let access: ContainerAccess
   private let directory: SharedDescriptor
   private let status: FileStatus
 
-  static let prefix = ".coordination-"
+  package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
   /// Where the item is, seen from the site.
   var item: String { "../" + location.name.text }
@@ -60,24 +60,37 @@ final class ItemSite: Sendable {
   ///
   /// - Returns: nil when there is none.
   /// - Throws: `unsafe`; what the kernel refuses.
-  static func open(_ location: ItemPath) throws -> ItemSite? {
-    try open(path(of: location), location)
+  static func open(_ location: ItemPath, isNew: Bool = false) throws -> ItemSite? {
+    try open(path(of: location), location, isNew: isNew)
   }
 
-  /// Opens the site at a path.
-  ///
   /// - Parameter location: of its item, as far as the site's name shows it.
-  static func open(_ path: String, _ location: ItemPath) throws -> ItemSite? {
-    try open(path, location, isNew: false)
+  private static func open(
+    _ path: String, _ location: ItemPath, isNew: Bool = false
+  ) throws -> ItemSite? {
+    guard
+      let open = try ifPresent(FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
+    else { return nil }
+    return try ItemSite(location, open, isNew: isNew)
   }
 
-  private static func open(
-    _ path: String, _ location: ItemPath, isNew: Bool
-  ) throws -> ItemSite? {
+  /// Opens the site of an item as a visitor: nil also for one that this user may not open.
+  static func openIfPermitted(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
     do {
-      let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
-      return try ItemSite(location, open, isNew: isNew)
-    } catch let error as Errno where error == .noSuchFile {
+      return try open(path ?? Self.path(of: location), location)
+    } catch let error as Errno
+      where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
+    {
+      return nil
+    }
+  }
+
+  /// The same; nil also for one that no process of this user uses: it came with a copy or an archive,
+  /// or belongs to another user, as its directory does.
+  static func openIfOwn(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
+    do {
+      return try openIfPermitted(location, at: path)
+    } catch let error as FileCoordinationError where error.code == .unsafe {
       return nil
     }
   }
@@ -92,7 +105,7 @@ final class ItemSite: Sendable {
   static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
     for attempt in 0..<renameRaceLimit {
       if attempt > 0 || !isMissing,
-        let site = try open(path(of: location), location, isNew: attempt > 0)
+        let site = try open(location, isNew: attempt > 0)
       {
         return site
       }
@@ -153,8 +166,7 @@ final class ItemSite: Sendable {
     let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
     let isOurs = status.owner == Program.effectiveUser
     if status.permissions & 0o007 == 0 {
-      if isOurs { return access }
-      if access == .group, Program.isMember(ofGroup: status.group) { return access }
+      if isOurs || access == .group && Program.isMember(ofGroup: status.group) { return access }
       // The superuser helps the owner of the directory.
       let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
       if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
@@ -165,6 +177,10 @@ final class ItemSite: Sendable {
       .unsafe, "coordinate the item", path: location.text,
       reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
       remedy: "if nobody coordinates the item, rm -r '\(path)'")
+  }
+
+  func leaseRequest(until deadline: ContinuousClock.Instant) -> LeaseRequest {
+    LeaseRequest(site: lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
   }
 
   /// Whether a process that comes for the item finds this site.
@@ -299,5 +315,86 @@ extension ItemSite {
       // No directory: neither a claim nor in use.
       return error != .noSuchFile
     }
+  }
+}
+
+/// Removes the sites that an access leaves, unless another process uses them. No litter: the last
+/// process that leaves a site removes it, with the leftovers of dead processes.
+///
+/// If another process has the lease, the site is left to it; so a process that had the lease looks
+/// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK). Errors are only reported, because
+/// the access itself has ended, and the next process removes the leftovers.
+package final class SiteRemoval: Waiting {
+  // Each look after the first is due to a process that came or left during the one before.
+  private static let looks = 8
+  /// After so long without the lease, a leaving process looks again for newcomers.
+  private static let patience: Duration = .milliseconds(5)
+  /// For so long it tries in total, if it finds no other process: the holder of the lease may be
+  /// leaving, too, and may have seen that another process is there; or it is a child that is being
+  /// started, which keeps the open files locked until it runs its program, and removes nothing.
+  private static let insistence: Duration = .milliseconds(250)
+
+  private var sites: [ItemSite] = []
+  // Of the first site.
+  private var request: LeaseRequest?
+  private var looks = 0
+  private var end: ContinuousClock.Instant?
+
+  package init() {}
+
+  func add(_ site: ItemSite) { sites.append(site) }
+
+  package func step() -> WaitingStep<Void> {
+    guard let site = sites.first else { return .done(()) }
+    do {
+      let step = try step(at: site)
+      guard case .done = step else { return step }
+    } catch {
+      Diagnostics.report(error)
+    }
+    sites.removeFirst()
+    request = nil
+    looks = 0
+    end = nil
+    return .again
+  }
+
+  // Blocks where nobody takes these steps, because the task of an access was cancelled.
+  deinit { while step().block() == nil {} }
+
+  private func step(at site: ItemSite) throws -> WaitingStep<Void> {
+    let end = self.end ?? .now + Self.insistence
+    self.end = end
+    guard looks < Self.looks else { return .done(()) }
+    do {
+      guard let request = try self.request ?? newRequest(for: site) else { return .done(()) }
+      self.request = request
+      return try request.step().then { lease in
+        self.request = nil
+        looks += 1
+        return try site.removeIfUnused(under: lease) ? .done(()) : .again
+      }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      request = nil
+      looks += 1
+      return .again
+    } catch let error as AppGroupError where error.code == .timedOut {
+      // Most likely another process is there, and removes it in turn.
+      request = nil
+      return ContinuousClock.now < end ? .again : .done(())
+    } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
+      // Another process was quicker.
+      return .done(())
+    } catch let error as Errno where error == .noSpace || error == .diskQuotaExceeded {
+      try site.removeBare()
+      return .done(())
+    }
+  }
+
+  /// Nil while another process uses the site.
+  private func newRequest(for site: ItemSite) throws -> LeaseRequest? {
+    try site.emptyTrash()
+    guard try site.mayBeUnused() else { return nil }
+    return site.leaseRequest(until: .now + Self.patience)
   }
 }

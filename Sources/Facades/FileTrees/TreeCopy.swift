@@ -75,10 +75,9 @@ package struct TreeCopy {
     let metadata = try reporting("copy", path, FileMetadata(of: from.descriptor))
     let to = try reporting("copy", path, makeAndOpen(newName, at: target))
     var visitor = TreeCopyVisitor(
-      leavesOut: leavesOut, entries: entries, root: to,
+      leavesOut: leavesOut, entries: entries, target: DirectoryChain(root: to),
       device: refusesMounts ? metadata.status.device : nil)
-    var walk = TreeWalk<TreeCopyVisitor>("copy", root: from, path: path)
-    try walk.run(&visitor)
+    try visitor.walk("copy", through: from, path: path)
     entries = visitor.entries
     try reporting("copy", path, entries.apply(metadata, to: to.descriptor))
   }
@@ -90,12 +89,100 @@ package struct TreeCopy {
 }
 
 /// Opens a directory, and nothing else, to read its names.
-func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
+package func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
   try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
+}
+
+/// Whether an entry is a directory; false when that cannot be seen: the caller's next call on the entry
+/// reports what is wrong with it.
+func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
+  do throws(Errno) {
+    return try fileStatus(name, at: directory).kind == .directory
+  } catch {
+    return false
+  }
 }
 
 /// Makes a directory that only this user may use until it gets its final mode.
 func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedDescriptor {
   try makeDirectory(name, at: directory, mode: 0o700)
   return SharedDescriptor(try openDirectory(name, at: directory))
+}
+
+/// Makes, beside the directories that a walk goes through, their copies.
+private struct TreeCopyVisitor: TreeVisitor {
+  let leavesOut: (FileName) -> Bool
+  var entries: EntryCopy
+  var target: DirectoryChain
+  /// The only file system to be copied; nil for any.
+  let device: UInt64?
+  // Of the directories that were entered and not yet left, to be set when they are.
+  var metadata: [FileMetadata] = []
+
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    guard !leavesOut(entry.name) else { return nil }
+    try entries.check()
+    let path = { place.path.appending(entry.name) }
+    if entry.isDirectory ?? isDirectory(entry.name, at: place.rawValue) { return () }
+    return try copyEntry(entry.name, at: place, path())
+  }
+
+  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
+    -> SharedDescriptor?
+  {
+    try entries.check()
+    let path = place.path.appending(name)
+    guard let source = try opened(name, at: place, path) else { return nil }
+    let original = try reporting("copy", path, FileMetadata(of: source.descriptor))
+    if let device, original.status.device != device {
+      throw TreeError(action: "copy", path: path, reason: .mountPoint)
+    }
+    let to = try targetDirectory(path)
+    let made = try reporting("copy", path, makeAndOpen(name, at: to.descriptor.rawValue))
+    metadata.append(original)
+    try reporting("copy", path, target.descend(name, into: made))
+    return source
+  }
+
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+    let path = place.map { $0.path.appending(name) } ?? TreePath(name)
+    let done = try targetDirectory(path)
+    let kept = metadata.removeLast()
+    try reporting("copy", path, entries.apply(kept, to: done.descriptor))
+    target.ascend()
+  }
+}
+
+extension TreeCopyVisitor {
+  // No other process knows the copy, so a directory of it that has vanished is an error.
+  private func targetDirectory(_ path: TreePath) throws(TreeError) -> SharedDescriptor {
+    guard let current = target.current else {
+      throw TreeError(action: "copy", path: path, reason: .refused(.noSuchFile))
+    }
+    return current
+  }
+
+  /// - Returns: nil; but not nil when the entry has become a directory, which is to be entered.
+  private mutating func copyEntry(
+    _ name: FileName, at place: TreePlace, _ path: @autoclosure () -> TreePath
+  ) throws -> Void? {
+    let to = try targetDirectory(place.path)
+    do {
+      _ = try entries.copy(
+        name, at: place.rawValue, to: name, at: to.descriptor.rawValue, path: path())
+      return nil
+    } catch let error as TreeError where error.reason == .refused(.isDirectory) {
+      return ()
+    }
+  }
+
+  // Nil when it has vanished, or has become something else, which is copied instead.
+  private mutating func opened(
+    _ name: FileName, at place: TreePlace, _ path: TreePath
+  ) throws -> SharedDescriptor? {
+    let opened = try reportingUnless(
+      Errno.noDirectory, "copy", path, SharedDescriptor(openDirectory(name, at: place.rawValue)))
+    if opened == nil { _ = try copyEntry(name, at: place, path) }
+    return opened
+  }
 }

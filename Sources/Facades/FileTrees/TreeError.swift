@@ -56,3 +56,34 @@ package struct TreePath: Hashable, Sendable {
     TreePath(bytes: Array(bytes.dropLast(length + 1)))
   }
 }
+
+extension Errno {
+  /// What was there a moment ago is there no more.
+  static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
+  /// The same for what was a directory then.
+  static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
+
+  var isVanishing: Bool { Self.vanishing.contains(self) }
+}
+
+/// Calls the kernel; what it refuses becomes an error that names the entry.
+func reporting<Result: ~Copyable>(
+  _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
+) throws(TreeError) -> Result {
+  do throws(Errno) {
+    return try call()
+  } catch {
+    throw TreeError(action: action, path: path(), reason: .refused(error))
+  }
+}
+
+/// The same for a call that may fail with certain errors.
+///
+/// - Returns: nil if it did.
+func reportingUnless<Result: ~Copyable>(
+  _ errors: [Errno], _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
+) throws(TreeError) -> Result? {
+  try reporting(action, path(), tolerating(errors, try call()))
+}

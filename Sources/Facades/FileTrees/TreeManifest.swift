@@ -47,8 +47,6 @@ package struct TreeManifest: Sendable {
   /// The item itself is the first; none when there is no item.
   package private(set) var entries: [Entry] = []
   private var names: [UInt8] = []
-  // The entries of each directory in the order of their names.
-  private var order: [UInt32] = []
 
   /// Looks at all entries of an item.
   ///
@@ -72,19 +70,9 @@ package struct TreeManifest: Sendable {
   }
 
   private mutating func sort() {
-    var order = Array(UInt32(0)..<UInt32(entries.count))
-    let entries = entries
-    names.withUnsafeBytes { names in
-      for entry in entries where entry.childCount > 1 {
-        order[entry.children].sort { first, second in
-          let (first, second) = (entries[Int(first)], entries[Int(second)])
-          return compareBytes(
-            UnsafeRawBufferPointer(rebasing: names[first.nameRange]),
-            UnsafeRawBufferPointer(rebasing: names[second.nameRange])) < 0
-        }
-      }
+    for directory in entries.filter({ $0.childCount > 1 }).map(\.children) {
+      entries[directory].sort { Self.compareNames($0, names, $1, names) < 0 }
     }
-    self.order = order
   }
 }
 
@@ -94,24 +82,21 @@ extension TreeManifest {
 
   /// The places in `entries` of what is in a directory, in the order of their names; nothing for what
   /// is no directory.
-  func children(of index: Int?) -> ArraySlice<UInt32> {
-    guard let index else { return [] }
-    return order[entries[index].children]
-  }
+  func children(of index: Int) -> Range<Int> { entries[index].children }
 
   package func name(of index: Int) -> FileName {
     FileName(bytes: Array(names[entries[index].nameRange]))
   }
 
   /// Which of two names comes first, by their bytes.
-  static func compareNames(
-    _ first: TreeManifest, _ firstIndex: Int, _ second: TreeManifest, _ secondIndex: Int
+  private static func compareNames(
+    _ first: Entry, _ firstNames: [UInt8], _ second: Entry, _ secondNames: [UInt8]
   ) -> Int {
-    first.names.withUnsafeBytes { one in
-      second.names.withUnsafeBytes { other in
+    firstNames.withUnsafeBytes { one in
+      secondNames.withUnsafeBytes { other in
         compareBytes(
-          UnsafeRawBufferPointer(rebasing: one[first.entries[firstIndex].nameRange]),
-          UnsafeRawBufferPointer(rebasing: other[second.entries[secondIndex].nameRange]))
+          UnsafeRawBufferPointer(rebasing: one[first.nameRange]),
+          UnsafeRawBufferPointer(rebasing: other[second.nameRange]))
       }
     }
   }
@@ -125,14 +110,10 @@ extension TreeManifest.Entry {
 /// Collects the entries of a manifest.
 private struct TreeManifestVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
-  private(set) var entries: [TreeManifest.Entry] = []
-  private(set) var names: [UInt8] = []
+  var entries: [TreeManifest.Entry] = []
+  var names: [UInt8] = []
   // The directories that were entered and not yet left.
-  private var entered = [0]
-
-  init(leavesOut: @escaping (FileName) -> Bool) {
-    self.leavesOut = leavesOut
-  }
+  var entered = [0]
 
   /// Visits an item and all below it; nothing when there is none.
   ///
@@ -140,22 +121,15 @@ private struct TreeManifestVisitor: TreeVisitor {
   mutating func walk(_ name: FileName, at directory: Int32) throws -> Bool {
     let path = TreePath(name)
     guard let status = try manifestStatus(name, at: directory, path) else { return true }
-    if status.kind == .directory {
-      guard let (root, status) = try openedRoot(name, at: directory, path) else { return false }
+    guard status.kind == .directory else {
       add(FileName(""), status, target: name, at: directory)
-      var walk = TreeWalk<Self>("list", root: root, path: path)
-      try walk.run(&self)
-    } else {
-      add(FileName(""), status, target: name, at: directory)
+      return true
     }
+    guard let root = try openListed(name, at: directory, path) else { return false }
+    let opened = try reporting("list", path, root.descriptor.status())
+    add(FileName(""), opened, target: name, at: directory)
+    try walk("list", through: root, path: path)
     return true
-  }
-
-  private func openedRoot(
-    _ name: FileName, at directory: Int32, _ path: TreePath
-  ) throws(TreeError) -> (SharedDescriptor, FileStatus)? {
-    guard let root = try openListed(name, at: directory, path) else { return nil }
-    return (root, try reporting("list", path, root.descriptor.status()))
   }
 
   /// - Returns: nil if there is no directory any more.
@@ -270,7 +244,7 @@ extension TreeManifest {
       }
       var (left, baseLeft) = (children(of: index), base.children(of: baseIndex))
       while changes.count < limit, let difference = compareFirst(left, base, baseLeft) {
-        let (now, then) = (left.first.map(Int.init), baseLeft.first.map(Int.init))
+        let (now, then) = (left.first, baseLeft.first)
         if difference <= 0 { left.removeFirst() }
         if difference >= 0 { baseLeft.removeFirst() }
         switch (difference <= 0 ? now : nil, difference >= 0 ? then : nil) {
@@ -293,10 +267,10 @@ extension TreeManifest {
   /// Which of the first of two sorted lists comes first: below zero for this manifest's, zero when both
   /// have the same name, nil when both lists are empty.
   private func compareFirst(
-    _ children: ArraySlice<UInt32>, _ base: TreeManifest, _ baseChildren: ArraySlice<UInt32>
+    _ children: Range<Int>, _ base: TreeManifest, _ baseChildren: Range<Int>
   ) -> Int? {
     guard let child = children.first else { return baseChildren.isEmpty ? nil : 1 }
     guard let baseChild = baseChildren.first else { return -1 }
-    return Self.compareNames(self, Int(child), base, Int(baseChild))
+    return Self.compareNames(entries[child], names, base.entries[baseChild], base.names)
   }
 }

@@ -29,8 +29,7 @@ package struct TreeRemoval {
       if try EntryRemoval.removesFile(name, at: directory, path) { return }
       guard let root = try EntryRemoval.open(name, at: directory, path) else { continue }
       var visitor = TreeRemovalVisitor(check: check)
-      var walk = TreeWalk<TreeRemovalVisitor>("remove", root: root, path: path)
-      try walk.run(&visitor)
+      try visitor.walk("remove", through: root, path: path)
       if try EntryRemoval.removesDirectory(name, at: directory, path) { return }
     }
     throw TreeError(action: "remove", path: path, reason: .refused(.directoryNotEmpty))
@@ -159,15 +158,6 @@ private enum EntryRemoval {
     let permissions = try named.status().permissions | 0o700
     try setPermissions(
       FileName("/proc/self/fd/\(named.rawValue)"), at: Directory.current, permissions)
-  }
-
-  private static func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(name, at: directory).kind == .directory
-    } catch {
-      // Then the removal's own error says what is wrong.
-      return false
-    }
   }
 
   private static func refusal(_ error: Errno, _ path: TreePath) -> TreeError {

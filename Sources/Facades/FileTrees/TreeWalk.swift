@@ -20,17 +20,33 @@ package protocol TreeVisitor {
   /// Opens a directory that is to be entered; nil leaves it out.
   mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePlace) throws
     -> SharedDescriptor?
-  /// All below the directory that was entered last and not yet left has been visited.
+  /// All below the directory that was entered last and not yet left has been visited. By default nothing.
   ///
   /// - Parameter place: the directory that holds it; nil when that has vanished.
   mutating func leave(_ name: FileName, at place: TreePlace?) throws
+}
+
+extension TreeVisitor {
+  package mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
+
+  /// Walks through all below a directory.
+  ///
+  /// - Parameters:
+  ///   - action: the purpose of the walk, for error sentences.
+  ///   - path: the path of the directory, for error sentences.
+  package mutating func walk(
+    _ action: String, through root: SharedDescriptor, path: TreePath
+  ) throws {
+    var walk = TreeWalk<Self>(action, root: root, path: path)
+    try walk.run(&self)
+  }
 }
 
 /// A walk through all below a directory, which is not itself an entry of the walk.
 ///
 /// It keeps its own stack, so a tree may be as deep as it likes, and few descriptors. Of a directory
 /// it keeps only the names of the directories inside.
-package struct TreeWalk<Visitor: TreeVisitor> {
+private struct TreeWalk<Visitor: TreeVisitor> {
   private struct Frame {
     let name: FileName
     var waiting: [(name: FileName, mark: Visitor.Mark)]
@@ -41,16 +57,13 @@ package struct TreeWalk<Visitor: TreeVisitor> {
   private var path: TreePath
   private var frames: [Frame] = []
 
-  /// - Parameters:
-  ///   - action: the purpose of the walk, for error sentences.
-  ///   - path: the path of the root, for error sentences.
-  package init(_ action: String, root: SharedDescriptor, path: TreePath) {
+  init(_ action: String, root: SharedDescriptor, path: TreePath) {
     self.action = action
     self.path = path
     chain = DirectoryChain(root: root)
   }
 
-  package mutating func run(_ visitor: inout Visitor) throws {
+  mutating func run(_ visitor: inout Visitor) throws {
     frames.append(Frame(name: FileName(""), waiting: try names(&visitor)))
     while !frames.isEmpty {
       guard let next = frames[frames.count - 1].waiting.popLast() else {
@@ -103,33 +116,115 @@ package struct TreeWalk<Visitor: TreeVisitor> {
   }
 }
 
-extension Errno {
-  /// What was there a moment ago is there no more.
-  static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
-  /// The same for what was a directory then.
-  static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
+/// The directories from the root of a tree down to one of them, of which only the lowest are open:
+/// a tree may be deeper than a process may have descriptors.
+///
+/// A directory that was closed is opened again as ".." of the one below it, and believed only when it
+/// is the same one: someone may have moved the lower one elsewhere meanwhile.
+struct DirectoryChain {
+  private struct Level {
+    let name: FileName
+    let status: FileStatus
+    var open: SharedDescriptor?
+  }
 
-  var isVanishing: Bool { Self.vanishing.contains(self) }
-}
+  /// How many descriptors a chain keeps open besides its root.
+  private static let limit = 16
 
-/// Calls the kernel; what it refuses becomes an error that names the entry.
-func reporting<Result: ~Copyable>(
-  _ action: String, _ path: @autoclosure () -> TreePath,
-  _ call: @autoclosure () throws(Errno) -> Result
-) throws(TreeError) -> Result {
-  do throws(Errno) {
-    return try call()
-  } catch {
-    throw TreeError(action: action, path: path(), reason: .refused(error))
+  private let root: SharedDescriptor
+  private var levels: [Level] = []
+
+  init(root: SharedDescriptor) {
+    self.root = root
+  }
+
+  /// The lowest directory; nil when it was lost on the way back up.
+  var current: SharedDescriptor? { levels.last.map(\.open) ?? root }
+
+  /// Goes down into a directory that was opened in the current one.
+  mutating func descend(_ name: FileName, into directory: SharedDescriptor) throws(Errno) {
+    let status = try directory.descriptor.status()
+    levels.append(Level(name: name, status: status, open: directory))
+    if levels.count > Self.limit { levels[levels.count - Self.limit - 1].open = nil }
+  }
+
+  /// Goes up to the directory above; it is lost (`current` is nil) when it is not there any more.
+  mutating func ascend() {
+    guard let left = levels.popLast() else { preconditionFailure("above the root is nothing") }
+    guard let top = levels.last, top.open == nil else { return }
+    levels[levels.count - 1].open = reopened(top, above: left) ?? walked()
+  }
+
+  private func reopened(_ level: Level, above lower: Level) -> SharedDescriptor? {
+    guard let lower = lower.open else { return nil }
+    do throws(Errno) {
+      return try checked(
+        try FileDescriptor.open("..", at: lower.descriptor.rawValue, [.readOnly, .directory]), level
+      )
+    } catch {
+      // The way from the root may still be there.
+      return nil
+    }
+  }
+
+  // All the names from the root down to the current directory.
+  private func walked() -> SharedDescriptor? {
+    do throws(Errno) {
+      var place = root
+      for level in levels {
+        let below = try openDirectory(level.name, at: place.descriptor.rawValue)
+        guard let next = try checked(below, level) else { return nil }
+        place = next
+      }
+      return place
+    } catch {
+      // Removed, or not to be opened any more: for the walk it has vanished.
+      return nil
+    }
+  }
+
+  private func checked(
+    _ directory: consuming FileDescriptor, _ level: Level
+  ) throws(Errno) -> SharedDescriptor? {
+    guard try directory.status().isSameFile(as: level.status) else { return nil }
+    return SharedDescriptor(directory)
   }
 }
 
-/// The same for a call that may fail with certain errors.
-///
-/// - Returns: nil if it did.
-func reportingUnless<Result: ~Copyable>(
-  _ errors: [Errno], _ action: String, _ path: @autoclosure () -> TreePath,
-  _ call: @autoclosure () throws(Errno) -> Result
-) throws(TreeError) -> Result? {
-  try reporting(action, path(), tolerating(errors, try call()))
+/// Puts an item on the disk, a directory with all below it.
+package enum TreeSynchronization {
+  /// - Complexity: an fsync for each file and each directory.
+  package static func run(_ name: FileName, _ status: FileStatus, at directory: Int32) throws {
+    switch status.kind {
+    case .regular:
+      try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow]).synchronize()
+    case .directory:
+      let root = SharedDescriptor(try openDirectory(name, at: directory))
+      var visitor = Visitor()
+      try visitor.walk("synchronize", through: root, path: TreePath(name))
+      try root.descriptor.synchronize()
+    default: return
+    }
+  }
+
+  private struct Visitor: TreeVisitor {
+    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+      switch try fileStatus(entry.name, at: place.rawValue).kind {
+      case .directory: return ()
+      case .regular:
+        try FileDescriptor.open(entry.name, at: place.rawValue, [.readOnly, .noFollow])
+          .synchronize()
+        return nil
+      default: return nil
+      }
+    }
+
+    mutating func enter(
+      _ name: FileName, _ mark: Void, at place: TreePlace
+    ) throws -> SharedDescriptor? {
+      let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
+      try directory.descriptor.synchronize()
+      return directory
+    }
+  }
 }

@@ -119,7 +119,7 @@ struct PresentersAskingTests {
       let conversation = try scene.ask(.reading, "d/file")
       #expect(conversation.silent.isEmpty)
       #expect(presenter.heard == ["reader"])
-      #expect(PresenterRegistry.shared.registered(presenter) == nil)
+      #expect(RegisteredPresenter.registered(presenter) == nil)
       conversation.finish(published: [:])
     }
   }
@@ -134,7 +134,7 @@ struct PresentersAskingTests {
       do {
         let own = try scene.ask(.content, "d/file", by: box.presenter)
         let status = try scene.publish("saved", "d/file")
-        own.finish(published: [scene.path("d/file"): status])
+        own.finish(published: [ItemPath(scene.path("d/file")): status])
         inner.withLock { $0.append("saved") }
       } catch {
         inner.withLock { $0.append("\(error)") }
@@ -158,7 +158,7 @@ struct PresentersAskingTests {
         for round in 0..<10 {
           let writing = try scene.ask(.content, "d/file", by: own)
           let status = try scene.publish("own \(round)", "d/file")
-          writing.finish(published: [scene.path("d/file"): status])
+          writing.finish(published: [ItemPath(scene.path("d/file")): status])
           try scene.wait(other, for: "changed")
           other.forget()
         }
@@ -166,7 +166,7 @@ struct PresentersAskingTests {
         let writing = try scene.ask(.content, "d/file", by: own)
         let status = try scene.publish("own", "d/file")
         try scene.shell("echo others > d/file")
-        writing.finish(published: [scene.path("d/file"): status])
+        writing.finish(published: [ItemPath(scene.path("d/file")): status])
         try scene.wait(own, for: "changed")
       }
     }
@@ -177,10 +177,10 @@ struct PresentersAskingTests {
     try scene.presenting("d") { own in
       let deleting = try scene.ask(.deleting, "d/file", by: own)
       try scene.shell("rm d/file")
-      deleting.finish(published: [scene.path("d/file"): nil])
+      deleting.finish(published: [ItemPath(scene.path("d/file")): nil])
       let writing = try scene.ask(.content, "d/new", by: own)
       let status = try scene.publish("new", "d/new")
-      writing.finish(published: [scene.path("d/new"): status])
+      writing.finish(published: [ItemPath(scene.path("d/new")): status])
       let moving = try scene.ask(.moving, "d/new", by: own)
       try scene.shell("mv d/new d/newer")
       PresenterConversation.tellMoved(
@@ -219,12 +219,12 @@ struct PresentersAskingTests {
   @Test("one without an item is asked for it after its own access")
   func laterItem() throws {
     let presenter = RecordingPresenter(nil)
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     let writing = try scene.ask(.replacing, "created", by: presenter)
     let status = try scene.publish("new", "created")
     presenter.move(to: scene.path("created"))
-    writing.finish(published: [scene.path("created"): status])
+    writing.finish(published: [ItemPath(scene.path("created")): status])
     try scene.shell("echo others > created")
     try scene.wait(presenter, for: "changed")
     try scene.ask(.content, "created").finish(published: [:])

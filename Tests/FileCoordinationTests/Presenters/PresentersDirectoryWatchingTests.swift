@@ -127,8 +127,8 @@ struct PresentersDirectoryWatchingTests {
       try !EntryStatus(fileStatus(written)).isFresh
     }
     let presenter = RecordingPresenter(scene.directory.path)
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     let other = try Participant(scene.directory.path)
     _ = try other.ask("present \(scene.path("d/one"))")
     try scene.ask(.content, "d/one").finish(published: [:])
@@ -192,11 +192,11 @@ struct PresentersDirectoryWatchingTests {
     let path = ItemPath(scene.path("d"))
     var tree = try tree()
     func news(_ name: String) throws -> [ItemTree.NodeID: WatchNews] {
-      let place = ItemPath(path.text + "/" + name)
-      let (node, name) = try #require(tree.place(of: path.components(to: place) ?? []))
+      let components = path.components(to: ItemPath(path.text + "/" + name))
+      let place = try #require(tree.place(of: components ?? []))
       var news = WatchNews()
-      news.add(name)
-      return [node: news]
+      news.add(place.name)
+      return [place.node: news]
     }
     let (between, old, new) = (try news("e/f/three"), try news("e/two"), try news("two"))
     try scene.shell("mv d/e/two d")

@@ -142,7 +142,7 @@ struct PresentersFileWatchingTests {
     try scene.presenting("a/b/file") { presenter in
       try scene.shell("mv a c")
       try scene.wait(presenter, for: "moved:file")
-      #expect(PresenterRegistry.shared.registered(presenter)?.path?.text == scene.path("c/b/file"))
+      #expect(RegisteredPresenter.registered(presenter)?.path?.text == scene.path("c/b/file"))
       try scene.shell("rm -r c")
       try scene.wait(presenter, for: "changed")
     }
@@ -162,11 +162,11 @@ struct PresentersFileWatchingTests {
   func removal() throws {
     try scene.presenting("file") { other in
       try scene.presenting("file") { presenter in
-        try PresenterRegistry.shared.add(presenter)
-        PresenterRegistry.shared.remove(presenter)
+        try RegisteredPresenter.add(presenter)
+        RegisteredPresenter.remove(presenter)
         try scene.shell("echo 1 > file")
         try scene.wait(presenter, for: "changed")
-        PresenterRegistry.shared.remove(presenter)
+        RegisteredPresenter.remove(presenter)
         presenter.forget()
         other.forget()
         try scene.shell("echo 12 > file")

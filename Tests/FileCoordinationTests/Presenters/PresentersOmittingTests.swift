@@ -37,8 +37,8 @@ struct PresentersOmittingTests {
     ])
   func blocked(_ kind: AccessKind) throws {
     let presenter = ListeningPresenter(scene.path("d/file"))
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     let conversation = try scene.ask(kind, "d/file")
     #expect(conversation.silent.isEmpty)
     conversation.finish(published: [:])
@@ -57,8 +57,8 @@ struct PresentersOmittingTests {
   @Test("one that saves is asked by accesses that want changes saved")
   func saving() throws {
     let presenter = SavingPresenter(scene.path("d/file"))
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     try scene.ask(.readingWithoutChanges, "d/file").finish(published: [:])
     #expect(presenter.saved == 0)
     try scene.ask(.reading, "d/file").finish(published: [:])

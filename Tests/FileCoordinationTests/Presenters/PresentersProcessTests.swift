@@ -218,9 +218,9 @@ struct PresentersProcessTests {
     _ = try other.ask("present \(scene.path("d/file"))")
     let presenter = try #require(try scene.site.members().first)
     let demands = [PresenterDemand(path: scene.path("d/file"), kind: .content)]
-    let message = PresenterMessage(presenter: presenter.id, subject: .access(demands))
+    let message = PresenterMessage.access(demands).propertyList(to: presenter.id)
     var request: PropertyListValue = [
-      "kind": "request", "id": 1, "replyTo": "0-0", "value": message.propertyList,
+      "kind": "request", "id": 1, "replyTo": "0-0", "value": message,
     ]
     Expiry.never.write(into: &request)
     let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))
@@ -256,7 +256,7 @@ struct PresentersWakeUpTests {
 }
 
 extension PresenterScene {
-  var site: PresenterSite { PresenterSites.asking([ItemPath(directory.path)])[0] }
+  var site: PresenterSite { PresenterSite.asking([ItemPath(directory.path)])[0] }
 
   /// The messages that wait in mailboxes of living processes.
   func unread() throws -> [String] {

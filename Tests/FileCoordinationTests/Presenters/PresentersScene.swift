@@ -34,8 +34,8 @@ struct PresenterScene {
     _ body: (RecordingPresenter) throws -> Result
   ) throws -> Result {
     let presenter = RecordingPresenter(path(name), manner, meanwhile: meanwhile)
-    try PresenterRegistry.shared.add(presenter)
-    defer { PresenterRegistry.shared.remove(presenter) }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
     return try body(presenter)
   }
 

@@ -43,7 +43,7 @@ struct ProtocolScene {
     ItemAcquisition(
       try location(name), kind,
       purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60),
-      patience: Patience(deadline: deadline, cancellation: Cancellation()),
+      patience: Patience(deadline: deadline),
       leaving: SiteRemoval())
   }
 

@@ -65,7 +65,7 @@ struct ProtocolTests {
     try scene.makeDirectory("d")
     let other = try scene.acquisition("d/b", .content).run()
     let requests = ["d/a", "d/b"].map { AccessRequest.writing(scene.url($0), []) }
-    let patience = Patience(deadline: .now + .seconds(60), cancellation: Cancellation())
+    let patience = Patience(deadline: .now + .seconds(60))
     let pair = AccessOpening(
       requests,
       AccessOpening.Terms(

@@ -49,14 +49,15 @@ struct SiteTests {
   @Test("An item that is being deleted has not moved")
   func deletedIsNotMoved() throws {
     try scene.makeDirectory("d")
-    let moved = try #require(try MovedItem(try scene.location("d")))
+    let place = try scene.location("d")
+    let item = try #require(try place.openToFollow())
     try scene.makeDirectory(".coordination-d")
     try FileManager.default.moveItem(
       at: scene.url("d"), to: scene.url(".coordination-d/trash-1"))
-    #expect(try moved.newPlace(of: try scene.location("d")) == nil)
+    #expect(try place.newPlace(of: item) == nil)
     try FileManager.default.moveItem(
       at: scene.url(".coordination-d/trash-1"), to: scene.url("e"))
-    #expect(try moved.newPlace(of: try scene.location("d")) == scene.location("e"))
+    #expect(try place.newPlace(of: item) == scene.location("e"))
   }
 
   /// These used to be one item.
@@ -120,15 +121,15 @@ struct SiteTests {
     #expect(reader != nil)
     var wait = ReadersWait()
     let now = ContinuousClock.now
-    guard case .present = try wait.look(at: location, now: now),
-      case .present = try wait.look(at: location, now: now + .seconds(1))
+    guard try wait.look(at: location, now: now) != nil,
+      try wait.look(at: location, now: now + .seconds(1)) != nil
     else {
       Issue.record("passed over")
       return
     }
     reader?.end()
     reader = nil
-    guard case .over(nil) = try wait.look(at: location, now: now + .seconds(2)) else {
+    guard try wait.look(at: location, now: now + .seconds(2)) == nil, wait.held == nil else {
       Issue.record("waits for a stopped reader")
       return
     }

@@ -22,7 +22,7 @@ struct TreesManifestTests {
     var waiting = [(path: TreePath(), index: 0)]
     while let (path, index) = waiting.popLast() {
       lines.append(line(path, manifest.entries[index]))
-      let children = manifest.children(of: index).map(Int.init)
+      let children = manifest.children(of: index)
       let names = children.map { manifest.name(of: $0).bytes }
       #expect(zip(names, names.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
       waiting += children.map { (path.appending(manifest.name(of: $0)), $0) }

@@ -3,48 +3,39 @@ import FoundationEssentials
 
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
-  let path: String
+  let url: URL
   let kind: AccessKind
   /// Whether the accessor gets a copy of its own to read.
-  private(set) var wantsSnapshot = false
+  var wantsSnapshot = false
   /// Whether the accessor gets the place itself where the caller may have named a link to it.
-  private(set) var wantsRealPath = false
+  var wantsRealPath = false
   /// Whether presenters are asked before.
-  private(set) var asksPresenters = true
-  /// The URL's scheme when it is none of the file system.
-  private let scheme: String?
+  var asksPresenters = true
 
-  private init(_ url: URL, _ kind: AccessKind) {
-    path = url.path
-    scheme = url.isFileURL ? nil : url.scheme
-    self.kind = kind
-  }
+  var path: String { url.path }
 
   static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
-    var request = AccessRequest(
-      url, options.contains(.withoutChanges) ? .readingWithoutChanges : .reading)
-    request.wantsSnapshot = options.contains(.forUploading)
-    request.wantsRealPath = options.contains(.resolvesSymbolicLink)
-    request.asksPresenters = !options.contains(.immediatelyAvailableMetadataOnly)
-    return request
+    AccessRequest(
+      url: url, kind: options.contains(.withoutChanges) ? .readingWithoutChanges : .reading,
+      wantsSnapshot: options.contains(.forUploading),
+      wantsRealPath: options.contains(.resolvesSymbolicLink),
+      asksPresenters: !options.contains(.immediatelyAvailableMetadataOnly))
   }
 
   static func writing(_ url: URL, _ options: WritingOptions) -> AccessRequest {
-    var request = AccessRequest(url, options.kind)
-    request.wantsRealPath = true
-    return request
+    AccessRequest(url: url, kind: options.kind, wantsRealPath: true)
   }
 
   /// The item itself, for programs that cannot work on a copy.
   static func locking(_ url: URL, isShared: Bool) -> AccessRequest {
-    AccessRequest(url, isShared ? .sharing : .locking)
+    AccessRequest(url: url, kind: isShared ? .sharing : .locking)
   }
 
   /// Finds the item.
   ///
   /// - Throws: as `ItemPath.resolve`; `notAnItem` for what is on the web.
   func location() throws -> ItemPath {
-    guard let scheme else {
+    guard !url.isFileURL, let scheme = url.scheme else {
       return try ItemPath.resolve(path, followingLink: kind.followsLink)
     }
     throw FileCoordinationError(

@@ -7,23 +7,23 @@ public final class FileAccessIntent: Sendable {
   let request: AccessRequest
   private let place: Mutex<URL>
 
-  private init(_ url: URL, _ request: AccessRequest) {
+  private init(_ request: AccessRequest) {
     self.request = request
-    place = Mutex(url)
+    place = Mutex(request.url)
   }
 
   /// To read an item.
   public static func readingIntent(
     with url: URL, options: ReadingOptions = []
   ) -> FileAccessIntent {
-    FileAccessIntent(url, .reading(url, options))
+    FileAccessIntent(.reading(url, options))
   }
 
   /// To change an item.
   public static func writingIntent(
     with url: URL, options: WritingOptions = []
   ) -> FileAccessIntent {
-    FileAccessIntent(url, .writing(url, options))
+    FileAccessIntent(.writing(url, options))
   }
 
   /// While the accessor runs, where the item is for it; before, what was asked for.

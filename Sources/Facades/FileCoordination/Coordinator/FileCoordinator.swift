@@ -33,13 +33,16 @@ public final class FileCoordinator: Sendable {
     var isPurposeSet: Bool
     /// Whether other coordinators may have the same one.
     var isPurposeShared = false
-    var calls: [UInt64: Cancellation] = [:]
-    var nextCall: UInt64 = 0
-    /// Of all accesses, from before they look at an item until their end.
-    var companions: [UInt64: Companions] = [:]
-    /// Accesses whose accessors run.
-    var sessions: [ObjectIdentifier: AccessSession] = [:]
+    /// From before an access looks at an item until its end.
+    var accesses: [UInt64: Access] = [:]
+    var nextAccess: UInt64 = 0
     var prepared: [String: Int] = [:]
+  }
+
+  private struct Access {
+    let terms: AccessOpening.Terms
+    /// While the accessor runs; before, the access can be cancelled.
+    var session: AccessSession?
   }
 
   /// How long an access is waited for if its caller does not say: 10 seconds.
@@ -94,8 +97,8 @@ public final class FileCoordinator: Sendable {
   /// within 50 ms, and its accessor is not run. An accessor that runs goes on to its end. Any thread
   /// may call this; it returns at once.
   public func cancel() {
-    let calls = state.withLock { Array($0.calls.values) }
-    for call in calls { call.cancel() }
+    let accesses = state.withLock { Array($0.accesses.values) }
+    for access in accesses where access.session == nil { access.terms.patience.cancel() }
   }
 
   /// Says that the item is about to be moved. Nothing need be prepared for that here: this does
@@ -110,59 +113,42 @@ public final class FileCoordinator: Sendable {
   /// Accesses that wait for the item find it at its new place without this, too.
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
     guard oldURL.path != newURL.path else { return }
-    let move = ItemMove(from: oldURL.path, to: newURL.path)
-    let sessions = state.withLock { Array($0.sessions.values) }
-    if sessions.contains(where: { $0.postpone(move) }) { return }
-    PresenterConversation.tellMoved(from: move.from, to: move.to, by: filePresenter)
+    let (old, new) = (oldURL.path, newURL.path)
+    let sessions = state.withLock { $0.accesses.values.compactMap(\.session) }
+    if sessions.contains(where: { $0.postponeMove(from: old, to: new) }) { return }
+    PresenterConversation.tellMoved(from: old, to: new, by: filePresenter)
   }
 }
 
 // MARK: For the calls
 
 extension FileCoordinator {
-  /// One call of this coordinator, which it can cancel.
-  func terms(
-    until deadline: ContinuousClock.Instant?, term: Duration
-  ) -> (call: UInt64, terms: AccessOpening.Terms) {
-    let cancellation = Cancellation()
+  /// Begins an access, which this coordinator can cancel.
+  private func begin(
+    until deadline: ContinuousClock.Instant?, _ term: Duration
+  ) -> (id: UInt64, terms: AccessOpening.Terms) {
+    let patience = Patience(deadline: deadline ?? .now + Self.standardWait)
     let companions = Companions(mayExist: filePresenter != nil)
-    let (call, purpose, isShared, prepared) = state.withLock { state in
-      state.nextCall += 1
-      state.calls[state.nextCall] = cancellation
+    return state.withLock { state in
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
-      if state.isPurposeShared || !state.companions.isEmpty { companions.meet() }
-      for other in state.companions.values { other.meet() }
-      state.companions[state.nextCall] = companions
-      return (
-        state.nextCall, state.purpose, state.isPurposeShared, Set(state.prepared.keys)
-      )
+      if state.isPurposeShared || !state.accesses.isEmpty { companions.meet() }
+      for other in state.accesses.values { other.terms.companions.meet() }
+      let terms = AccessOpening.Terms(
+        presenter: filePresenter, purpose: ClaimName.purpose(of: state.purpose),
+        isPurposeShared: state.isPurposeShared, companions: companions, term: term,
+        patience: patience, durability: durability, prepared: Set(state.prepared.keys))
+      state.nextAccess += 1
+      state.accesses[state.nextAccess] = Access(terms: terms)
+      return (state.nextAccess, terms)
     }
-    let patience = Patience(
-      deadline: deadline ?? .now + Self.standardWait, cancellation: cancellation)
-    return (
-      call,
-      AccessOpening.Terms(
-        presenter: filePresenter, purpose: ClaimName.purpose(of: purpose),
-        isPurposeShared: isShared,
-        companions: companions, term: term, patience: patience,
-        durability: durability, prepared: prepared)
-    )
   }
 
-  func forget(_ call: UInt64) {
-    state.withLock { $0.calls[call] = nil }
+  private func begin(_ session: AccessSession, of access: UInt64) {
+    state.withLock { $0.accesses[access]?.session = session }
   }
 
-  private func end(_ call: UInt64) {
-    state.withLock { $0.companions[call] = nil }
-  }
-
-  private func begin(_ session: AccessSession) {
-    state.withLock { $0.sessions[ObjectIdentifier(session)] = session }
-  }
-
-  private func end(_ session: AccessSession) {
-    state.withLock { _ = $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
+  private func end(_ access: UInt64) {
+    _ = state.withLock { $0.accesses.removeValue(forKey: access) }
   }
 
   /// Presenters of these items have been asked, and are not asked again.
@@ -175,11 +161,6 @@ extension FileCoordinator {
     }
   }
 
-  /// A publication is waited for at least this long, even if the accessor used up the deadline.
-  private func closingDeadline(_ terms: AccessOpening.Terms) -> ContinuousClock.Instant {
-    max(terms.patience.deadline, .now + Self.standardWait)
-  }
-
   /// Makes an access from a thread that may block.
   func access<Result>(
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
@@ -189,7 +170,8 @@ extension FileCoordinator {
       do {
         return try accessor(session.grants.map { URL(filePath: $0.path) })
       } catch {
-        throw session.cause(of: error)
+        // Without its copy, because that was taken over, an accessor fails with an error of its own.
+        throw session.accesses.lossBehind(error, isAny: true)
       }
     }
   }
@@ -199,15 +181,10 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: (AccessSession) throws -> Result
   ) throws -> Result {
-    let (call, terms) = terms(until: deadline, term: term)
-    defer { end(call) }
-    let session: AccessSession
-    do {
-      defer { forget(call) }
-      session = try AccessOpening(requests, terms).run()
-    }
-    begin(session)
-    defer { end(session) }
+    let (access, terms) = begin(until: deadline, term)
+    defer { end(access) }
+    let session = try AccessOpening(requests, terms).run()
+    begin(session, of: access)
     let result: Result
     do {
       result = try accessor(session)
@@ -215,7 +192,7 @@ extension FileCoordinator {
       session.abandon()
       throw error
     }
-    try AccessClosing(session, until: closingDeadline(terms)).run()
+    try AccessClosing(session).run()
     return result
   }
 
@@ -224,25 +201,19 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: @Sendable ([URL]) async throws -> Result
   ) async throws -> Result {
-    let (call, terms) = terms(until: deadline, term: term)
-    defer { end(call) }
-    let session: AccessSession
-    do {
-      defer { forget(call) }
-      session = try await runSuspending { AccessOpening(requests, terms) }
-    }
-    begin(session)
-    defer { end(session) }
+    let (access, terms) = begin(until: deadline, term)
+    defer { end(access) }
+    let session = try await runSuspending { AccessOpening(requests, terms) }
+    begin(session, of: access)
     let result: Result
     do {
       result = try await accessor(session.grants.map { URL(filePath: $0.path) })
     } catch {
-      let cause = session.cause(of: error)
+      let cause = session.accesses.lossBehind(error, isAny: true)
       try await Blocking.run { session.abandon() }
       throw cause
     }
-    let closing = closingDeadline(terms)
-    try await runSuspending { AccessClosing(session, until: closing) }
+    try await runSuspending { AccessClosing(session) }
     return result
   }
 }

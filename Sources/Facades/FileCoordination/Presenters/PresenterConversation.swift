@@ -12,22 +12,43 @@ package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
 
-  /// The presenters that did not answer in time.
-  package var silent: [PresenterDescription] { answers.silent }
+  /// How often presenters of other processes are looked at while they are waited for: the one thing
+  /// no event tells is that a process was stopped.
+  private static let interval: Duration = .milliseconds(50)
+
+  /// The presenters that did not answer in time, in the state of the last look.
+  package var silent: [PresenterDescription] { state.withLock { $0.silent } }
 
   private struct State {
+    /// Of presenters of this process.
     var exchanges: [PresenterExchange] = []
-    var remote: [RemoteAsking] = []
+    var remote: [Remote] = []
+    /// The presenters that have not answered.
+    var waiting: [String: PresenterDescription] = [:]
+    var silent: [PresenterDescription] = []
+    var failure: (any Error)?
     /// Until when answers are waited for.
     var limit: ContinuousClock.Instant
     var isAsked = false
     var hasAnswers = false
     var isOver = false
+
+    /// - Returns: false if the presenter is not waited for, or not any more.
+    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
+  }
+
+  /// The presenters of other processes at one site.
+  private struct Remote: Sendable {
+    let site: PresenterSite
+    let members: [PresenterSite.Member]
+    var questions: [PresenterSite.Question] = []
+    /// Those that were stopped at the last look.
+    var stopped: Set<String> = []
   }
 
   private let demands: [PresenterDemand]
-  private let answers = PresenterAnswers()
   private let own: RegisteredPresenter?
+  private let latch = WakeLatch()
   private let state: Mutex<State>
 
   /// What presenters are to be asked; nobody is asked before the first step.
@@ -39,7 +60,7 @@ package final class PresenterConversation: Waiting, Sendable {
   ) {
     self.demands = demands
     state = Mutex(State(limit: deadline))
-    own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
+    own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
   }
 
@@ -62,47 +83,128 @@ package final class PresenterConversation: Waiting, Sendable {
 
   /// Asks, or looks who has answered; see `begin`. A conversation that throws is over.
   package func step() throws -> WaitingStep<Void> {
-    do {
-      let (isAsked, remote, isDone) = state.withLock { ($0.isAsked, $0.remote, $0.hasAnswers) }
-      guard !isDone else { return .done(()) }
-      if isAsked { for asking in remote { asking.look() } } else { ask() }
-      let step = try answers.step(until: state.withLock(\.limit))
-      guard case .done = step else { return step }
-      state.withLock { $0.hasAnswers = true }
-      if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
-      return step
-    } catch {
-      finish(published: [:])
-      throw error
+    let (isAsked, isDone) = state.withLock { ($0.isAsked, $0.hasAnswers) }
+    guard !isDone else { return .done(()) }
+    if isAsked { lookAtRemote() } else { ask() }
+    let now = ContinuousClock.now
+    let (limit, failure) = state.withLock { state in
+      if now >= state.limit {
+        state.silent += state.waiting.values
+        state.waiting = [:]
+      }
+      state.hasAnswers = state.waiting.isEmpty && state.failure == nil
+      return (state.hasAnswers ? nil : state.limit, state.failure)
     }
+    if let failure {
+      finish(published: [:])
+      throw failure
+    }
+    if let limit { return .wait(for: latch, until: min(limit, now.advanced(by: Self.interval))) }
+    if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
+    return .done(())
   }
 
   private func ask() {
-    let exchanges = exchanges()
-    let remote = PresenterSites.asking(demands.map { ItemPath($0.path) })
-      .compactMap { RemoteAsking(demands, at: $0, answers) }
+    let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
+    let remote = PresenterSite.asking(demands.map(\.path)).compactMap { self.remote(at: $0) }
     state.withLock { state in
       state.exchanges = exchanges
       state.remote = remote
+      for member in remote.flatMap(\.members) { state.waiting[member.id] = member.description }
       state.isAsked = true
     }
-    for asking in remote { asking.start(demands) }
+    for (index, asked) in remote.enumerated() {
+      for member in asked.members { ask(member, ofRemote: index, at: asked.site) }
+    }
     for exchange in exchanges { exchange.start() }
     state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
   }
 
-  /// With the presenters of this process.
-  private func exchanges() -> [PresenterExchange] {
-    PresenterRegistry.shared.all.compactMap { presenter in
-      guard presenter !== own, let path = presenter.path else { return nil }
-      let steps = presenter.steps(for: demands)
-      guard !steps.isEmpty else { return nil }
-      answers.expect(
-        presenter.id,
-        PresenterDescription(
-          processID: Program.processID, program: "this program", state: .running, path: path.text))
-      return PresenterExchange(presenter, steps) { [answers] in answers.take(presenter.id, $0) }
+  /// - Returns: nil if the demands do not concern the presenter.
+  private func exchange(with presenter: RegisteredPresenter) -> PresenterExchange? {
+    guard presenter !== own, let path = presenter.path else { return nil }
+    let steps = presenter.steps(for: demands)
+    guard !steps.isEmpty else { return nil }
+    let id = presenter.id
+    let description = PresenterDescription(
+      processID: Program.processID, program: "this program", state: .running, path: path.text)
+    state.withLock { $0.waiting[id] = description }
+    return PresenterExchange(presenter, steps) { [weak self] in self?.take(id, $0) }
+  }
+
+  // MARK: Presenters of other processes
+
+  /// - Returns: nil if the demands concern no presenter at the site.
+  private func remote(at site: PresenterSite) -> Remote? {
+    let members = site.others().filter {
+      !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
     }
+    guard !members.isEmpty else { return nil }
+    let stopped = members.filter { $0.presence.state == .suspended }.map(\.id)
+    return Remote(site: site, members: members, stopped: Set(stopped))
+  }
+
+  private func ask(_ member: PresenterSite.Member, ofRemote index: Int, at site: PresenterSite) {
+    do {
+      let question = try site.ask(member, demands) { [weak self] in self?.take($0, of: member) }
+      if let question { state.withLock { $0.remote[index].questions.append(question) } }
+    } catch {
+      Diagnostics.report(error)
+      giveUp(member)
+    }
+  }
+
+  /// Looks at the presenters that have not answered: those that have left count as if they had, and
+  /// those that were stopped at the last look already are not waited for any more.
+  private func lookAtRemote() {
+    let (remote, waiting) = state.withLock { ($0.remote, $0.waiting) }
+    for (index, asked) in remote.enumerated() {
+      let due = asked.members.filter { waiting[$0.id] != nil }
+      guard !due.isEmpty else { continue }
+      let living: [PresenterSite.Member]
+      do {
+        living = try asked.site.members()
+      } catch {
+        // Perhaps no descriptor is left: the time limit ends the wait.
+        continue
+      }
+      var stopped: Set<String> = []
+      for member in due {
+        guard let member = living.first(where: { $0.id == member.id }) else {
+          take(member.id, .success(()))
+          continue
+        }
+        guard member.presence.state == .suspended else { continue }
+        stopped.insert(member.id)
+        if asked.stopped.contains(member.id) { giveUp(member) }
+      }
+      state.withLock { [stopped] in $0.remote[index].stopped = stopped }
+    }
+  }
+
+  // MARK: Answers
+
+  private func take(_ end: CallEnd, of member: PresenterSite.Member) {
+    switch end {
+    case .answered(.reply), .died: take(member.id, .success(()))
+    case .answered(.failure(code: PresenterSite.refusal, let reason)):
+      take(member.id, .failure(PresenterError.refused(member.description, reason)))
+    default: giveUp(member)
+    }
+  }
+
+  private func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
+    state.withLock { state in
+      guard state.endWait(for: id) else { return }
+      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
+    }
+    latch.raise()
+  }
+
+  /// Goes on without an answer.
+  private func giveUp(_ member: PresenterSite.Member) {
+    state.withLock { if $0.endWait(for: member.id) { $0.silent.append(member.description) } }
+    latch.raise()
   }
 
   /// The access is over: reacquirers are called, and the coordinator's own presenter is watched again.
@@ -110,25 +212,26 @@ package final class PresenterConversation: Waiting, Sendable {
   /// - Parameter published: what was published at each path, nil for what was removed: of that the
   ///   own presenter is not told. Nor of what was demanded and done in place: that an item is
   ///   not there after it was to be deleted or moved, or has other attributes.
-  package func finish(published: [String: FileStatus?]) {
+  package func finish(published: [ItemPath: FileStatus?]) {
     let (exchanges, remote, isFirst) = state.withLock { state in
       let isFirst = !state.isOver
       state.isOver = true
       return (state.exchanges, state.remote, isFirst)
     }
     guard isFirst else { return }
-    for asking in remote { asking.finish() }
+    for asked in remote {
+      for question in asked.questions { asked.site.release(question) }
+    }
     for exchange in exchanges { exchange.finish() }
     guard let own else { return }
-    var byPath: [ItemPath: FileStatus?] = [:]
-    for (path, status) in published { byPath[ItemPath(path)] = .some(status) }
+    var published = published
     let inPlace = demands.filter { [.deleting, .moving].contains($0.kind) }
-    for path in inPlace.map({ ItemPath($0.path) })
-    where byPath[path] == nil && statusIfVisible(path.text) == nil {
-      byPath[path] = .some(nil)
+    for path in inPlace.map(\.path)
+    where published[path] == nil && statusIfVisible(path.text) == nil {
+      published[path] = .some(nil)
     }
-    let attributes = demands.filter { $0.kind == .metadata }.map { ItemPath($0.path) }
-    own.watcher.resume(published: byPath, attributes: attributes)
+    let attributes = demands.filter { $0.kind == .metadata }.map(\.path)
+    own.watcher.resume(published: published, attributes: attributes)
     do {
       try own.presentItem()
     } catch {
@@ -146,11 +249,11 @@ extension PresenterConversation {
   ) {
     let (from, to) = (place(old), place(new))
     guard from != to else { return }
-    let own = presenter.flatMap { PresenterRegistry.shared.registered($0) }
-    for presenter in PresenterRegistry.shared.all where presenter.path != nil {
+    let own = presenter.flatMap { RegisteredPresenter.registered($0) }
+    for presenter in RegisteredPresenter.all where presenter.path != nil {
       presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
     }
-    for site in PresenterSites.asking([from]) {
+    for site in PresenterSite.asking([from]) {
       for member in site.others()
       where member.path == from || from.contains(member.path) || member.path.contains(from) {
         site.tellMoved(member, from: from, to: to)
@@ -168,61 +271,47 @@ extension PresenterConversation {
   }
 }
 
-/// The answers that one conversation waits for.
-final class PresenterAnswers: Sendable {
-  private struct State {
-    var waiting: [String: PresenterDescription] = [:]
-    var silent: [PresenterDescription] = []
-    var failure: (any Error)?
+/// Why presenters could not be asked, or what one of them said; a sentence.
+struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
+  let description: String
 
-    /// - Returns: false if the presenter is not waited for, or not any more.
-    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
+  /// A presenter of another process signalled an error, so the access does not begin.
+  static func refused(_ presenter: PresenterDescription, _ reason: String) -> PresenterError {
+    PresenterError(
+      description: "cannot begin the access: \(presenter) refused: \(reason)")
   }
 
-  private let latch = WakeLatch()
-  private let state = Mutex(State())
-
-  /// How often presenters of other processes are looked at while they are waited for: the one thing
-  /// no event tells is that a process was stopped.
-  private static let interval: Duration = .milliseconds(50)
-
-  func expect(_ id: String, _ description: PresenterDescription) {
-    state.withLock { $0.waiting[id] = description }
+  /// Some presenters did not answer; the access goes on without them.
+  static func silent(_ presenters: [PresenterDescription]) -> PresenterError {
+    let names = presenters.map(\.description).joined(separator: "; ")
+    return PresenterError(
+      description: "went on without an answer of \(names); it may not notice in time")
   }
 
-  var waiting: Set<String> { state.withLock { Set($0.waiting.keys) } }
-
-  /// The presenters that did not answer, in the state of the last look.
-  var silent: [PresenterDescription] { state.withLock { $0.silent } }
-
-  func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
-    state.withLock { state in
-      guard state.endWait(for: id) else { return }
-      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
-    }
-    latch.raise()
+  static func cannotRegister(_ path: String, _ error: any Error) -> PresenterError {
+    PresenterError(
+      description:
+        "cannot register a presenter (\(path)): so that other programs can ask it, it is "
+        + "entered in a container of this user's, and: \(error); XDG_DATA_HOME names another place "
+        + "for such containers")
   }
 
-  /// Goes on without an answer.
-  func giveUp(_ id: String, _ description: PresenterDescription) {
-    state.withLock { if $0.endWait(for: id) { $0.silent.append(description) } }
-    latch.raise()
+  static func cannotFind(_ path: String, _ error: Errno) -> PresenterError {
+    PresenterError(
+      description: "cannot find the presented item (\(path)): \(error); look at the directories "
+        + "above it (ls -ld)")
   }
+}
 
-  /// Looks whether all have answered, or the moment has come.
-  ///
-  /// - Throws: what a presenter signalled.
-  func step(until limit: ContinuousClock.Instant) throws -> WaitingStep<Void> {
-    let now = ContinuousClock.now
-    let (isOver, failure) = state.withLock { state in
-      if now >= limit {
-        state.silent += state.waiting.values
-        state.waiting = [:]
-      }
-      return (state.waiting.isEmpty, state.failure)
-    }
-    if let failure { throw failure }
-    return isOver
-      ? .done(()) : .wait(for: latch, until: min(limit, now.advanced(by: Self.interval)))
+/// Which presenter did not answer, and what its process was doing.
+package struct PresenterDescription: Sendable, Hashable, CustomStringConvertible {
+  package let processID: Int32
+  package let program: String
+  package let state: PresenceMember.State
+  package let path: String
+
+  /// "the presenter of /a/b in process 4711 (editor), suspended".
+  package var description: String {
+    "the presenter of \(path) in process \(processID) (\(program)), \(state.rawValue)"
   }
 }

@@ -4,11 +4,11 @@ import PropertyLists
 /// The announcement of a coordinated access to an item.
 package struct PresenterDemand: Sendable, Hashable {
   /// Absolute, without symbolic links.
-  package let path: String
+  package let path: ItemPath
   package let kind: AccessKind
 
   package init(path: String, kind: AccessKind) {
-    self.path = path
+    self.path = ItemPath(path)
     self.kind = kind
   }
 }
@@ -34,14 +34,14 @@ extension PresenterStep {
   ) -> [PresenterStep] {
     var steps: [PresenterStep] = []
     for demand in demands {
-      let path = ItemPath(demand.path)
+      let path = demand.path
       let more =
         if path == item {
           toItem(demand.kind)
-        } else if path.contains(item) {
-          toContents(demand.kind)
-        } else if item.contains(path) {
-          toContainer(demand.kind, path)
+        } else if path.contains(item), demand.kind.coversContents {
+          toItem(demand.kind)
+        } else if item.contains(path), [.deleting, .replacing].contains(demand.kind) {
+          [PresenterStep.accommodateSubitemDeletion(path)]
         } else {
           [PresenterStep]()
         }
@@ -59,18 +59,6 @@ extension PresenterStep {
     case .merging: [.save, .relinquishToWriter]
     case .deleting, .replacing: [.relinquishToWriter, .accommodateDeletion]
     }
-  }
-
-  private static func toContents(_ kind: AccessKind) -> [PresenterStep] {
-    switch kind {
-    case .deleting, .replacing: [.relinquishToWriter, .accommodateDeletion]
-    case .moving: [.relinquishToWriter]
-    default: []
-    }
-  }
-
-  private static func toContainer(_ kind: AccessKind, _ path: ItemPath) -> [PresenterStep] {
-    [.deleting, .replacing].contains(kind) ? [.accommodateSubitemDeletion(path)] : []
   }
 }
 

@@ -35,13 +35,12 @@ enum PresenterNotice: Hashable, Sendable {
 /// Brings callbacks to a presenter's queue, one at a time and in order, also where that queue is
 /// concurrent: the next is enqueued when the last has returned.
 final class PresenterQueue: Sendable {
-  private enum Message {
-    case notice(PresenterNotice)
-    case call(@Sendable (any FilePresenter) -> Void)
+  private struct Message {
+    /// Nil for a question, and for what is owed.
+    var notice: PresenterNotice?
     /// Called even when the presenter was removed, because its program relies on it.
-    case owed(@Sendable () -> Void)
-
-    var isOwed: Bool { if case .owed = self { true } else { false } }
+    var isOwed = false
+    let deliver: @Sendable (any FilePresenter) -> Void
   }
 
   private struct State {
@@ -64,27 +63,35 @@ final class PresenterQueue: Sendable {
   }
 
   func post(_ notices: [PresenterNotice]) {
-    let mustDeliver = state.withLock { state in
-      guard !state.isClosed else { return false }
+    update { state in
+      guard !state.isClosed else { return }
       for notice in notices { Self.add(notice, to: &state) }
-      return Self.begin(&state)
     }
-    if mustDeliver { enqueue() }
   }
 
   /// Asks the presenter something; nothing happens when it was removed.
-  func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(.call(call)) }
+  func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(Message(deliver: call)) }
 
   /// Calls a closure of the presenter's, also when it was removed.
-  func post(owed: @escaping @Sendable () -> Void) { post(.owed(owed)) }
+  func post(owed: @escaping @Sendable () -> Void) {
+    post(Message(isOwed: true) { _ in owed() })
+  }
 
   private func post(_ message: Message) {
-    let mustDeliver = state.withLock { state in
-      guard !state.isClosed || message.isOwed else { return false }
-      state.messages.append(message)
-      return Self.begin(&state)
+    update { state in
+      if !state.isClosed || message.isOwed { state.messages.append(message) }
     }
-    if mustDeliver { enqueue() }
+  }
+
+  /// Delivers what waits after a change, unless that is under way.
+  private func update(_ body: (inout State) -> Void) {
+    let mustDeliver = state.withLock { state in
+      body(&state)
+      guard !state.isDelivering, !state.messages.isEmpty else { return false }
+      state.isDelivering = true
+      return true
+    }
+    if mustDeliver { queue.async { self.deliver() } }
   }
 
   /// No callback begins after this.
@@ -103,21 +110,13 @@ final class PresenterQueue: Sendable {
       return
     }
     if state.messages.count >= maximumNotices {
-      state.messages.removeAll { if case .notice = $0 { true } else { false } }
+      state.messages.removeAll { $0.notice != nil }
       state.waiting = []
       if notice != .changed { add(.changed, to: &state) }
     }
-    state.messages.append(.notice(notice))
+    state.messages.append(Message(notice: notice) { notice.deliver(to: $0) })
     if !notice.isMove { state.waiting.insert(notice) }
   }
-
-  private static func begin(_ state: inout State) -> Bool {
-    guard !state.isDelivering, !state.messages.isEmpty else { return false }
-    state.isDelivering = true
-    return true
-  }
-
-  private func enqueue() { queue.async { self.deliver() } }
 
   private func deliver() {
     let messages = state.withLock { state in
@@ -132,24 +131,11 @@ final class PresenterQueue: Sendable {
 
   private func deliver(_ messages: ArraySlice<Message>) {
     guard let message = messages.first else {
-      let mustDeliver = state.withLock { state in
-        state.isDelivering = false
-        return Self.begin(&state)
-      }
-      if mustDeliver { enqueue() }
-      return
+      return update { $0.isDelivering = false }
     }
-    if message.isOwed || !state.withLock({ $0.isClosed }) { perform(message) }
+    if message.isOwed || !state.withLock({ $0.isClosed }) { message.deliver(presenter) }
     let rest = messages.dropFirst()
     if rest.isEmpty { deliver(rest) } else { queue.async { self.deliver(rest) } }
-  }
-
-  private func perform(_ message: Message) {
-    switch message {
-    case .notice(let notice): notice.deliver(to: presenter)
-    case .call(let call): call(presenter)
-    case .owed(let call): call()
-    }
   }
 }
 

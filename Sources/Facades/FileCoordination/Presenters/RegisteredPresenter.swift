@@ -91,7 +91,7 @@ final class RegisteredPresenter: Sendable {
   }
 
   private func register(_ path: ItemPath) throws -> Registration {
-    let site = try PresenterSites.registering(path)
+    let site = try PresenterSite.registering(path)
     return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
   }
 
@@ -123,11 +123,63 @@ final class RegisteredPresenter: Sendable {
     }
     callbacks.close()
     watcher.cancel()
-    let old = registration.withLock { registration in
-      defer { registration = nil }
-      return registration
-    }
+    let old = registration.withLock { $0.take() }
     for exchange in exchanges { exchange.leave() }
     old?.presence.close()
+  }
+}
+
+/// The presenters of this process.
+extension RegisteredPresenter {
+  private struct Row {
+    let presenter: RegisteredPresenter
+    /// How often it was added; it is removed as often.
+    var uses = 1
+  }
+
+  private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
+
+  static var all: [RegisteredPresenter] { rows.withLock { $0.values.map(\.presenter) } }
+
+  static func registered(_ presenter: any FilePresenter) -> RegisteredPresenter? {
+    rows.withLock { $0[ObjectIdentifier(presenter)]?.presenter }
+  }
+
+  static func registered(_ id: String) -> RegisteredPresenter? {
+    rows.withLock { $0.values.first { $0.presenter.id == id }?.presenter }
+  }
+
+  static func add(_ presenter: any FilePresenter) throws {
+    let key = ObjectIdentifier(presenter)
+    let new = rows.withLock { rows -> RegisteredPresenter? in
+      guard rows[key] == nil else {
+        rows[key]?.uses += 1
+        return nil
+      }
+      let new = RegisteredPresenter(presenter)
+      rows[key] = Row(presenter: new)
+      return new
+    }
+    do {
+      try new?.presentItem()
+    } catch {
+      rows.withLock { _ = $0.removeValue(forKey: key) }
+      new?.remove()
+      throw error
+    }
+  }
+
+  static func remove(_ presenter: any FilePresenter) {
+    let key = ObjectIdentifier(presenter)
+    let old = rows.withLock { rows -> RegisteredPresenter? in
+      guard let row = rows[key] else { return nil }
+      guard row.uses == 1 else {
+        rows[key]?.uses -= 1
+        return nil
+      }
+      rows[key] = nil
+      return row.presenter
+    }
+    old?.remove()
   }
 }

@@ -101,9 +101,9 @@ final class PresenterSite: Sendable {
       return nil
     }
     let id = try calls.begin(until: nil, end)
-    let message = PresenterMessage(presenter: member.id, subject: .access(demands))
+    let message = PresenterMessage.access(demands).propertyList(to: member.id)
     do {
-      switch try calls.post(id, message.propertyList, expires: .never, to: callee) {
+      switch try calls.post(id, message, expires: .never, to: callee) {
       case .posted: return Question(id: id, callee: callee)
       case .gone: calls.end(id, as: .died)
       case .full: calls.end(id, as: .timedOut)
@@ -125,10 +125,10 @@ final class PresenterSite: Sendable {
   }
 
   func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
-    let message = PresenterMessage(presenter: member.id, subject: .moved(from: old, to: new))
+    let message = PresenterMessage.moved(from: old, to: new).propertyList(to: member.id)
     do {
       guard let party = calls.party(member.mailbox) else { return }
-      _ = try calls.notify(message.propertyList, to: party)
+      _ = try calls.notify(message, to: party)
     } catch {
       // Its own watch finds most moves, too.
       Diagnostics.report(error)
@@ -140,12 +140,10 @@ final class PresenterSite: Sendable {
   private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
     // A process that was stopped meanwhile must do nothing that is out of date.
     call.catchUp()
-    guard !call.isOver, let message = PresenterMessage(call.value),
-      case .access(let demands) = message.subject
+    guard !call.isOver,
+      case (.access(let demands), let presenter)? = PresenterMessage.read(call.value)
     else { return }
-    guard let presenter = PresenterRegistry.shared.registered(message.presenter) else {
-      return answer(call, .success(()))
-    }
+    guard let presenter else { return answer(call, .success(())) }
     // It keeps the call until its end, and the call keeps it.
     let exchange = PresenterExchange(presenter, presenter.steps(for: demands)) { outcome in
       queue.async { answer(call, outcome) }
@@ -171,16 +169,16 @@ final class PresenterSite: Sendable {
   static let refusal = "refused"
 
   private static func take(_ notice: PropertyListValue) {
-    guard let message = PresenterMessage(notice), case .moved(let old, let new) = message.subject
-    else { return }
-    PresenterRegistry.shared.registered(message.presenter)?
-      .watcher.follow(from: old, to: new, isOwn: false)
+    guard case (.moved(let old, let new), let presenter)? = PresenterMessage.read(notice) else {
+      return
+    }
+    presenter?.watcher.follow(from: old, to: new, isOwn: false)
   }
 }
 
 /// Finds the containers in which the presenters of an item register: the nearest that encloses it
 /// and that this user may use, else the user's own for file coordination.
-enum PresenterSites {
+extension PresenterSite {
   private static let group = "file-coordination"
   private static let known = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
@@ -251,5 +249,72 @@ enum PresenterSites {
       known[path] = site
       return site
     }
+  }
+}
+
+/// What one process posts to a presenter of another one.
+enum PresenterMessage: Sendable {
+  /// A coordinated access is about to begin: a call, answered when the presenter lets it.
+  case access([PresenterDemand])
+  /// Something was moved: a notice.
+  case moved(from: ItemPath, to: ItemPath)
+
+  private static let maximumDemands = 1_000
+
+  /// - Returns: nil for anything else, because other programs may have written it.
+  static func read(
+    _ value: PropertyListValue
+  ) -> (message: PresenterMessage, presenter: RegisteredPresenter?)? {
+    guard let presenter = value["presenter"]?.stringValue else { return nil }
+    let registered = RegisteredPresenter.registered(presenter)
+    if let demands = value["demands"]?.arrayValue {
+      guard demands.count <= maximumDemands else { return nil }
+      return (.access(demands.compactMap { PresenterDemand($0) }), registered)
+    }
+    guard let old = ItemPath(value["movedFrom"]), let new = ItemPath(value["movedTo"]) else {
+      return nil
+    }
+    return (.moved(from: old, to: new), registered)
+  }
+
+  /// The message to a presenter of an identifier.
+  func propertyList(to presenter: String) -> PropertyListValue {
+    switch self {
+    case .access(let demands):
+      ["presenter": .string(presenter), "demands": .array(demands.map(\.propertyList))]
+    case .moved(let old, let new):
+      [
+        "presenter": .string(presenter), "movedFrom": .string(old.text),
+        "movedTo": .string(new.text),
+      ]
+    }
+  }
+}
+
+extension ItemPath {
+  /// - Returns: nil for anything but an absolute path.
+  init?(_ value: PropertyListValue?) {
+    guard let text = value?.stringValue, text.utf8.first == UInt8(ascii: "/") else { return nil }
+    self.init(text)
+  }
+}
+
+extension PresenterDemand {
+  fileprivate init?(_ value: PropertyListValue) {
+    guard let path = ItemPath(value["path"]),
+      let kind = value["for"]?.stringValue.flatMap({ AccessKind(rawValue: $0) })
+    else { return nil }
+    self.init(path: path.text, kind: kind)
+  }
+
+  fileprivate var propertyList: PropertyListValue {
+    // A lock is announced as what it means to presenters, which all versions of this package read.
+    let announced: AccessKind =
+      switch kind {
+      case .locking: .content
+      case .sharing: .reading
+      default: kind
+      }
+    return ["path": .string(path.text), "for": .string(announced.rawValue)]
   }
 }

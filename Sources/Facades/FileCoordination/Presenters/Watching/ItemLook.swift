@@ -72,8 +72,9 @@ struct ItemLook {
   /// What was there when it was looked at last; nil where nothing was.
   func known(_ path: ItemPath) -> FileStatus? {
     if path == self.path { return item?.known.status }
-    guard let (source, name) = source(of: path), case .node(let id) = source else { return nil }
-    return item?.tree?.nodes[id]?.entries[name]?.known.status
+    guard let tree = item?.tree, let place = self.path?.components(to: path).flatMap(tree.place)
+    else { return nil }
+    return tree.nodes[place.node]?.entries[place.name]?.known.status
   }
 
   // MARK: Looking
@@ -142,7 +143,7 @@ struct ItemLook {
       let place = ItemPath(try linkTarget("/proc/self/fd/\(item.file.descriptor.rawValue)"))
       guard let status = statusIfVisible(place.text), item.known.status.isSameFile(as: status)
       else { return nil }
-      let isOurs = ([place] + place.ancestors).contains { $0.name.hasPrefix(ItemTree.ownPrefix) }
+      let isOurs = ([place] + place.ancestors).contains { $0.name.hasPrefix(ItemSite.prefix) }
       return isOurs ? nil : place
     } catch {
       // Without /proc its new place is unknown: then it is gone from its old one.
@@ -203,13 +204,13 @@ struct ItemLook {
       let file = SharedDescriptor(
         try FileDescriptor.open(path.text, [.pathOnly, .noFollow]))
       let hear = hear
-      guard try file.descriptor.status().kind == .directory else {
+      let status = try file.descriptor.status()
+      guard status.kind == .directory else {
         let watch = ChangeMonitor.shared.watchOpen(file.descriptor, Self.fileEvents) {
           hear(.node(ItemTree.rootID), $0)
         }
         return Item(file: file, known: EntryStatus(try file.descriptor.status()), watch: watch)
       }
-      let status = try file.descriptor.status()
       var tree = old?.tree
       if tree != nil {
         tree?.replaceRoot(by: file, status)
@@ -220,6 +221,65 @@ struct ItemLook {
       return Item(file: file, known: EntryStatus(try file.descriptor.status()), tree: tree)
     } catch {
       // Gone again, or not ours to open: as if there were nothing.
+      return nil
+    }
+  }
+}
+
+/// Where news come from: the way to the item, or a directory of its tree (or the file itself).
+enum WatchSource: Hashable, Sendable {
+  case way
+  case node(ItemTree.NodeID)
+}
+
+/// Watches on the directories above an item: by their being moved or removed it is elsewhere or
+/// gone, and where nothing is at the path, the nearest existing directory reports the appearance.
+struct PathAnchors {
+  private var watches: [Watch] = []
+
+  /// Watches the way to a path; a former one's watches end after this.
+  ///
+  /// - Parameter isPresent: whether the item exists, so that its own watch reports the rest.
+  /// - Returns: false when a directory of the way was made at the same time as its watch: no event has
+  ///   reported it, and no watch is in it, so the way has to be watched again.
+  @discardableResult
+  mutating func set(
+    _ path: ItemPath, isPresent: Bool,
+    _ hear: @escaping @Sendable (WatchSource, WatchNews) -> Void
+  ) -> Bool {
+    var new: [Watch] = []
+    var isStillMissing = true
+    var missing: FileName? = isPresent ? nil : path.name
+    var isMissingWatched = isPresent
+    for directory in path.ancestors {
+      guard let open = open(directory) else {
+        missing = directory.name
+        isMissingWatched = false
+        continue
+      }
+      var events: WatchEvents = [.selfMoved, .selfDeleted]
+      let awaited = isMissingWatched ? nil : missing
+      if awaited != nil { events.formUnion([.created, .movedTo, .attributes]) }
+      let watch = ChangeMonitor.shared.watchOpen(open.descriptor, events) { news in
+        guard let awaited, !news.isEverything, news.own.isEmpty else { return hear(.way, news) }
+        // Whatever else appears beside the way costs nothing more than this.
+        if news.names[awaited] != nil { hear(.way, news) }
+      }
+      // A directory above that may not be watched is not worth looking at all the time for it.
+      if watch.detection == .events || awaited != nil { new.append(watch) }
+      if let awaited { isStillMissing = self.open(directory.appending(awaited)) == nil }
+      isMissingWatched = true
+    }
+    watches = new
+    return isStillMissing
+  }
+
+  private func open(_ directory: ItemPath) -> SharedDescriptor? {
+    do throws(Errno) {
+      return SharedDescriptor(
+        try FileDescriptor.open(directory.text, [.pathOnly, .directory]))
+    } catch {
+      // Missing, or not open to this user: the directory above reports a change of that.
       return nil
     }
   }

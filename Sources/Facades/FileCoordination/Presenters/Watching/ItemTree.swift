@@ -34,17 +34,11 @@ struct ItemTree {
     var isOld = false
   }
 
-  struct Appeared {
-    let node: NodeID
-    let name: FileName
-    let status: FileStatus
-  }
-
   /// What one look has found, and what is left to do for it.
   struct Found {
     let root: ItemPath
     var notices: [PresenterNotice] = []
-    var appeared: [Appeared] = []
+    var appeared: [(place: Place, status: FileStatus)] = []
     var waiting: [(NodeID, WatchNews)] = []
   }
 
@@ -59,9 +53,6 @@ struct ItemTree {
     .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
     .selfMoved,
   ]
-
-  /// Where the names that coordination itself makes beside an item begin.
-  static let ownPrefix = ".coordination-"
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
@@ -118,8 +109,8 @@ struct ItemTree {
     while true {
       if let (id, news) = found.waiting.popLast() {
         examine(id, news, &found)
-      } else if let new = found.appeared.popLast() {
-        place(new, &found)
+      } else if let (place, status) = found.appeared.popLast() {
+        appear(status, at: place, &found)
       } else {
         break
       }
@@ -170,7 +161,7 @@ struct ItemTree {
     switch (nodes[place.node]?.entries[place.name], now) {
     case (nil, nil): return
     case (nil, let now?):
-      found.appeared.append(Appeared(node: place.node, name: place.name, status: now))
+      found.appeared.append((place, now))
     case (let old?, nil): vanish(old, place, at: path.appending(place.name), &found)
     case (let old?, let now?):
       guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
@@ -184,7 +175,7 @@ struct ItemTree {
   private func isOwn(
     _ name: FileName, _ directory: SharedDescriptor
   ) -> Bool {
-    if name.hasPrefix(Self.ownPrefix) { return true }
+    if name.hasPrefix(ItemSite.prefix) { return true }
     // Where presenters and coordinators meet in a container: what changes there is about them.
     guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
     let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
@@ -209,5 +200,174 @@ struct ItemTree {
     nodes[node]?.identity = now
     nodes[node]?.watch = nil
     found.waiting.append((node, .everything))
+  }
+}
+
+/// Telling what was moved from what is new and what is gone.
+extension ItemTree {
+  mutating func vanish(
+    _ entry: Entry, _ place: Place, at path: ItemPath, _ found: inout Found
+  ) {
+    set(nil, at: place, insteadOf: entry)
+    let identity = FileIdentity(entry.known.status)
+    guard vanished[identity] != nil else {
+      vanished[identity] = Vanished(path: path, entry: entry)
+      return
+    }
+    // Another name of a file that is gone already, or the number of one given to the next.
+    if let node = entry.node { drop(node) }
+    found.notices.append(.subitemChanged(path))
+  }
+
+  /// Looks at the place where a file was that has appeared elsewhere.
+  private mutating func lookForOld(_ identity: FileIdentity, _ found: inout Found) {
+    guard let place = places[identity], let directory = open(place.node),
+      let entry = nodes[place.node]?.entries[place.name],
+      statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
+    else { return }
+    let path = path(of: place.node, from: found.root).appending(place.name)
+    vanish(entry, place, at: path, &found)
+  }
+
+  mutating func appear(_ status: FileStatus, at place: Place, _ found: inout Found) {
+    let path = path(of: place.node, from: found.root).appending(place.name)
+    let identity = FileIdentity(status)
+    var entry = Entry(known: EntryStatus(status))
+    if vanished[identity] == nil { lookForOld(identity, &found) }
+    if let old = vanished[identity], isMoved(old, to: status, at: path) {
+      vanished[identity] = nil
+      found.notices.append(.subitemMoved(old.path, path))
+      entry.node = old.entry.node
+      if let node = entry.node {
+        nodes[node]?.parent = place.node
+        nodes[node]?.name = place.name
+      }
+    } else {
+      found.notices.append(.subitemAppeared(path))
+      if status.kind == .directory {
+        let node = makeNode(in: place.node, place.name, status)
+        entry.node = node
+        found.waiting.append((node, .everything))
+      }
+    }
+    set(entry, at: place, insteadOf: nil)
+  }
+
+  // Of a directory that was removed nothing is left but its number, which a new one may have.
+  private func isMoved(_ old: Vanished, to new: FileStatus, at path: ItemPath) -> Bool {
+    guard old.entry.known.isMoved(to: new), old.path != path else { return false }
+    guard let node = old.entry.node else { return true }
+    return nodes[node]?.watch != nil
+  }
+
+  mutating func settle(isLater: Bool, isLast: Bool, _ found: inout Found) {
+    for (identity, gone) in vanished {
+      guard isLast || (isLater && gone.isOld) else {
+        vanished[identity]?.isOld = true
+        continue
+      }
+      vanished[identity] = nil
+      if let node = gone.entry.node { drop(node) }
+      found.notices.append(.subitemChanged(gone.path))
+    }
+  }
+}
+
+/// The directories of the tree and what is in them.
+extension ItemTree {
+  mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
+    if let old { forget(FileIdentity(old.known.status), at: place) }
+    nodes[place.node]?.entries[place.name] = entry
+    if let entry { places[FileIdentity(entry.known.status)] = place }
+  }
+
+  private mutating func forget(_ identity: FileIdentity, at place: Place) {
+    // Of a file with several names, another may have been seen last.
+    if places[identity] == place { places[identity] = nil }
+  }
+
+  mutating func makeNode(
+    in parent: NodeID, _ name: FileName, _ status: FileStatus
+  ) -> NodeID {
+    lastID += 1
+    nodes[lastID] = Node(parent: parent, name: name, identity: status)
+    return lastID
+  }
+
+  mutating func drop(_ id: NodeID) {
+    var waiting = [id]
+    while let next = waiting.popLast() {
+      guard let node = nodes.removeValue(forKey: next) else { continue }
+      postponed[next] = nil
+      for (name, entry) in node.entries {
+        forget(FileIdentity(entry.known.status), at: Place(node: next, name: name))
+        if let node = entry.node { waiting.append(node) }
+      }
+    }
+  }
+
+  mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
+    let hear = hear
+    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
+  }
+
+  func list(_ directory: SharedDescriptor) -> [FileName] {
+    do throws(Errno) {
+      return try directory.descriptor.entries().map(\.name)
+    } catch {
+      // Removed in this moment: what was known of it is found to be gone, name by name.
+      return []
+    }
+  }
+
+  /// - Returns: nil when the directory is not where it should be, or may not be read.
+  func open(_ id: NodeID) -> SharedDescriptor? {
+    guard let node = nodes[id] else { return nil }
+    let names = names(to: id).map(\.text)
+    let path = names.isEmpty ? "." : names.joined(separator: "/")
+    do throws(Errno) {
+      let directory = try FileDescriptor.openBeneath(
+        path, at: root.descriptor.rawValue, [.readOnly, .directory])
+      guard try directory.status().isSameFile(as: node.identity) else { return nil }
+      return SharedDescriptor(directory)
+    } catch {
+      return nil
+    }
+  }
+
+  private func names(to id: NodeID) -> [FileName] {
+    var names: [FileName] = []
+    var next = id
+    while let node = nodes[next], let parent = node.parent {
+      names.append(node.name)
+      next = parent
+    }
+    return names.reversed()
+  }
+
+  func path(of id: NodeID, from root: ItemPath) -> ItemPath {
+    names(to: id).reduce(root) { $0.appending($1) }
+  }
+
+  /// Which directory knows of a path below, and by which name; nil when none does.
+  func place(of components: [FileName]) -> Place? {
+    guard let name = components.last else { return nil }
+    var id = Self.rootID
+    for component in components.dropLast() {
+      guard let next = nodes[id]?.entries[component]?.node else { return nil }
+      id = next
+    }
+    return Place(node: id, name: name)
+  }
+}
+
+/// Which file on which file system.
+struct FileIdentity: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+
+  init(_ status: FileStatus) {
+    device = status.device
+    inode = status.inode
   }
 }

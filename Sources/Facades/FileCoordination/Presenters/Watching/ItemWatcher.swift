@@ -53,10 +53,7 @@ final class ItemWatcher: Sendable {
   func cancel() {
     pending.withLock { $0.isCancelled = true }
     // Outside the lock: the end of a watch calls no handler, but frees what other locks guard.
-    let old = state.withLock { state in
-      defer { state = nil }
-      return state
-    }
+    let old = state.withLock { $0.take() }
     withExtendedLifetime(old) {}
   }
 
@@ -71,7 +68,9 @@ final class ItemWatcher: Sendable {
     if let milliseconds {
       return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
         // On a busy machine that may be before the second event of a move arrives.
-        ChangeMonitor.shared.afterEvents { [weak self] in self?.lookLater() }
+        ChangeMonitor.shared.afterEvents { [weak self] in
+          self?.queue.async { [weak self] in self?.look(isLater: true) }
+        }
       }
     }
     let isFirst = pending.withLock { pending in
@@ -80,10 +79,6 @@ final class ItemWatcher: Sendable {
       return true
     }
     if isFirst { queue.async { [weak self] in self?.look() } }
-  }
-
-  private func lookLater() {
-    queue.async { [weak self] in self?.look(isLater: true) }
   }
 
   private func look(isLater: Bool = false) {
@@ -163,33 +158,26 @@ final class ItemWatcher: Sendable {
   /// - Parameter isOwn: whether the presenter itself did.
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
     update { state in
-      Self.follow(&state, from: old, to: new, isOwn: isOwn) { look(&$0, [:], at: [old, new]) }
-    }
-  }
-
-  private static func follow(
-    _ state: inout ItemLook?, from old: ItemPath, to new: ItemPath, isOwn: Bool,
-    _ look: (inout ItemLook?) -> ItemLook.Result
-  ) -> ItemLook.Result {
-    guard let path = state?.path else { return ItemLook.Result() }
-    if let moved = path.moved(from: old, to: new) {
-      state?.follow(to: moved)
-      // What was not there before may have appeared at the new place before that was watched.
-      var result = state?.isPresent == true ? ItemLook.Result() : look(&state)
-      if !isOwn { result.notices.insert(.moved(moved), at: 0) }
+      guard let path = state?.path else { return nil }
+      if let moved = path.moved(from: old, to: new) {
+        state?.follow(to: moved)
+        // What was not there before may have appeared at the new place before that was watched.
+        var result =
+          state?.isPresent == true ? ItemLook.Result() : look(&state, [:], at: [old, new])
+        if !isOwn { result.notices.insert(.moved(moved), at: 0) }
+        return result
+      }
+      guard path.contains(old) else { return nil }
+      let wasKnown = state?.known(old) != nil
+      var result = look(&state, [:], at: [old, new])
+      let told = PresenterNotice.subitemMoved(old, new)
+      result.notices.removeAll {
+        $0 == told || $0 == .subitemChanged(old) || $0 == .subitemAppeared(new)
+      }
+      // If it was gone before this call, it was reported then: as moved, if it stayed in here.
+      if !isOwn && (wasKnown || !path.contains(new)) { result.notices.insert(told, at: 0) }
       return result
     }
-    guard path.contains(old) else { return ItemLook.Result() }
-    let wasKnown = state?.known(old) != nil
-    var result = look(&state)
-    let told = PresenterNotice.subitemMoved(old, new)
-    let others = result.notices.filter {
-      $0 != told && $0 != .subitemChanged(old) && $0 != .subitemAppeared(new)
-    }
-    // If it was gone before this call, it was reported then: as moved, if it stayed in here.
-    let mustTell = !isOwn && (wasKnown || !path.contains(new))
-    result.notices = mustTell ? [told] + others : others
-    return result
   }
 
   // A look at certain paths as well, at once.
