@@ -122,7 +122,8 @@ extension Queue {
     private let takenPath: String
     private let wake: ConsumerWake
     private let watches: [Watch]
-    private let obstacles: Obstacles
+    /// Of a worker that keeps the order.
+    private let obstacles: Obstacles?
     /// Of a worker: tells when others come, leave or die.
     private let presence: ObservationToken?
     private let isClosed = Atomic(false)
@@ -133,7 +134,7 @@ extension Queue {
     ) {
       self.queue = queue
       self.presence = presence
-      obstacles = Obstacles(of: queue, wake.latch)
+      obstacles = steps.keepsOrder ? Obstacles(of: queue, wake.latch) : nil
       self.wake = wake
       self.registration = registration
       takenPath = steps.takenPath
@@ -255,7 +256,7 @@ extension Queue {
             while true {
               if let entry = try steps.next() { return entry }
               if let due = steps.due { wake.raise(at: due) }
-              guard try obstacles.watch(steps.obstacles) else { return nil }
+              guard let obstacles, try obstacles.watch(steps.obstacles) else { return nil }
             }
           }
         } catch  where Self.isLoss(error) {

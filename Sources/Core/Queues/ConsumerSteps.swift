@@ -142,6 +142,8 @@ struct ConsumerSteps {
     try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
   }
 
+  var keepsOrder: Bool { terms.keepsOrder }
+
   /// Another consumer came, left or died.
   mutating func noteChange() { others.noteChange() }
 
@@ -243,10 +245,12 @@ struct ConsumerSteps {
     waiting.remove(at: index)
     // If reading it fails now, for example for lack of descriptors, it is still the next.
     left.append((consumer, name, false))
-    left.sort { $0.name > $1.name }
-    guard !terms.keepsOrder else { return true }
+    guard !terms.keepsOrder else {
+      left.sort { $0.name > $1.name }
+      return true
+    }
     try open(name, in: consumer, isTakenBefore: false, at: place)
-    left.removeAll { $0.name == name }
+    left.removeLast()
     return true
   }
 

@@ -21,16 +21,15 @@ struct SenderTurns {
   init(taken: [EntryFile]) { self.taken = taken }
 
   /// Returns whether a batch that waits may be taken; if not, nor may later ones of its sender.
-  mutating func mayTake(_ name: EntryFile) -> Bool {
-    pass(name, unless: taken.filter { $0.sender == name.sender })
-  }
+  mutating func mayTake(_ name: EntryFile) -> Bool { pass(name) { _ in true } }
 
   /// Returns whether a batch that this worker has may be delivered.
-  mutating func mayDeliver(_ name: EntryFile) -> Bool {
-    pass(name, unless: taken.filter { $0.sender == name.sender && $0 < name })
-  }
+  mutating func mayDeliver(_ name: EntryFile) -> Bool { pass(name) { $0 < name } }
 
-  private mutating func pass(_ name: EntryFile, unless found: [EntryFile]) -> Bool {
+  private mutating func pass(_ name: EntryFile, hinders: (EntryFile) -> Bool) -> Bool {
+    // As it is without workers that keep the order.
+    if taken.isEmpty, blocked.isEmpty { return true }
+    let found = taken.filter { $0.sender == name.sender && hinders($0) }
     guard found.isEmpty, !blocked.contains(name.sender) else {
       blocked.insert(name.sender)
       obstacles.formUnion(found)
