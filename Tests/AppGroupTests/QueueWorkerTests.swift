@@ -108,6 +108,17 @@ struct QueueWorkerTests {
     #expect(throws: AppGroupError.self) { try entry.acknowledge() }
   }
 
+  @Test("keeps its directories while a worker is there, even if nothing is in it")
+  func sweeping() throws {
+    let worker = try scene.queue.work()
+    #expect(try !scene.queue.removeParts())
+    #expect(try scene.names("pending") == [], "\(scene.directory.listing)")
+    try send(0..<1)
+    #expect(try scene.drain(worker) == [.init("a", 0)])
+    worker.close()
+    #expect(try scene.queue.removeParts())
+  }
+
   @Test("keeps pauses and deliveries when a released entry goes to another worker")
   func released() throws {
     try send(0..<1)

@@ -39,8 +39,11 @@ extension Queue {
   ///
   /// The entries of one sender are taken in their order. Several workers may handle them at the same
   /// time, unless all workers keep the order: then a worker gets none of a sender as long as another
-  /// has one that is not acknowledged. Entries that were stored together, because their sender sent faster than it stored, go to one
-  /// worker. A queue has workers or one consumer: each waits for the other to end.
+  /// has one that is not acknowledged. Entries that were stored together, because their sender sent
+  /// faster than it stored, go to one worker.
+  ///
+  /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: one
+  /// that begins beside them takes its share, as they do.
   ///
   /// - Parameters:
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds

@@ -15,6 +15,8 @@ extension Queue {
   package func removeParts() throws -> Bool {
     let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
     defer { registration.close() }
+    // Workers are not exclusive. One that begins now waits for this process.
+    guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
     let steps = try ConsumerSteps(
       self, .init(maximumDeliveries: nil, released: ReleasedEntries {}),
       named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
