@@ -18,6 +18,10 @@ import SystemCalls
 ///                                  it adds the number
 /// once KEY NUMBER                  as hold, but a lost lease is an error
 /// long KEY NUMBER                  as hold, with a term of ten minutes
+/// together A,B,… NUMBER            updates values in one step: adds to each; "A=" is only read, "A-" removed
+/// hold-together A,B,… NUMBER       the same; in the middle answers "holding" and reads a line
+/// durable-together A,B,… NUMBER    the same as "together", for the disk
+/// transfer A,B,… NUMBER            NUMBER times takes 1 from a value and gives it to another one
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
 /// calls COMMAND…                   as COMMAND; answers the number of its system calls
@@ -99,6 +103,17 @@ struct Participant {
     case "hold": try hold(value, number)
     case "once": try hold(value, number, repeats: false)
     case "long": try hold(value, number, term: .seconds(600))
+    case "together", "hold-together", "durable-together":
+      try together(key, number, verb)
+    case "transfer":
+      let names = key.split(separator: ",").map(String.init)
+      for _ in 0..<number {
+        let (from, to) = (names.randomElement() ?? key, names.randomElement() ?? key)
+        try container.update([from, to]) { values in
+          values[from] = .integer((values[from]?.int64Value ?? 0) - 1)
+          values[to] = .integer((values[to]?.int64Value ?? 0) + 1)
+        }
+      }
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case _ where verb.hasPrefix("sweep-"):
@@ -157,6 +172,23 @@ struct Participant {
       try Program.write(Array("holding\n".utf8), to: 1)
       _ = readLine()
       content = .integer((content?.int64Value ?? 0) + number)
+    }
+  }
+
+  private func together(_ keys: String, _ number: Int64, _ verb: String) throws {
+    let keys = keys.split(separator: ",").map(String.init)
+    @Sendable func name(_ key: String) -> String { String(key.prefix { $0 != "=" && $0 != "-" }) }
+    try container.update(
+      keys.map(name), durability: verb == "durable-together" ? .durable : .standard
+    ) { values in
+      if verb == "hold-together" {
+        try Program.write(Array("holding\n".utf8), to: 1)
+        _ = readLine()
+      }
+      for key in keys where !key.hasSuffix("=") {
+        values[name(key)] =
+          key.hasSuffix("-") ? nil : .integer((values[key]?.int64Value ?? 0) + number)
+      }
     }
   }
 

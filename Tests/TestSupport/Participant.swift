@@ -98,6 +98,14 @@ package final class Participant: Sendable {
     return !isWithout
   }
 
+  /// Whether it has answered by now; the answer remains to be read.
+  package func hasAnswered() throws -> Bool {
+    while try waitReadable([output.descriptor.rawValue], until: .now)[0] {
+      guard try receive() else { break }
+    }
+    return pending.withLock { $0.contains(UInt8(ascii: "\n")) }
+  }
+
   /// - Returns: False if the process has ended.
   private func receive() throws -> Bool {
     let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)

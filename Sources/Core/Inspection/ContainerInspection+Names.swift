@@ -77,6 +77,12 @@ extension ContainerInspection {
       switch entry.name.text {
       case "held": lookAtHeld(owner, file, place)
       case "taken.plist": continue
+      case LeaseSite.transaction:
+        guard let nonce = Transaction.nonce(notedAt: parent, in: container.root) else {
+          addForeign(place)
+          continue
+        }
+        if isAbandoned(transaction: nonce) { add(.abandonedChange, place, owner) }
       case let name where name.hasPrefix(KeptVersion.prefix): continue
       case let name where name.hasPrefix(LeaseSite.brokenPrefix):
         add(.brokenLease, place, owner)
@@ -93,6 +99,14 @@ extension ContainerInspection {
       default: addForeign(place)
       }
     }
+  }
+
+  /// Returns whether the writer of a transaction has died, or has left it to others.
+  func isAbandoned(transaction nonce: String) -> Bool {
+    let files = Transaction.stateFiles(of: nonce)
+    let file = files.first { status($0) != nil }
+    guard let file, let status = status(file) else { return true }
+    return locks?.holders(of: status).isEmpty ?? isStale(file)
   }
 
   private mutating func lookAtHeld(_ owner: Owner, _ file: String, _ path: String) {

@@ -59,6 +59,7 @@ struct ContainerInspection {
     lookAtTopLevel()
     lookAtOwn()
     for kind in NameKind.users + NameKind.owns { lookAtNames(of: kind) }
+    lookAtTransactions()
     lookAtMailboxes()
     lookAtQuarantine()
     report.watches = WatchUseReading.read(for: container.root.path)
@@ -104,6 +105,14 @@ struct ContainerInspection {
       } else if !NameKind.otherOwn.contains(entry.name.text) {
         addForeign(path)
       }
+    }
+  }
+
+  /// After the names, because a sweep settles the values of a transaction before it removes the
+  /// transaction.
+  private mutating func lookAtTransactions() {
+    for entry in list(Transaction.directory) where isAbandoned(transaction: entry.name.text) {
+      add(.abandonedChange, Transaction.directory + "/" + entry.name.text, nil)
     }
   }
 

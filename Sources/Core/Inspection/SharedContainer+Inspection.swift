@@ -100,8 +100,11 @@ extension SharedContainer {
     _ leftover: ContainerReport.Leftover, _ patience: Duration, _ swept: inout Set<String>
   ) throws {
     guard let (kind, name) = leftover.owner else {
-      guard leftover.kind == .abandonedMailbox else { return try removeCreation(leftover.path) }
-      return try MailboxDirectory.sweep(inside(leftover.path), in: root)
+      switch leftover.kind {
+      case .abandonedMailbox: return try MailboxDirectory.sweep(inside(leftover.path), in: root)
+      case .abandonedChange: return try Transaction.sweep(inside(leftover.path), in: root)
+      default: return try removeCreation(leftover.path)
+      }
     }
     switch leftover.kind {
     case .abandonedPresence:

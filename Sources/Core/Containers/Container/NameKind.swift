@@ -25,8 +25,8 @@ package struct NameKind: Hashable, Sendable {
 
   /// The directory of the package's own names.
   package static let own = "own"
-  /// The other entries of that directory: see WatchConnectivity.
-  package static let otherOwn = ["watches", "inbox"]
+  /// The other entries of that directory: see WatchConnectivity and `Transaction`.
+  package static let otherOwn = ["watches", "inbox", "transactions"]
 
   package init(_ primitive: Primitive, isOwn: Bool = false) {
     self.primitive = primitive

@@ -78,6 +78,25 @@ extension Lease {
     }
   }
 
+  /// Finishes what the holders before this one have left.
+  ///
+  /// This holder has declared itself by now. So if it ends in the middle, the next one finds its
+  /// declaration, or a lease that is not clean, and begins here, too.
+  func begin(after remains: LeaseRequest.Remains) throws {
+    if declaration.mode == .exclusive {
+      try site.home.settle(self)
+      try site.removeLeftovers(remains.entries, in: held)
+    } else if try exists("../" + LeaseSite.transaction, at: held.descriptor.rawValue) {
+      // A sharer changes nothing. The next exclusive holder has to find the lease not clean.
+      return
+    }
+    guard !remains.isClean else { return }
+    // Another shared holder may have created it.
+    _ = try tolerating(
+      [.alreadyExists],
+      site.home.access.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue))
+  }
+
   /// Runs a step that finds nothing once the lease was taken over.
   func failingAsLost<Result>(_ body: () throws(Errno) -> Result) throws -> Result {
     guard let result = try ifPresent(body()) else { throw lost() }

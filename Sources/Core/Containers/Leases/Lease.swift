@@ -241,7 +241,7 @@ package final class Lease: Sendable {
   }
 
   /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
-  private func synchronizeDirectories() throws(Errno) {
+  func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
       site.layout.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
     try directory.synchronize()

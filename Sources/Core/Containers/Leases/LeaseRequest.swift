@@ -127,9 +127,15 @@ package final class LeaseRequest: Waiting {
     }
     // While waiting we may have read it to its end.
     if !isFresh { try held.descriptor.rewind() }
-    let surroundings = try beginHolding(held)
+    let found = try clearedHeld(held)
     let lease = try Lease(
-      site: site, held: held, mode: mode, term: term, surroundings: surroundings)
+      site: site, held: held, mode: mode, term: term, surroundings: found.surroundings)
+    do {
+      if let remains = found.remains { try lease.begin(after: remains) }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      try forget()
+      return nil
+    }
     // A later close of our own waiting descriptor must not release the lease: the lease owns it
     // now.
     self.held = nil
@@ -138,8 +144,16 @@ package final class LeaseRequest: Waiting {
     return lease
   }
 
+  /// What the holders before this one have left in the lease.
+  struct Remains {
+    let entries: [FileDescriptor.Entry]
+    let isClean: Bool
+  }
+
   // Rule 5: no process acts as holder of a new generation before every older one is removed.
-  private func beginHolding(_ held: HeldDirectory) throws(Errno) -> [FileDescriptor.Entry] {
+  private func clearedHeld(
+    _ held: HeldDirectory
+  ) throws(Errno) -> (surroundings: [FileDescriptor.Entry], remains: Remains?) {
     var isClean = false
     var leftovers: [FileDescriptor.Entry] = []
     // One call shows all entries of a healthy lease; a second look is worth it only for leftovers.
@@ -151,22 +165,22 @@ package final class LeaseRequest: Waiting {
       }
     }
     if mode == .exclusive, !leftovers.isEmpty {
-      try site.removeLeftovers(
-        held.descriptor.entries().filter { !$0.name.hasPrefix(LeaseSite.cleanMark) }, in: held)
+      leftovers = try held.descriptor.entries().filter {
+        !$0.name.hasPrefix(LeaseSite.cleanMark)
+      }
+    } else {
+      leftovers = []
     }
+    let isPassing = site.layout.isPassing
+    if isPassing { try site.removeLeftovers(leftovers, in: held) }
     #if DEBUG
-      if LeaseFault.actingBeforeRemoval.isActive { return [] }
+      if LeaseFault.actingBeforeRemoval.isActive {
+        return ([], isPassing ? nil : Remains(entries: leftovers, isClean: true))
+      }
     #endif
-    guard !isClean else { return [] }
-    let surroundings = try site.clearRemains()
-    guard !site.layout.isPassing else { return surroundings }
-    do throws(Errno) {
-      _ = try site.home.access.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue)
-    } catch {
-      // Another shared holder has already created it.
-      guard error == .alreadyExists else { throw error }
-    }
-    return surroundings
+    let surroundings = isClean ? [] : try site.clearRemains()
+    let isHealthy = isPassing || isClean && leftovers.isEmpty
+    return (surroundings, isHealthy ? nil : Remains(entries: leftovers, isClean: isClean))
   }
 
   // Watch first, then try again, so that a lock that is released in between is not missed.

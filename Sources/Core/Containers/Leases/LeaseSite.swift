@@ -11,6 +11,7 @@ package import SystemCalls
 /// <directory>/lease/broken-<nonce>/ a lease that was taken away, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
 /// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
+/// <directory>/lease/transaction     a change of this value and others; see `Transaction`
 /// <directory>/lease/taken.plist     who last took the lease away, and from whom
 /// ```
 package final class LeaseSite: Sendable {
@@ -24,6 +25,7 @@ package final class LeaseSite: Sendable {
   package static let lease = "lease"
   static let held = "lease/held"
   static let taken = "lease/taken.plist"
+  package static let transaction = "transaction"
   package static let brokenPrefix = "broken-"
   package static let preparedPrefix = "prepared-"
   package static let waitingPrefix = "waiting-"
@@ -166,6 +168,9 @@ package protocol LeaseHome: Sendable {
 
   /// Gives a file that is about to be published its version.
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp
+
+  /// Finishes or undoes the part of a transaction that a holder before this one has left.
+  func settle(_ lease: Lease) throws
 }
 
 extension ContainerRoot: LeaseHome {

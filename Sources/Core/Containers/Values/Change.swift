@@ -41,31 +41,46 @@ struct BodyError: Error {
   let cause: any Error
 }
 
-/// One change under a lease from beginning to end: take the lease, do the work, publish. Begins
-/// again if the lease was taken over meanwhile.
+/// One change from beginning to end: take the lease, do the work, publish. Begins again if the lease
+/// was taken over meanwhile.
+///
+/// A change of several values takes their leases one after another, in the order that it is given.
 package final class Change<Result: Sendable>: Waiting {
-  private let directory: NamedDirectory
-  private let file: String
+  private let places: [(directory: NamedDirectory, file: String)]
   private let terms: ChangeTerms
   private let content: [UInt8]?
-  private let work: @Sendable (Lease, PreparedContent?) throws -> Result
+  private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
+  /// The leases that it has; the next one is that of the place with this number.
+  private var leases: [Lease] = []
 
-  private var path: String { directory.path + "/" + file }
+  private var path: String {
+    let place = places.dropFirst(leases.count).first ?? places.last
+    return place.map { $0.directory.path + "/" + $0.file } ?? ""
+  }
 
   /// - Parameters:
   ///   - directory: the directory that contains the lease.
   ///   - file: the file in it that the lease protects, for messages.
   ///   - content: written before the lease is taken, and given to the work as a prepared file.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
-  package init(
+  package convenience init(
     _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
     preparing content: [UInt8]? = nil,
     _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
-    self.directory = directory
-    self.file = file
+    self.init([(directory, file)], terms, preparing: content) { try work($0[0], $1) }
+  }
+
+  /// - Parameter places: in an order on which all processes agree, or two of them could wait for each
+  ///   other until a lease is overdue.
+  init(
+    _ places: [(directory: NamedDirectory, file: String)], _ terms: ChangeTerms,
+    preparing content: [UInt8]? = nil,
+    _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
+  ) {
+    self.places = places
     self.terms = terms
     self.content = content
     self.work = work
@@ -73,6 +88,8 @@ package final class Change<Result: Sendable>: Waiting {
 
   package func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: path) {
+      // Only a change of nothing gets here with all of its leases.
+      guard leases.count < places.count else { return try perform() }
       let step: WaitingStep<Lease>
       do {
         step = try current().step()
@@ -85,7 +102,8 @@ package final class Change<Result: Sendable>: Waiting {
       }
       return try step.then { lease in
         self.request = nil
-        return try perform(lease).map(WaitingStep.done) ?? .again
+        leases.append(lease)
+        return leases.count == places.count ? try perform() : .again
       }
     }
   }
@@ -95,8 +113,9 @@ package final class Change<Result: Sendable>: Waiting {
 
   private func current() throws -> LeaseRequest {
     if let request { return request }
-    let site = try directory.leaseSite(protecting: file)
-    if terms.durability == .durable { try directory.synchronizeNames() }
+    let place = places[leases.count]
+    let site = try place.directory.leaseSite(protecting: place.file)
+    if terms.durability == .durable { try place.directory.synchronizeNames() }
     prepared = try content.map { try PreparedContent($0, at: site, durability: terms.durability) }
     let request = LeaseRequest(
       site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
@@ -104,20 +123,20 @@ package final class Change<Result: Sendable>: Waiting {
     return request
   }
 
-  /// - Returns: nil if the lease was lost and the change should begin again.
-  private func perform(_ lease: Lease) throws -> Result? {
+  private func perform() throws -> WaitingStep<Result> {
+    defer { leases = [] }
     do {
-      return try work(lease, prepared)
+      return .done(try work(leases, prepared))
     } catch let error as BodyError {
       throw error.cause
     } catch let error as AppGroupError where error.code == .leaseLost {
       guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
-      return nil
+      return .again
     } catch let error as Errno where error == .noSuchFile {
       // A step before publishing found the lease's directory removed.
-      let lost = lease.lost()
+      let lost = leases[0].lost()
       guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw lost }
-      return nil
+      return .again
     }
   }
 }

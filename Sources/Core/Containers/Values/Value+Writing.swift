@@ -223,7 +223,7 @@ extension Value {
     return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
   }
 
-  private func followUp(_ durability: Durability) {
+  func followUp(_ durability: Durability) {
     guard durability == .standard else { return }
     container.root.followUps.add(relativePath, directory.kind, in: container.root)
   }

@@ -19,6 +19,9 @@ public struct Value: Sendable {
   /// The file's path relative to the container.
   let relativePath: String
 
+  /// The name of the file of a value that is not a notification's state or a role.
+  static let fileName = "value.plist"
+
   /// The default wait of a write for the lease: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
 
@@ -35,7 +38,7 @@ public struct Value: Sendable {
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     fileName =
       switch kind.primitive {
-      case .value: "value.plist"
+      case .value: Self.fileName
       case .notification: "state.plist"
       case .presence, .consumer: "exclusive.plist"
       case .queue: preconditionFailure("a queue has a lease, and no value")
@@ -65,13 +68,26 @@ public struct Value: Sendable {
   public func snapshot(limits: PropertyListLimits = .standard) throws -> ValueSnapshot {
     try reporting("read the value", path: path) {
       let handle = try container.root.handle()
-      do {
-        return try snapshot(at: handle.descriptor.rawValue, relativePath, handle.status, limits)
-      } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
-        let fresh = try container.root.refreshed(handle)
-        guard fresh !== handle else { return ValueSnapshot(bytes: nil, version: nil, path: path) }
-        return try snapshot(limits: limits)
+      let absent = ValueSnapshot(bytes: nil, version: nil, path: path)
+      func look(_ path: String) throws -> (ValueSnapshot, FileStatus) {
+        try snapshot(at: handle.descriptor.rawValue, path, handle.status, limits)
       }
+      let found = try settled(in: handle) {
+        try ifThere(look(relativePath))
+      } pending: {
+        try committed(in: handle, absent: absent) { try look($0).0 }
+      }
+      if let found { return found }
+      let fresh = try container.root.refreshed(handle)
+      return try fresh === handle ? absent : snapshot(limits: limits)
+    }
+  }
+
+  private func ifThere<Found>(_ look: @autoclosure () throws -> Found) throws -> Found? {
+    do {
+      return try look()
+    } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
+      return nil
     }
   }
 
@@ -86,13 +102,17 @@ public struct Value: Sendable {
   public func version() throws -> Version? {
     try reporting("look at the value", path: path) {
       let handle = try container.root.handle()
-      do throws(Errno) {
-        return Version(try fileStatus(relativePath, at: handle.descriptor.rawValue))
-      } catch {
-        guard error == .noSuchFile || error == .notDirectory else { throw error }
-        let fresh = try container.root.refreshed(handle)
-        return fresh === handle ? nil : try version()
+      func look(_ path: String) throws -> FileStatus {
+        try fileStatus(path, at: handle.descriptor.rawValue)
       }
+      let found: Version?? = try settled(in: handle) {
+        try ifThere(look(relativePath)).map { (Version($0), $0) }
+      } pending: {
+        try committed(in: handle, absent: nil as Version?) { Version(try look($0)) }
+      }
+      if let found { return found }
+      let fresh = try container.root.refreshed(handle)
+      return fresh === handle ? nil : try version()
     }
   }
 
@@ -100,7 +120,7 @@ public struct Value: Sendable {
   private func snapshot(
     at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
     isSecondLook: Bool = false
-  ) throws -> ValueSnapshot {
+  ) throws -> (ValueSnapshot, FileStatus) {
     let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
     let status = try file.status()
     guard status.kind == .regular else { throw notAValue("it is not a regular file") }
@@ -118,16 +138,16 @@ public struct Value: Sendable {
         remedy: "raise the limit, or remove the file")
     }
     guard KeptVersion.isMissing(bytes) else {
-      return ValueSnapshot(bytes: bytes, version: Version(status), path: path)
+      return (ValueSnapshot(bytes: bytes, version: Version(status), path: path), status)
     }
     if let kept = try standIn(at: start, owner, limits) {
-      return ValueSnapshot(bytes: kept, version: Version(status), path: path)
+      return (ValueSnapshot(bytes: kept, version: Version(status), path: path), status)
     }
     // The first publication after a loss of power removes the kept version, perhaps just now.
     guard isSecondLook else {
       return try snapshot(at: start, name, owner, limits, isSecondLook: true)
     }
-    return ValueSnapshot(bytes: bytes, version: Version(status), path: path)
+    return (ValueSnapshot(bytes: bytes, version: Version(status), path: path), status)
   }
 
   /// Returns the copy that is kept in case the power fails before the last publication is on the
