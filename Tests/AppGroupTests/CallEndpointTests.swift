@@ -47,7 +47,7 @@ import Testing
     let caller: CallEndpoint
     let callee: CallEndpoint
     let record: Record
-    let party: CallParty
+    let outlet: MailboxOutlet
 
     init() throws {
       directory = try TemporaryDirectory()
@@ -55,7 +55,7 @@ import Testing
       self.record = record
       caller = CallEndpoint(in: try directory.container()) { _ in }
       callee = CallEndpoint(in: try directory.container()) { record.take($0) }
-      party = try #require(try caller.watchedParty(callee.open()))
+      outlet = try #require(try caller.watchedOutlet(to: callee.open()))
     }
 
     @discardableResult
@@ -63,7 +63,7 @@ import Testing
       let record = record
       let id = try caller.begin(about: "test", until: .now + time) { record.note($0) }
       let expiry = Expiry(after: .seconds(60))
-      #expect(try caller.post(id, value, expires: expiry, to: party) == .posted)
+      #expect(try caller.post(id, value, expires: expiry, to: outlet) == .posted)
       return id
     }
 
@@ -102,7 +102,7 @@ import Testing
     #expect(try call.answer(.reply(3), isLast: false))
     try eventually("it is answered") { scene.record.ends.last == "reply 3" }
     #expect(scene.record.over == 2 && !call.isOver)
-    try scene.caller.release(answered, at: scene.party)
+    try scene.caller.release(answered, at: scene.outlet)
     try eventually("it is released") { scene.record.over == 3 }
     #expect(scene.record.ends == ["cancelled", "timed out", "reply 3"])
   }
@@ -133,7 +133,7 @@ import Testing
     let id = try scene.caller.begin(until: nil) { record.note($0) }
     // The last question before it is posted.
     let outcome = try scene.caller.post(
-      id, 1, expires: Expiry(after: .seconds(60)), to: scene.party
+      id, 1, expires: Expiry(after: .seconds(60)), to: scene.outlet
     ) { scene.caller.end(id, as: .cancelled) }
     #expect(outcome == .posted)
     try eventually("it came, and is over") { record.calls.count == 1 && record.over == 1 }
@@ -160,9 +160,9 @@ import Testing
     scene.callee.close()
     try eventually("both have ended") { scene.record.ends.sorted() == ["died", "reply 1"] }
     let id = try scene.caller.begin(until: nil) { _ in }
-    let late = try scene.caller.post(id, 3, expires: Expiry(after: .seconds(1)), to: scene.party)
+    let late = try scene.caller.post(id, 3, expires: Expiry(after: .seconds(1)), to: scene.outlet)
     #expect(late == .gone)
-    #expect(try scene.caller.watchedParty(scene.party.address) == nil)
+    #expect(try scene.caller.watchedOutlet(to: scene.outlet.address) == nil)
   }
 
   @Test("When the caller closes, its calls end, and are over for the callee, answered or not")

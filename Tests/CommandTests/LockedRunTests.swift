@@ -19,7 +19,7 @@ struct LockedRunTests {
       writeStandardError: { _ in })
     let error = try #require(throws: FileCoordinationError.self) {
       try FileCoordinator().hold(
-        itemAt: URL(filePath: directory.path + "/c"), isShared: false, until: .now + .seconds(20),
+        itemAt: URL(filePath: directory.path + "/c"), for: .locking, until: .now + .seconds(20),
         term: .seconds(60)
       ) { _, access in
         try takeClaimAway(directory.path + "/.coordination-c")

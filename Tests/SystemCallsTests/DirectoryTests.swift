@@ -20,7 +20,7 @@ struct DirectoryTests {
     ]
     for name in names {
       let path = FileName(bytes: Array(directory.path.utf8) + [0x2f] + name)
-      let file = path.withCString { creat($0, 0o600) }
+      let file = path.withCPath { creat($0, 0o600) }
       try FileDescriptor(owning: file).close()
     }
     try makeDirectory("\(directory.path)/directory")

@@ -50,7 +50,7 @@ struct LockTests {
     let path = "\(directory.path)/lock"
     let mine = try Self.open(path)
     let status = try mine.descriptor.status()
-    #expect(try lockHolders(of: status).isEmpty)
+    #expect(try LockTable.current().holders(of: status).isEmpty)
     let pipe = try makePipe()
     // -F: the program becomes the command, so the number stays (flock(1)).
     let child = try ChildProcess(
@@ -58,12 +58,12 @@ struct LockTests {
     let ready = pipe.takeRead()
     #expect(try Program.read(from: ready.descriptor.rawValue, maximumBytes: 9) == [10])
     #expect(try !mine.descriptor.tryLock(.shared))
-    #expect(try lockHolders(of: status) == [child.processID])
+    #expect(try LockTable.current().holders(of: status) == [child.processID])
     let bystander = try Self.open("\(directory.path)/bystander")
-    #expect(try lockHolders(of: bystander.descriptor.status()).isEmpty)
+    #expect(try LockTable.current().holders(of: bystander.descriptor.status()).isEmpty)
     try child.send(.kill)
     #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
     #expect(try mine.descriptor.tryLock(.exclusive))
-    #expect(try lockHolders(of: status) == [Program.processID])
+    #expect(try LockTable.current().holders(of: status) == [Program.processID])
   }
 }

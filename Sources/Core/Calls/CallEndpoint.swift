@@ -14,7 +14,7 @@ import Synchronization
 /// its handler, at most once, and in the order in which one caller posted.
 ///
 /// **What ends a call**, whichever comes first: the answer; its deadline; `cancel`; `close`; the
-/// death of the callee, if the endpoint watches it (`watchedParty`); or the client (`endCalls`).
+/// death of the callee, if the endpoint watches it (`watchedOutlet`); or the client (`endCalls`).
 /// The callee is notified of every end except the answer.
 ///
 /// **What ends an incoming call** for its callee (`IncomingCall.onEnd`): the caller no longer
@@ -33,13 +33,13 @@ package final class CallEndpoint: Sendable {
 
   private struct State {
     var open: [CallKey: Open] = [:]
-    var parties: [String: CallParty] = [:]
+    var outlets: [String: MailboxOutlet] = [:]
   }
 
   /// Further incoming calls are refused while this many are unanswered.
   private static let maximumOpen = 10_000
   /// How many callers are remembered at a time; beyond that, only those with calls under way.
-  private static let maximumParties = 1_000
+  private static let maximumOutlets = 1_000
 
   private let container: SharedContainer
   private let handler: Handler
@@ -96,12 +96,12 @@ package final class CallEndpoint: Sendable {
     mailbox?.close()
     // Their callees see that the mailbox is gone.
     for (_, call) in calls.removeAll() { call.end(.closed) }
-    let (incoming, parties) = state.withLock { state in
-      defer { state.parties = [:] }
-      return (state.open.values.compactMap(\.call), state.parties)
+    let (incoming, outlets) = state.withLock { state in
+      defer { state.outlets = [:] }
+      return (state.open.values.compactMap(\.call), state.outlets)
     }
     for call in incoming { call.end() }
-    _ = parties
+    _ = outlets
   }
 
   // MARK: Asking
@@ -109,7 +109,9 @@ package final class CallEndpoint: Sendable {
   /// Returns the other end of calls at an address; its death is not watched.
   ///
   /// - Returns: nil for a text that is no address.
-  package func party(_ address: String) -> CallParty? { CallParty(in: container, address) }
+  package func outlet(to address: String) -> MailboxOutlet? {
+    MailboxOutlet(in: container, to: address)
+  }
 
   /// Returns the other end of calls at an address. When it ends, calls to it end as `died`, and
   /// incoming calls from it are over.
@@ -117,18 +119,22 @@ package final class CallEndpoint: Sendable {
   /// - Returns: nil if it has ended, and for a text that is no address.
   /// - Throws: `AppGroupError` or `Errno` for errors of the file system.
   /// - Complexity: for a new one, two opens, a watch and a flock.
-  package func watchedParty(_ address: String) throws -> CallParty? {
-    if let known = state.withLock({ $0.parties[address] }) { return known }
-    let new = try CallParty(in: container, address) { [weak self] in self?.ended(address) }
-    guard let new else { return nil }
-    let superfluous = state.withLock { state -> [String: CallParty] in
-      var old: [String: CallParty] = [:]
-      if state.parties.count >= Self.maximumParties {
+  package func watchedOutlet(to address: String) throws -> MailboxOutlet? {
+    if let known = state.withLock({ $0.outlets[address] }) { return known }
+    let end = try Mailbox.observeEnd(of: address, in: container) { [weak self] in
+      self?.ended(address)
+    }
+    guard let end, let new = MailboxOutlet(in: container, to: address, notifying: end) else {
+      return nil
+    }
+    let superfluous = state.withLock { state -> [String: MailboxOutlet] in
+      var old: [String: MailboxOutlet] = [:]
+      if state.outlets.count >= Self.maximumOutlets {
         let needed = Set(state.open.keys.map(\.replyTo))
-        old = state.parties.filter { !needed.contains($0.key) }
-        for address in old.keys { state.parties[address] = nil }
+        old = state.outlets.filter { !needed.contains($0.key) }
+        for address in old.keys { state.outlets[address] = nil }
       }
-      state.parties[address] = new
+      state.outlets[address] = new
       return old
     }
     // Released outside the lock, because that ends their watches.
@@ -162,7 +168,7 @@ package final class CallEndpoint: Sendable {
   /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
   /// - Complexity: create, flock, write, rename, close.
   package func post(
-    _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: CallParty,
+    _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxOutlet,
     isThere: () -> Bool = { true }
   ) throws -> MailboxOutlet.Outcome {
     guard let replyTo = calls.beginPosting(id, to: callee) else { return .posted }
@@ -199,7 +205,7 @@ package final class CallEndpoint: Sendable {
 
   /// Ends a posted call, whether or not it was answered, and notifies its callee before this
   /// returns; see `IncomingCall.answer`. Blocks.
-  package func release(_ id: UInt64, at callee: CallParty) throws {
+  package func release(_ id: UInt64, at callee: MailboxOutlet) throws {
     guard let address else { return }
     calls.remove(id)?.end(.cancelled)
     _ = try callee.post(.cancel(CallKey(id: id, replyTo: address)))
@@ -207,18 +213,18 @@ package final class CallEndpoint: Sendable {
 
   /// Posts a notice; see `post`.
   package func notify(
-    _ value: PropertyListValue, to party: CallParty
+    _ value: PropertyListValue, to outlet: MailboxOutlet
   ) throws -> MailboxOutlet.Outcome {
-    try party.post(.notice(value))
+    try outlet.post(.notice(value))
   }
 
   /// Ends the calls to a callee, for example because it was replaced; answers that are already
   /// there are delivered first. Blocks.
-  package func endCalls(to callee: CallParty, as end: CallEnd) {
+  package func endCalls(to callee: MailboxOutlet, as end: CallEnd) {
     for (id, call) in takeCalls(where: { $0 === callee }) { Self.end(id, call, end) }
   }
 
-  private func takeCalls(where isConcerned: (CallParty) -> Bool) -> [(UInt64, CallTable.Call)] {
+  private func takeCalls(where isConcerned: (MailboxOutlet) -> Bool) -> [(UInt64, CallTable.Call)] {
     // The news of its end comes from a different watch, which may be faster.
     if calls.hasCalls(where: isConcerned) { mailbox.withLock { $0 }?.catchUp() }
     return calls.removeAll(where: isConcerned)
@@ -249,7 +255,7 @@ package final class CallEndpoint: Sendable {
 
   private func receive(_ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry) {
     do {
-      guard let caller = try watchedParty(key.replyTo) else { return }
+      guard let caller = try watchedOutlet(to: key.replyTo) else { return }
       let mailbox = mailbox.withLock { $0 }
       let call = IncomingCall(key, value, expiry, from: caller, in: mailbox) { [weak self] key in
         self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
@@ -270,13 +276,13 @@ package final class CallEndpoint: Sendable {
   }
 
   private func ended(_ address: String) {
-    let (party, incoming) = state.withLock { state in
+    let (outlet, incoming) = state.withLock { state in
       let incoming = state.open.filter { $0.key.replyTo == address }.compactMap(\.value.call)
-      return (state.parties.removeValue(forKey: address), incoming)
+      return (state.outlets.removeValue(forKey: address), incoming)
     }
     for call in incoming { call.end() }
     let calls = takeCalls { $0.isWatched && $0.address == address }
     for (_, call) in calls { call.end(.died) }
-    _ = party
+    _ = outlet
   }
 }

@@ -14,7 +14,7 @@ final class CallTable: Sendable {
     /// Called once, possibly on the monitor's thread, so it must be short.
     let end: @Sendable (CallEnd) -> Void
     /// The process that it was posted to, or is about to be.
-    var callee: CallParty?
+    var callee: MailboxOutlet?
     var phase = Phase.waiting
 
     enum Phase { case waiting, posting, posted }
@@ -76,7 +76,7 @@ final class CallTable: Sendable {
   func remove(_ id: UInt64) -> Call? { state.withLock { $0.take(id) } }
 
   /// Removes the calls that were posted to certain callees.
-  func removeAll(where isConcerned: (CallParty) -> Bool) -> [(UInt64, Call)] {
+  func removeAll(where isConcerned: (MailboxOutlet) -> Bool) -> [(UInt64, Call)] {
     state.withLock { $0.take { $0.callee.map(isConcerned) ?? false } }
   }
 
@@ -86,7 +86,7 @@ final class CallTable: Sendable {
 
   func removeAll() -> [(UInt64, Call)] { state.withLock { $0.take { _ in true } } }
 
-  func hasCalls(where isConcerned: (CallParty) -> Bool) -> Bool {
+  func hasCalls(where isConcerned: (MailboxOutlet) -> Bool) -> Bool {
     state.withLock { $0.calls.values.contains { $0.callee.map(isConcerned) ?? false } }
   }
 
@@ -100,7 +100,7 @@ final class CallTable: Sendable {
   /// on, the call ends as well.
   ///
   /// - Returns: the address that its answer goes to; nil if it has ended.
-  func beginPosting(_ id: UInt64, to callee: CallParty) -> String? {
+  func beginPosting(_ id: UInt64, to callee: MailboxOutlet) -> String? {
     state.withLock { state in
       state.calls[id]?.callee = callee
       state.calls[id]?.phase = .posting

@@ -23,14 +23,14 @@ package final class IncomingCall: Sendable {
   /// What was asked.
   package let value: PropertyListValue
   private let expiry: Expiry
-  private let caller: CallParty
+  private let caller: MailboxOutlet
   private let state = Mutex(State())
   private weak let mailbox: Mailbox?
   /// Called when it is released.
   private let released: @Sendable (CallKey) -> Void
 
   init(
-    _ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry, from caller: CallParty,
+    _ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry, from caller: MailboxOutlet,
     in mailbox: Mailbox?, released: @escaping @Sendable (CallKey) -> Void
   ) {
     self.key = key
@@ -69,9 +69,9 @@ package final class IncomingCall: Sendable {
     // A caller that is stopped does not report its timeout.
     Blocking.timers.asyncAfter(deadline: .now() + expiry.remaining.dispatchInterval) {
       [weak self] in
-      guard let self else { return }
-      // Handlers may take long, and the timers wait for nobody.
-      Blocking.queue().async { self.expire() }
+      // Handlers may take long, and the timers wait for nobody. An answered call has no time limit.
+      guard let self, !state.withLock(\.isAnswered) else { return }
+      Blocking.queue().async { self.end() }
     }
   }
 
@@ -112,19 +112,8 @@ package final class IncomingCall: Sendable {
 
   /// Answers with a failure without blocking and without reporting the result.
   package func refuse(code: String, _ reason: String) {
-    Blocking.queue().async { [self] in
-      do {
-        _ = try answer(.failure(code: code, reason: reason))
-      } catch {
-        // The caller was notified, if that was possible.
-        return
-      }
-    }
-  }
-
-  private func expire() {
-    // An answered call has no time limit.
-    if !state.withLock(\.isAnswered) { end() }
+    // After an error the caller was notified, if that was possible.
+    Blocking.queue().async { [self] in _ = try? answer(.failure(code: code, reason: reason)) }
   }
 
   /// Ends the call, because the caller no longer needs it.

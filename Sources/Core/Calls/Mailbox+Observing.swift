@@ -57,12 +57,8 @@ private final class MailboxEnd: Sendable {
   func lookSoon() { queue.async { self.look() } }
 
   private func look() {
-    do {
-      guard try place.isDead() else { return }
-    } catch {
-      // A lack of descriptors, for example: the next check reports it.
-      return
-    }
+    // After an error, a lack of descriptors for example, the next check reports it.
+    guard (try? place.isDead()) == true else { return }
     let isFirst = isOver.withLock { isOver in
       defer { isOver = true }
       return !isOver

@@ -91,12 +91,8 @@ package final class Mailbox: Sendable {
     }
     old.watch?.watch.cancel()
     guard old.directory != nil else { return }
-    do {
-      try place.remove()
-    } catch {
-      // Its lock ends now in any case, and the next sweep tries again.
-      return
-    }
+    // Its lock ends now in any case, and the next sweep tries again.
+    try? place.remove()
   }
 
   /// Creates the directory if it is missing, under the address that others know.
@@ -106,7 +102,11 @@ package final class Mailbox: Sendable {
     try making.withLock { _ in
       let old = ownership.withLock { $0 }
       guard !old.isClosed else { throw Errno.noSuchFile }
-      if let directory = old.directory, isThere(directory) { return }
+      if let directory = old.directory {
+        // One that cannot be looked at is not there.
+        let found = try? fileStatus(place.path)
+        if found?.isSameFile(as: directory.status) == true { return }
+      }
       let new = try place.make()
       let isWanted = ownership.withLock { ownership in
         guard !ownership.isClosed else { return false }
@@ -116,14 +116,6 @@ package final class Mailbox: Sendable {
       guard !isWanted else { return }
       try place.remove()
       throw Errno.noSuchFile
-    }
-  }
-
-  private func isThere(_ directory: MailboxDirectory.LockedDirectory) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(place.path).isSameFile(as: directory.status)
-    } catch {
-      return false
     }
   }
 
@@ -175,12 +167,8 @@ package final class Mailbox: Sendable {
     let (mustRead, isPrompt) = state.withLock { state in
       // Excludes: two readers at once, because the second could overtake the first.
       guard !state.isReading else {
-        state.news =
-          state.news.map { old in
-            var both = old
-            both.merge(news)
-            return both
-          } ?? news
+        state.news = state.news ?? WatchNews()
+        state.news?.merge(news)
         return (false, false)
       }
       state.isReading = true
@@ -281,7 +269,8 @@ package final class Mailbox: Sendable {
       case .missing: return
       case .foreign: try removeFile(text, at: directory)
       case .bytes(let bytes):
-        guard let value = parse(bytes) else {
+        // The reason does not matter: its sender wrote no property list, and it can be looked at there.
+        guard let value = try? PropertyListValue(bytes: bytes) else {
           return try Quarantine.take(FileName(text), at: directory, root: place.root)
         }
         // Before the unlink, because nobody needs to wait for it: if this process dies in between,
@@ -292,14 +281,6 @@ package final class Mailbox: Sendable {
     } catch {
       guard error != .noSuchFile else { return }
       state.withLock { _ = $0.stuck.insert(name) }
-    }
-  }
-
-  private func parse(_ bytes: [UInt8]) -> PropertyListValue? {
-    do throws(PropertyListError) {
-      return try PropertyListValue(bytes: bytes)
-    } catch {
-      return nil
     }
   }
 }

@@ -58,11 +58,8 @@ package struct MailboxDirectory: Sendable {
 
     /// Whether the lock's file was removed.
     var isRemoved: Bool {
-      do throws(Errno) {
-        return try owner.status().links == 0
-      } catch {
-        return true
-      }
+      // One that cannot be looked at is made again.
+      (try? owner.status().links == 0) ?? true
     }
   }
 
@@ -157,19 +154,12 @@ package struct MailboxDirectory: Sendable {
     return try (SharedContainer.entries(kind, at: container) ?? []).compactMap { entry in
       let path = kind + "/" + entry.name.text
       let isNew = entry.name.hasPrefix(newPrefix)
+      // A new one that cannot be looked at has its final name by now.
+      let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
       guard isNew || isAddress(entry.name.text), try isDead(path, at: container),
-        !isNew || isStale(path, at: container)
+        isAbandoned == true
       else { return nil }
       return path
-    }
-  }
-
-  private static func isStale(_ path: String, at container: Int32) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(path, at: container).isStale
-    } catch {
-      // It has its final name by now.
-      return false
     }
   }
 

@@ -1,10 +1,13 @@
 package import Containers
+import Dispatch
 import Entries
+import Monitoring
 package import PropertyLists
 import Synchronization
 import SystemCalls
 
-/// A writer into one mailbox, which keeps the order of posts made one after another. Thread-safe.
+/// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
+/// the order of posts made one after another. Thread-safe.
 package final class MailboxOutlet: Sendable {
   /// How a post ended.
   package enum Outcome: Sendable {
@@ -23,20 +26,36 @@ package final class MailboxOutlet: Sendable {
 
   private let place: MailboxDirectory
   var path: String { place.path }
+  /// The mailbox's.
+  package var address: String { place.address }
   private let sender = Nonce.next()
   private let state: Mutex<State>
+  private let end: ObservationToken?
+  /// Whether somebody is notified of the end of the mailbox's owner.
+  var isWatched: Bool { end != nil }
 
   /// - Parameters:
   ///   - entries: how many entries may wait in the mailbox before a post is refused.
   ///   - bytes: how many bytes they may have together.
+  ///   - end: the observation of the owner's end, if somebody is notified of it.
   /// - Returns: nil for a text that is no mailbox's address.
   package init?(
     in container: SharedContainer, to address: String, entries: Int = 10_000,
-    bytes: Int = 256 << 20
+    bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
   ) {
     guard MailboxDirectory.isAddress(address) else { return nil }
     place = MailboxDirectory(root: container.root, address: address)
     state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+    self.end = end
+  }
+
+  func post(_ message: CallMessage) throws -> Outcome { try post(message.propertyList) }
+
+  /// Posts a message that the other end can do without.
+  func postLater(_ message: CallMessage) {
+    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
+    // for example) the other end times out, or learns that this one has ended.
+    Blocking.queue().async { [self] in _ = try? post(message) }
   }
 
   /// Posts an entry: it is in the mailbox when this returns `posted`.

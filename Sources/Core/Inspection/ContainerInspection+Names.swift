@@ -156,12 +156,9 @@ extension ContainerInspection {
   // the lock here for a moment does no harm, because a process that finds it busy tries again
   // within 20 µs.
   private func isLocked(_ path: String) -> Bool {
-    do throws(Errno) {
-      let held = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
-      return try !held.tryLock(.exclusive)
-    } catch {
-      // Gone: taken over, or ended and swept.
-      return false
-    }
+    // One that cannot be opened is gone: taken over, or ended and swept.
+    let isFree = try? FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+      .tryLock(.exclusive)
+    return isFree == false
   }
 }

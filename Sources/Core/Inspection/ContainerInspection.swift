@@ -37,12 +37,8 @@ struct ContainerInspection {
     self.problem = problem
     handle = try container.root.handle()
     report = ContainerReport(path: container.root.path)
-    do throws(Errno) {
-      locks = try LockTable.current()
-    } catch {
-      // Without /proc only the declarations of the holders are known.
-      locks = nil
-    }
+    // Without /proc only the declarations of the holders are known.
+    locks = try? LockTable.current()
   }
 
   static func report(
@@ -167,11 +163,8 @@ extension ContainerInspection {
   /// Returns the status of a path inside or of an absolute path; nil if there is nothing, or
   /// nothing visible.
   func status(_ path: String) -> FileStatus? {
-    do throws(Errno) {
-      return try fileStatus(path, at: directory)
-    } catch {
-      return nil
-    }
+    // What cannot be seen is reported where it is listed or read.
+    try? fileStatus(path, at: directory)
   }
 
   /// Runs a part of the inspection; notes its failure and continues with the rest.

@@ -46,22 +46,6 @@ enum WatchUseReading {
     }
   }
 
-  private static func isOwn(_ path: String) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(path).owner == Program.effectiveUser
-    } catch {
-      return false
-    }
-  }
-
-  private static func isEventQueue(_ path: String) -> Bool {
-    do throws(Errno) {
-      return try linkTarget(path) == "anon_inode:inotify"
-    } catch {
-      return false
-    }
-  }
-
   // "inotify wd:3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 …", all in hex.
   private static func lines(_ path: String) -> [ArraySlice<UInt8>] {
     text(path).split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: "inotify ".utf8) }
@@ -86,10 +70,15 @@ enum WatchUseReading {
   /// - Parameter body: Receives the /proc path of an event queue.
   private static func forEachQueue(_ body: (String) -> Void) {
     for process in list("/proc", maximumProcesses) {
-      guard process.allSatisfy({ $0.isNumber }), isOwn("/proc/" + process) else { continue }
+      guard process.allSatisfy({ $0.isNumber }),
+        // A process that has ended is nobody's, see above.
+        (try? fileStatus("/proc/" + process).owner) == Program.effectiveUser
+      else { continue }
       let descriptors = "/proc/" + process + "/fd"
       for descriptor in list(descriptors, maximumDescriptors) {
-        guard isEventQueue(descriptors + "/" + descriptor) else { continue }
+        // A descriptor that was closed is no queue, see above.
+        guard (try? linkTarget(descriptors + "/" + descriptor)) == "anon_inode:inotify"
+        else { continue }
         body("/proc/" + process + "/fdinfo/" + descriptor)
       }
     }
@@ -103,11 +92,9 @@ enum WatchUseReading {
   }
 
   private static func text(_ path: String, expectedBytes: Int = 0) -> [UInt8] {
-    do throws(Errno) {
-      let file = try FileDescriptor.open(path, .readOnly)
-      return try file.readToEnd(expectedBytes: expectedBytes, maximumBytes: maximumBytes)
-    } catch {
-      return []
-    }
+    // Of a process that has ended nothing is read, see above.
+    let text = try? FileDescriptor.open(path, .readOnly).readToEnd(
+      expectedBytes: expectedBytes, maximumBytes: maximumBytes)
+    return text ?? []
   }
 }

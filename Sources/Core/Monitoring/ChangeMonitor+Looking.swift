@@ -95,20 +95,20 @@ extension ChangeMonitor {
 
   private func watchMissing(_ parents: [String]) {
     for path in parents where state.withLock({ $0.isMissing(parent: path) }) {
-      do throws(Errno) {
-        for _ in 0..<renameRaceLimit {
-          let parent = try open(path)
-          let status = try parent.status()
-          try add(parent, [.selfDeleted, .selfMoved, .onlyDirectory]) {
-            $0.enter($1, forParent: path)
-          }
-          if names(path, status) { break }
-          state.withLock { $0.lose(parent: path) }
-        }
-      } catch {
-        // Missing, or no watch left: the next look at its contents tries again.
-        continue
+      // Missing, or no watch left: the next look at its contents tries again.
+      try? watch(parent: path)
+    }
+  }
+
+  private func watch(parent path: String) throws(Errno) {
+    for _ in 0..<renameRaceLimit {
+      let parent = try open(path)
+      let status = try parent.status()
+      try add(parent, [.selfDeleted, .selfMoved, .onlyDirectory]) {
+        $0.enter($1, forParent: path)
       }
+      if names(path, status) { return }
+      state.withLock { $0.lose(parent: path) }
     }
   }
 
@@ -117,11 +117,8 @@ extension ChangeMonitor {
   }
 
   private func names(_ path: String, _ status: FileStatus) -> Bool {
-    do throws(Errno) {
-      return try fileStatus(path).isSameFile(as: status)
-    } catch {
-      return false
-    }
+    // A path that cannot be looked at names nothing here.
+    (try? fileStatus(path).isSameFile(as: status)) ?? false
   }
 
   private func exists(_ path: String) -> Bool {
@@ -135,12 +132,8 @@ extension ChangeMonitor {
   }
 
   private func network(_ file: borrowing FileDescriptor) -> String? {
-    do throws(Errno) {
-      return try file.fileSystem().networkName
-    } catch {
-      // The watch exists in any case.
-      return nil
-    }
+    // The watch exists in any case.
+    try? file.fileSystem().networkName
   }
 
   /// Adds the kernel's watch of an open file, and enters its number.

@@ -87,9 +87,8 @@ struct WatchTable {
   var lanesAtWork: Int { lanes.count }
 
   mutating func startThread() -> Bool {
-    guard !hasThread else { return false }
-    hasThread = true
-    return true
+    defer { hasThread = true }
+    return !hasThread
   }
 
   func detection(of id: ID) -> ChangeDetection {
@@ -144,12 +143,8 @@ struct WatchTable {
   private mutating func endIfUnused(_ number: Int32) {
     guard !isUsed(number) else { return }
     endings += 1
-    do throws(Errno) {
-      try descriptors?.events?.descriptor.removeWatch(number)
-    } catch {
-      // The directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
-      return
-    }
+    // It fails if the directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
+    try? descriptors?.events?.descriptor.removeWatch(number)
   }
 
   func isUsed(_ number: Int32) -> Bool {
@@ -294,12 +289,8 @@ struct WatchTable {
   }
 
   private func wake() {
-    do throws(Errno) {
-      try descriptors?.wakeUp?.descriptor.raiseCounter()
-    } catch {
-      // The counter is full, so the thread is about to wake up anyway (eventfd(2), EAGAIN).
-      return
-    }
+    // It fails if the counter is full: then the thread is about to wake up anyway (eventfd(2), EAGAIN).
+    try? descriptors?.wakeUp?.descriptor.raiseCounter()
   }
 
   mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {

@@ -127,13 +127,9 @@ package struct PresenceDirectory: Sendable {
   // aside.
   private func moveAside(_ dead: [PresenceMember], in place: borrowing FileDescriptor) {
     for member in dead {
-      do throws(Errno) {
-        try rename(
-          Self.memberName(member.id), at: place.rawValue, to: Self.last, at: place.rawValue)
-      } catch {
-        // Another process came first; or the file system is read-only, where it does no harm.
-        continue
-      }
+      // Another process may come first; or the file system is read-only, where it does no harm.
+      try? rename(
+        Self.memberName(member.id), at: place.rawValue, to: Self.last, at: place.rawValue)
     }
   }
 

@@ -56,12 +56,9 @@ final class PresencePost: Sendable {
       do throws(Errno) {
         try post.file.writeAll(bytes)
       } catch {
-        let cause = error
-        do throws(Errno) { try removeIfPresent(name, at: place.rawValue) } catch {
-          // Swept as soon as it is unlocked, which is now; the cause matters more.
-          throw cause
-        }
-        throw cause
+        // Otherwise it is swept as soon as it is unlocked, which is now.
+        _ = try? removeIfPresent(name, at: place.rawValue)
+        throw error
       }
       return post
     }

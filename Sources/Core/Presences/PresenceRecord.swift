@@ -43,14 +43,9 @@ struct PresenceRecord: Sendable {
   ///
   /// - Parameter id: The expected id; nil for any.
   init?(_ bytes: [UInt8], id expected: String?) {
-    let value: PropertyListValue
-    do throws(PropertyListError) {
-      value = try PropertyListValue(bytes: bytes, limits: Self.limits)
-    } catch {
-      // A foreign file, by which no process is present.
-      return nil
-    }
-    guard let id = value["id"]?.stringValue, expected == nil || expected == id,
+    // By a foreign file no process is present.
+    guard let value = try? PropertyListValue(bytes: bytes, limits: Self.limits),
+      let id = value["id"]?.stringValue, expected == nil || expected == id,
       let process = value["pid"]?.int64Value.flatMap({ Int32(exactly: $0) }), process > 0,
       let started = value["started"]?.uint64Value,
       let namespace = value["namespace"]?.uint64Value, let since = value["since"]?.dateValue,

@@ -73,14 +73,9 @@ public final class PresenceRegistration: Sendable {
     if ChangeMonitor.shared.isSettled(presence.container.root.path) {
       return withExtendedLifetime(post) { presence.place.remove(record) }
     }
-    do throws(Errno) {
-      // In a container that is being removed its file is left to the removing program, which would
-      // fail without it (`rm -r`).
-      try post.unlock()
-    } catch {
-      // Closing it has the same effect, perhaps a moment later.
-      return
-    }
+    // In a container that is being removed its file is left to the removing program, which would
+    // fail without it (`rm -r`). After an error closing it has the same effect, perhaps a moment later.
+    try? post.unlock()
   }
 
   /// Checks that the registration still exists. One that was removed is created again by itself,
@@ -276,11 +271,7 @@ extension PresenceDirectory {
   }
 
   func discardStaged(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
-    do throws(Errno) {
-      try removeIfPresent(Self.enteringName(record.id), at: place.rawValue)
-    } catch {
-      // Swept when it is unlocked.
-      return
-    }
+    // What is left is swept when it is unlocked.
+    _ = try? removeIfPresent(Self.enteringName(record.id), at: place.rawValue)
   }
 }

@@ -79,14 +79,9 @@ public enum PropertyListCoding {
       throw PropertyListError(
         .unrepresentable, at: .keyPath(""), "it is nil, which property lists cannot hold")
     }
-    let wrapped: Data
-    do {
-      wrapped = try encoder().encode([value])
-    } catch {
-      // The caller throws the error of the first attempt, which describes the value itself.
-      return nil
-    }
-    guard let array = try PropertyListValue(data: wrapped, limits: limits).arrayValue,
+    // The caller throws the error of the first attempt, which describes the value itself.
+    guard let wrapped = try? encoder().encode([value]),
+      let array = try PropertyListValue(data: wrapped, limits: limits).arrayValue,
       let scalar = array.first
     else { return nil }
     return try data(of: scalar)

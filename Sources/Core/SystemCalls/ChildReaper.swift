@@ -58,11 +58,8 @@ enum ChildReaper {
   }
 
   private static func reap(_ orphan: SharedDescriptor) {
-    do throws(Errno) {
-      _ = try ChildProcess.reap(orphan)
-    } catch {
-      // Other code has already reaped it, which is all that is needed.
-    }
+    // If it fails, other code has already reaped it, which is all that is needed.
+    _ = try? ChildProcess.reap(orphan)
     state.withLock { $0.orphans.removeAll { $0 === orphan } }
   }
 }

@@ -64,11 +64,22 @@ package func link(
   }
 }
 
-/// Returns the target of a symbolic link as text. The corresponding C function is `readlinkat`.
-package func linkTarget(
-  _ path: String, at directory: Int32 = Directory.current
-) throws(Errno) -> String {
-  try linkTargetBytes(path, at: directory).text
+/// Returns the target of a symbolic link: as text for the path of text, byte for byte for a name. The
+/// corresponding C function is `readlinkat`.
+package func linkTarget<Path: PathText>(
+  _ path: Path, at directory: Int32 = Directory.current
+) throws(Errno) -> Path {
+  // A target is shorter than the longest path with its terminator (symlink(2)).
+  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+  let count = try perform(.readlinkat) {
+    path.withCPath { path in
+      buffer.withUnsafeMutableBytes { raw in
+        guard let base = raw.baseAddress else { return -1 }
+        return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
+      }
+    }
+  }
+  return Path(pathBytes: Array(buffer[..<count]))
 }
 
 extension FileDescriptor {

@@ -18,14 +18,14 @@ extension FileDescriptor {
   /// - Throws: `.noSuchAttribute` if there is none of this name.
   package func attribute(_ name: FileName) throws(Errno) -> [UInt8] {
     try Self.filling(call: .fgetxattr) { buffer, size in
-      name.withCString { csys_get_attribute(rawValue, $0, buffer, size) }
+      name.withCPath { csys_get_attribute(rawValue, $0, buffer, size) }
     }
   }
 
   /// Sets an extended attribute. The corresponding C function is `fsetxattr`.
   package func setAttribute(_ name: FileName, _ value: [UInt8]) throws(Errno) {
     _ = try perform(.fsetxattr) {
-      name.withCString { name in
+      name.withCPath { name in
         value.withUnsafeBytes { csys_set_attribute(rawValue, name, $0.baseAddress, $0.count) }
       }
     }
@@ -33,7 +33,7 @@ extension FileDescriptor {
 
   /// Removes an extended attribute. The corresponding C function is `fremovexattr`.
   package func removeAttribute(_ name: FileName) throws(Errno) {
-    _ = try perform(.fremovexattr) { name.withCString { csys_remove_attribute(rawValue, $0) } }
+    _ = try perform(.fremovexattr) { name.withCPath { csys_remove_attribute(rawValue, $0) } }
   }
 
   // Both lists and values are at most 64 KiB (xattr(7)); if one grew meanwhile, the call is

@@ -17,8 +17,21 @@ package struct FileName: Hashable, Sendable {
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
   package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
+}
 
-  package func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+/// A path for a system call: text, or a name that need not be valid UTF-8.
+package protocol PathText {
+  /// Takes a path from a call; text is repaired if it is not valid UTF-8.
+  init(pathBytes: [UInt8])
+
+  /// Lends the path to a call as a C string.
+  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result
+}
+
+extension FileName: PathText {
+  package init(pathBytes: [UInt8]) { bytes = pathBytes }
+
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     // A name from the kernel has no NUL inside, so the C string is the whole name.
     (bytes + [0]).withUnsafeBytes { raw in
       let pointer = raw.bindMemory(to: CChar.self)
@@ -30,19 +43,9 @@ package struct FileName: Hashable, Sendable {
   }
 }
 
-/// A path for a system call: text, or a name that need not be valid UTF-8.
-package protocol PathText {
-  /// Lends the path to a call as a C string.
-  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result
-}
-
-extension FileName: PathText {
-  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-    withCString(body)
-  }
-}
-
 extension String: PathText {
+  package init(pathBytes: [UInt8]) { self.init(decoding: pathBytes, as: UTF8.self) }
+
   package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withCString(body)
   }
@@ -70,7 +73,7 @@ extension FileDescriptor {
     _ name: FileName, at directory: Int32, _ options: OpenOptions
   ) throws(Errno) -> FileDescriptor {
     let raw = try perform(.openat2) {
-      name.withCString {
+      name.withCPath {
         csys_openat2(
           directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
           UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV))
@@ -82,7 +85,7 @@ extension FileDescriptor {
 
 /// Creates a FIFO. The corresponding C function is `mkfifoat`; the umask applies.
 package func makeFIFO(_ name: FileName, at directory: Int32, mode: UInt32 = 0o600) throws(Errno) {
-  _ = try perform(.mkfifoat) { name.withCString { mkfifoat(directory, $0, mode) } }
+  _ = try perform(.mkfifoat) { name.withCPath { mkfifoat(directory, $0, mode) } }
 }
 
 /// Creates a symbolic link. The corresponding C function is `symlinkat`.
@@ -92,25 +95,6 @@ package func makeSymbolicLink(
   _ name: FileName, at directory: Int32, target: FileName
 ) throws(Errno) {
   _ = try perform(.symlinkat) {
-    target.withCString { target in name.withCString { symlinkat(target, directory, $0) } }
+    target.withCPath { target in name.withCPath { symlinkat(target, directory, $0) } }
   }
-}
-
-/// Returns the target of a symbolic link, byte for byte. The C function is `readlinkat`.
-package func linkTarget(_ name: FileName, at directory: Int32) throws(Errno) -> FileName {
-  try linkTargetBytes(name, at: directory)
-}
-
-func linkTargetBytes(_ path: some PathText, at directory: Int32) throws(Errno) -> FileName {
-  // A target is shorter than the longest path with its terminator (symlink(2)).
-  var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-  let count = try perform(.readlinkat) {
-    path.withCPath { path in
-      buffer.withUnsafeMutableBytes { raw in
-        guard let base = raw.baseAddress else { return -1 }
-        return readlinkat(directory, path, base.assumingMemoryBound(to: CChar.self), raw.count)
-      }
-    }
-  }
-  return FileName(bytes: Array(buffer[..<count]))
 }

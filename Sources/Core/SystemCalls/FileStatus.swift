@@ -115,7 +115,7 @@ package func setModified(
   _ name: FileName, at directory: Int32, seconds: Int64, nanoseconds: Int64
 ) throws(Errno) {
   _ = try perform(.utimensat) {
-    name.withCString { name in
+    name.withCPath { name in
       withModificationTime(seconds, nanoseconds) {
         utimensat(directory, name, $0, AT_SYMLINK_NOFOLLOW)
       }
@@ -129,7 +129,7 @@ package func setOwner(
   _ name: FileName, at directory: Int32, _ owner: UInt32?, group: UInt32?
 ) throws(Errno) {
   _ = try perform(.fchownat) {
-    name.withCString {
+    name.withCPath {
       fchownat(directory, $0, owner ?? .max, group ?? .max, AT_SYMLINK_NOFOLLOW)
     }
   }
@@ -140,7 +140,7 @@ package func setOwner(
 package func setPermissions(
   _ name: FileName, at directory: Int32, _ permissions: UInt32
 ) throws(Errno) {
-  _ = try perform(.fchmodat) { name.withCString { fchmodat(directory, $0, permissions, 0) } }
+  _ = try perform(.fchmodat) { name.withCPath { fchmodat(directory, $0, permissions, 0) } }
 }
 
 // The two times for `utimensat`; the first one, the access time, stays.

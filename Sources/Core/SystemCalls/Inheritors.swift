@@ -7,31 +7,18 @@ import CSystemCalls
 /// - Returns: Empty if /proc shows none; another user's processes are not shown.
 /// - Complexity: Examines every process of the machine, so call it only in waits that already last.
 package func inheritors(of file: FileStatus) throws(Errno) -> [ProcessStatus] {
-  try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
-    guard let id = Int32(entry.name.text), inherits(id, file), let status = ProcessStatus.of(id),
-      !status.isDead
-    else { return nil }
-    return status
-  }
+  try ProcessStatus.living { inherits($0, file) }
 }
 
 private func inherits(_ processID: Int32, _ file: FileStatus) -> Bool {
-  do throws(Errno) {
-    let number = csys_INHERITED
-    let here = try fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
-    guard here.isSameFile(as: file) else { return false }
-    // "flags: 02100000", in octal (proc_pid_fdinfo(5)). A process that only examines the file
-    // opened it close-on-exec.
-    let information = try FileDescriptor.open("/proc/\(processID)/fdinfo/\(number)", .readOnly)
-    let text = String(
-      decoding: try information.readToEnd(expectedBytes: 0, maximumBytes: 8_192), as: UTF8.self)
-    let line = text.split(separator: "\n").first { $0.hasPrefix("flags:") }
-    let flags = line?.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 8) }
-    return flags.map { $0 & 0o2_000_000 == 0 } ?? false
-  } catch {
-    // The file was closed, the process has ended, or it belongs to another user.
-    return false
-  }
+  let number = csys_INHERITED
+  // It fails if the file was closed, the process has ended, or it belongs to another user.
+  let here = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
+  guard here?.isSameFile(as: file) == true else { return false }
+  // "flags: 02100000", in octal (proc_pid_fdinfo(5)). A process that only examines the file opened it
+  // close-on-exec. It fails as above.
+  let flags = try? procField("flags:", of: "/proc/\(processID)/fdinfo/\(number)", radix: 8)
+  return flags.map { $0 & 0o2_000_000 == 0 } ?? false
 }
 
 /// Kills the processes that inherited a file, whatever they are doing, and waits until they have

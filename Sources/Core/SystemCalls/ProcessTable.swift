@@ -12,13 +12,18 @@ package struct ProcessStatus: Hashable, Sendable {
   /// The time of the process's start, in clock ticks since the machine's start.
   package let startTicks: UInt64
 
+  /// The process, for others to recognize it.
+  package var identity: ProcessIdentity {
+    ProcessIdentity(
+      processID: processID, startTicks: startTicks, namespace: ProcessIdentity.current.namespace)
+  }
+
   /// Reads the state of a process.
   ///
   /// - Returns: nil if there is no such process, or if /proc cannot be read and nothing is known.
   package static func of(_ processID: Int32) -> ProcessStatus? {
     do throws(Errno) {
-      let file = try FileDescriptor.open("/proc/\(processID)/stat", .readOnly)
-      let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+      let text = try procFile("/proc/\(processID)/stat")
       guard case (var status, let state)? = parse(text, processID: processID) else { return nil }
       if state == UInt8(ascii: "D") { status.isStopped = try isStopPending(processID) }
       return status
@@ -27,21 +32,26 @@ package struct ProcessStatus: Hashable, Sendable {
     }
   }
 
+  /// Returns the processes that are not dead and for which a condition holds.
+  ///
+  /// - Complexity: Examines every process that /proc shows.
+  static func living(where condition: (Int32) -> Bool) throws(Errno) -> [ProcessStatus] {
+    try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().compactMap { entry in
+      guard let id = Int32(entry.name.text), condition(id), let status = of(id), !status.isDead
+      else { return nil }
+      return status
+    }
+  }
+
   // A process that starts a program waits in the kernel (`D`) until its child runs the program (vfork(2)).
   // When both are stopped before that, it stays so until the child is continued: the stop is pending,
   // or its other threads are stopped already.
   private static func isStopPending(_ processID: Int32) throws(Errno) -> Bool {
-    let file = try FileDescriptor.open("/proc/\(processID)/status", .readOnly)
-    let text = String(
-      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192), as: UTF8.self)
-    let line = text.split(separator: "\n").first { $0.hasPrefix("ShdPnd:") }
-    let pending = line?.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) }
+    let pending = try procField("ShdPnd:", of: "/proc/\(processID)/status", radix: 16)
     if let pending, pending & 1 << (UInt64(SIGSTOP) - 1) != 0 { return true }
     let threads = try FileDescriptor.open("/proc/\(processID)/task", [.readOnly, .directory])
     for thread in try threads.entries() {
-      let file = try FileDescriptor.open(
-        "\(thread.name.text)/stat", at: threads.rawValue, .readOnly)
-      let text = try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192)
+      let text = try procFile("/proc/\(processID)/task/\(thread.name.text)/stat")
       if parse(text, processID: processID)?.status.isStopped == true { return true }
     }
     return false
@@ -69,6 +79,19 @@ package struct ProcessStatus: Hashable, Sendable {
       isDead: isZombie || state == UInt8(ascii: "X"), startTicks: start)
     return (status, state)
   }
+}
+
+/// Reads a file of /proc, whose status shows no size.
+func procFile(_ path: String, maximumBytes: Int = 8_192) throws(Errno) -> [UInt8] {
+  try FileDescriptor.open(path, .readOnly)
+    .readToEnd(expectedBytes: 0, maximumBytes: maximumBytes)
+}
+
+/// Returns the number in a line of a file of /proc, "NAME: number"; nil if there is no such line.
+func procField(_ name: String, of path: String, radix: Int) throws(Errno) -> UInt64? {
+  String(decoding: try procFile(path), as: UTF8.self)
+    .split(separator: "\n").first { $0.hasPrefix(name) }?
+    .split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: radix) }
 }
 
 /// The identity of a process, for other processes to recognize it: its number, its start time, and
@@ -100,29 +123,17 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// The id of this start of the machine (`/proc/sys/kernel/random/boot_id`, random(4)); empty if
   /// /proc does not show it.
   package static let boot: String = {
-    do throws(Errno) {
-      let file = try FileDescriptor.open("/proc/sys/kernel/random/boot_id", .readOnly)
-      let text = try file.readToEnd(expectedBytes: 37, maximumBytes: 64)
-      return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    } catch {
-      return ""
-    }
+    // Some sandboxes have no such file, see above.
+    let text = try? procFile("/proc/sys/kernel/random/boot_id")
+    return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
 
   private static func look(_ processID: Int32) -> ProcessIdentity {
-    var namespace: UInt64 = 0
-    do throws(Errno) {
-      if boot.isEmpty { throw .noSuchFile }
-      namespace = mix(
-        try fileStatus("/proc/self/ns/pid", followingLinks: true).inode, Array((boot + "\n").utf8))
-    } catch {
-      // Without /proc no other process can look this one up either; the term still bounds every
-      // wait.
-      namespace = 0
-    }
+    // Without /proc no other process can look this one up either; the term still bounds every wait.
+    let inode = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
     return ProcessIdentity(
       processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
-      namespace: namespace)
+      namespace: boot.isEmpty ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
   }
 
   /// FNV-1a, 64 bits: the results of two machines differ, except once in 2^64 cases.
@@ -156,52 +167,23 @@ package struct ProcessIdentity: Hashable, Sendable {
 package func processes(
   printingTo file: FileStatus, orWith variable: String
 ) throws(Errno) -> [ProcessIdentity] {
-  let table = try FileDescriptor.open("/proc", [.readOnly, .directory])
-  var found: [ProcessIdentity] = []
-  for entry in try table.entries() {
-    guard let id = Int32(entry.name.text), prints(id, to: file) || has(id, variable),
-      let status = ProcessStatus.of(id), !status.isDead
-    else { continue }
-    found.append(
-      ProcessIdentity(
-        processID: id, startTicks: status.startTicks,
-        namespace: ProcessIdentity.current.namespace))
-  }
-  return found.sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
+  try ProcessStatus.living { prints($0, to: file) || has($0, variable) }.map(\.identity)
+    .sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
 }
 
 private func prints(_ processID: Int32, to file: FileStatus) -> Bool {
   [1, 2].contains { descriptor in
-    do throws(Errno) {
-      let path = "/proc/\(processID)/fd/\(descriptor)"
-      return try fileStatus(path, followingLinks: true).isSameFile(as: file)
-    } catch {
-      // The file was closed, the process has ended, or it belongs to another user.
-      return false
-    }
+    // It fails if the file was closed, the process has ended, or it belongs to another user.
+    let output = try? fileStatus("/proc/\(processID)/fd/\(descriptor)", followingLinks: true)
+    return output?.isSameFile(as: file) == true
   }
 }
 
 private func has(_ processID: Int32, _ variable: String) -> Bool {
-  do throws(Errno) {
-    let file = try FileDescriptor.open("/proc/\(processID)/environ", .readOnly)
-    // The kernel's limit for arguments and environment together is lower (execve(2)).
-    let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 8 << 20)
-    return bytes.split(separator: 0).contains { $0.elementsEqual(variable.utf8) }
-  } catch {
-    // The process has ended, or it belongs to another user.
-    return false
-  }
-}
-
-/// Returns the processes that hold a `flock` on a file, as /proc/locks shows them (proc_locks(5)).
-///
-/// - Returns: Empty if there is no holder, or if the holders are not visible: they live in another
-///   namespace, or the file system (btrfs, overlayfs) reports different devices to `stat` and for
-///   locks.
-/// - Complexity: Reads every lock of the machine, so call it only in waits that already last.
-package func lockHolders(of file: FileStatus) throws(Errno) -> [Int32] {
-  try LockTable.current().holders(of: file)
+  // It fails if the process has ended, or belongs to another user. The kernel's limit for arguments
+  // and environment together is lower (execve(2)).
+  let bytes = try? procFile("/proc/\(processID)/environ", maximumBytes: 8 << 20)
+  return bytes?.split(separator: 0).contains { $0.elementsEqual(variable.utf8) } == true
 }
 
 /// The holders of every `flock` at one moment, from /proc/locks (proc_locks(5)).
@@ -209,7 +191,7 @@ package struct LockTable: Sendable {
   private var holders: [String: [Int32]] = [:]
   private var sharedFiles: [String: Set<UInt64>] = [:]
 
-  /// - Complexity: Reads every lock of the machine.
+  /// - Complexity: Reads every lock of the machine, so call it only in waits that already last.
   package static func current() throws(Errno) -> LockTable {
     // Some sandboxes have no such file: then no holder is visible.
     guard let table = try ifPresent(FileDescriptor.open("/proc/locks", .readOnly)) else {
@@ -234,8 +216,9 @@ package struct LockTable: Sendable {
     }
   }
 
-  /// Returns the processes that held a lock on the file; empty if there was none, or none was
-  /// visible.
+  /// Returns the processes that held a lock on the file; empty if there was none, or if they are not
+  /// visible: they live in another namespace, or the file system (btrfs, overlayfs) reports different
+  /// devices to `stat` and for locks.
   package func holders(of file: FileStatus) -> [Int32] {
     holders[Self.name(of: file.device) + ":" + String(file.inode)] ?? []
   }

@@ -88,12 +88,8 @@ package enum Program {
   /// Whether standard output is a pipe. If it is, `waitReadable` notices when no reader is left
   /// (POLLERR, poll(2)).
   package static var outputIsPipe: Bool {
-    do throws(Errno) {
-      return try fileStatus("/proc/self/fd/1", followingLinks: true).kind == .fifo
-    } catch {
-      // Standard output is closed; a write reports that.
-      return false
-    }
+    // It fails if standard output is closed; a write reports that.
+    (try? fileStatus("/proc/self/fd/1", followingLinks: true).kind == .fifo) ?? false
   }
 
   /// Ends the program as SIGPIPE does as soon as standard output is a pipe that no longer has a
@@ -103,12 +99,8 @@ package enum Program {
   package static func endWithReader() throws(Errno) {
     guard outputIsPipe else { return }
     try startThread(name: "wormhole.reader") {
-      do throws(Errno) {
-        _ = try waitReadable([1], until: nil)
-      } catch {
-        // The kernel is out of memory. The next write will notice that no reader is left.
-        return
-      }
+      // It fails if the kernel is out of memory. The next write will notice that no reader is left.
+      guard (try? waitReadable([1], until: nil)) != nil else { return }
       // Fails only for numbers that are not signals (signal(2)); the main thread does not block
       // this one.
       _ = Glibc.signal(SIGPIPE, SIG_DFL)

@@ -94,13 +94,8 @@ package final class Claim: Sendable {
   /// The error for a claim that was taken over.
   package func overtaken() -> FileCoordinationError {
     let name = name
-    var taker: LeaseHolder?
-    do throws(Errno) {
-      taker = try site.entries().lazy.compactMap { name.taker($0.name) }.first
-    } catch {
-      // The name of the taker is not worth another error.
-      taker = nil
-    }
+    // The name of the taker is not worth another error.
+    let taker = try? site.entries().lazy.compactMap { name.taker($0.name) }.first
     return .overtaken("change the item", path: site.location.text, by: taker)
   }
 

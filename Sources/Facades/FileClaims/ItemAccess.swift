@@ -136,13 +136,8 @@ package final class ItemAccess: Sendable {
   ///
   /// - Parameter removal: gets the site that is left; by default this call blocks until it is removed.
   package func end(_ removal: SiteRemoval = SiteRemoval()) {
-    do {
-      try endReading(removal)
-    } catch {
-      // The caller does not wait for an error here, and the next reading shows the present state.
-      claim?.end(removal)
-      return
-    }
+    // The caller does not wait for an error here, and the next reading shows the present state.
+    try? endReading(removal)
     claim?.end(removal)
   }
 

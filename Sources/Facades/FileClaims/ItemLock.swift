@@ -19,12 +19,8 @@ final class ItemLock: Sendable {
   // A child that is being started this moment has the same open file, and would keep the lock until
   // it runs its program.
   deinit {
-    do {
-      try file.unlock()
-    } catch {
-      // Closing the descriptor, which comes next, ends the lock as well.
-      return
-    }
+    // Closing the descriptor, which comes next, ends the lock as well.
+    try? file.unlock()
   }
 
   /// Opens the item at a location to lock it.
@@ -64,7 +60,7 @@ final class ItemLock: Sendable {
 
   /// A process that holds it, for a sentence.
   func holder() throws(Errno) -> LeaseHolder? {
-    try lockHolders(of: status).first.map { LeaseHolder(visible: $0, held: nil) }
+    try LockTable.current().holders(of: status).first.map { LeaseHolder(visible: $0, held: nil) }
   }
 }
 

@@ -93,14 +93,10 @@ package func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) 
   try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
 }
 
-/// Whether an entry is a directory; false when that cannot be seen: the caller's next call on the entry
-/// reports what is wrong with it.
+/// Whether an entry is a directory; false when that cannot be seen.
 func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
-  do throws(Errno) {
-    return try fileStatus(name, at: directory).kind == .directory
-  } catch {
-    return false
-  }
+  // The caller's next call on the entry reports what is wrong with it.
+  (try? fileStatus(name, at: directory).kind == .directory) ?? false
 }
 
 /// Makes a directory that only this user may use until it gets its final mode.

@@ -1,4 +1,5 @@
 import AppGroup
+import PropertyLists
 
 extension PeerError {
   static func cancelled(_ peer: String) -> PeerError {
@@ -50,5 +51,22 @@ extension PeerError {
     PeerError(
       .notActive, "be active as \"\(name)\"", reason: "the session is not active",
       remedy: "activate it")
+  }
+}
+
+extension PropertyListValue {
+  /// A value that a peer sent, as one of the program's own type.
+  ///
+  /// - Throws: `PeerError`: `unexpectedValue`.
+  func decoded<Content: Decodable>(
+    as type: Content.Type, _ action: @autoclosure () -> String, from peer: String
+  ) throws(PeerError) -> Content {
+    do {
+      return try decode(as: type)
+    } catch {
+      throw PeerError(
+        .unexpectedValue, action(), peer: peer, reason: "it is no \(type): \(error)",
+        remedy: "agree with the peer on the type that is sent")
+    }
   }
 }

@@ -92,21 +92,11 @@ extension PeerSession {
       throw PeerError(any: error, "be active as \"\(name)\"")
     }
     noteReplacement()
-    sweepSoon()
-    outgoingFiles.resume()
-  }
-
-  // The remains of dead sessions are in no one's way, so no caller waits for their removal.
-  private func sweepSoon() {
     let container = container
-    Blocking.queue().async {
-      do {
-        try container.sweepMailboxes()
-      } catch {
-        // The next one tries again.
-        return
-      }
-    }
+    // The remains of dead sessions are in no one's way, so no caller waits for their removal; if it
+    // fails, the next session tries again.
+    Blocking.queue().async { try? container.sweepMailboxes() }
+    outgoingFiles.resume()
   }
 
   private func noteReplacement() {

@@ -1,5 +1,7 @@
 public import AppGroup
 import Dispatch
+// Names, errors and launching are a target of their own; a program imports PeerConnectivity only.
+@_exported public import PeerLaunching
 import Synchronization
 
 /// This process as one of any number of named peers that share a container.

@@ -221,11 +221,8 @@ final class LaunchAttempt: Waiting {
     let (book, latch, told) = (book, latch, Awaited<Void>())
     self.child = (start.nonce, told)
     follow(child) { end in
-      do {
-        _ = try book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
-      } catch {
-        // A full disk, perhaps: others see that its process has ended, and are not told how.
-      }
+      // After an error, of a full disk perhaps, others see that its process has ended, and not how.
+      _ = try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       told.settle(())
       latch.raise()
     }
@@ -236,9 +233,8 @@ final class LaunchAttempt: Waiting {
   }
 
   private func environment(_ nonce: String) -> [String] {
-    let added = launch.environment.map { $0.key + "=" + $0.value } + [Self.variable(nonce)]
-    let names = added.map { $0.prefix { $0 != "=" } + "=" }
-    return added + Program.environment.filter { old in !names.contains { old.hasPrefix($0) } }
+    let added = launch.environment.map { $0.key + "=" + $0.value }
+    return Program.environment(with: added + [Self.variable(nonce)])
   }
 
   // MARK: Errors

@@ -25,7 +25,9 @@ extension PeerLaunch {
         }
         let value = try value(of: peer)
         try value.replace(with: launch.propertyList)
-        if case .exposed(let exposure) = try value.privateContent() {
+        do {
+          _ = try value.privateContent()
+        } catch let exposure as Exposure {
           try value.remove()
           throw PeerError(
             .notLaunched, action, peer: peer, reason: "others could change it: \(exposure)",

@@ -2,22 +2,18 @@ import AppGroup
 import PropertyLists
 import SystemCalls
 
-/// A file or directory through which other users may change a value.
-struct Exposure: Sendable, Hashable {
-  /// The file or directory.
+/// A value was not read, because other users may have written it.
+struct Exposure: Error, Hashable {
+  /// The file or directory through which they may.
   let path: String
   /// The owner's number.
   let owner: UInt32
   /// The permission bits.
   let permissions: UInt32
 
-  init?(_ status: FileStatus, path: String) {
-    guard status.owner != Program.effectiveUser || status.permissions & 0o022 != 0 else {
-      return nil
-    }
-    self.path = path
-    owner = status.owner
-    permissions = status.permissions
+  static func check(_ status: FileStatus, path: String) throws(Exposure) {
+    guard status.owner != Program.effectiveUser || status.permissions & 0o022 != 0 else { return }
+    throw Exposure(path: path, owner: status.owner, permissions: status.permissions)
   }
 }
 
@@ -28,94 +24,70 @@ extension Exposure: CustomStringConvertible {
   }
 }
 
-/// A value for a reader that acts on its content.
-enum PrivateContent: Sendable {
-  /// The value was never written, or was removed.
-  case absent
-  case content(PropertyListValue)
-  /// Other users may have written the value, so its content was not read.
-  case exposed(Exposure)
-}
-
 extension Value {
-  /// Returns the value if only this user can have written it.
+  /// Returns the value for a reader that acts on its content, if only this user can have written it.
   ///
   /// The check covers the very file that is read, and every directory from the container down to
   /// it. An access control list that lets others write shows in the group's bits (acl(5)), so it is
   /// covered.
   ///
-  /// - Throws: As `read`, except for another user's file, which is `exposed`.
-  func privateContent(limits: PropertyListLimits = .standard) throws -> PrivateContent {
+  /// - Returns: Nil if the value was never written, or was removed.
+  /// - Throws: As `read`, and `Exposure`.
+  func privateContent(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
     try reporting("read the value", path: path) {
-      guard let place = try directory.open() else { return .absent }
+      guard let place = try directory.open() else { return nil }
       let handle = try container.root.handle()
-      var above = [(try handle.descriptor.status(), container.root.path)]
+      try Exposure.check(handle.descriptor.status(), path: container.root.path)
       for path in directory.kind.chain {
         let status = try fileStatus(path, at: handle.descriptor.rawValue)
-        above.append((status, container.root.path + "/" + path))
+        try Exposure.check(status, path: container.root.path + "/" + path)
       }
-      above.append((try place.status(), directory.path))
-      for (status, path) in above {
-        if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
-      }
-      return try privateContent(at: place, limits)
-    }
-  }
-
-  private func privateContent(
-    at place: borrowing FileDescriptor, _ limits: PropertyListLimits
-  ) throws -> PrivateContent {
-    guard var found = try ifPresent(privateBytes(fileName, path, at: place, limits))
-    else { return .absent }
-    if case .content(let bytes) = found, KeptVersion.isMissing(bytes) {
-      // Without one, the first publication after a loss of power has perhaps removed it just now.
-      let kept = try privateStandIn(at: place, limits)
-      guard let other = try kept ?? ifPresent(privateBytes(fileName, path, at: place, limits))
-      else { return .absent }
-      found = other
-    }
-    switch found {
-    case .exposed(let exposure): return .exposed(exposure)
-    case .content(let bytes):
+      try Exposure.check(place.status(), path: directory.path)
+      guard let bytes = try privateBytes(at: place, limits) else { return nil }
       do throws(PropertyListError) {
-        return .content(try PropertyListValue(bytes: bytes, limits: limits))
+        return try PropertyListValue(bytes: bytes, limits: limits)
       } catch {
         throw AppGroupError.damaged(path, error)
       }
     }
   }
 
-  private enum PrivateBytes {
-    case content([UInt8])
-    case exposed(Exposure)
+  private func privateBytes(
+    at place: borrowing FileDescriptor, _ limits: PropertyListLimits
+  ) throws -> [UInt8]? {
+    guard let bytes = try privateBytes(fileName, path, at: place, limits) else { return nil }
+    guard KeptVersion.isMissing(bytes) else { return bytes }
+    // Without one, the first publication after a loss of power has perhaps removed it just now.
+    return try privateStandIn(at: place, limits)
+      ?? privateBytes(fileName, path, at: place, limits)
   }
 
   private func privateBytes(
     _ name: String, _ path: String, at place: borrowing FileDescriptor, _ limits: PropertyListLimits
-  ) throws(Errno) -> PrivateBytes {
-    let file = try FileDescriptor.openBeneath(name, at: place.rawValue, [.readOnly, .nonBlocking])
+  ) throws -> [UInt8]? {
+    guard
+      let file = try ifPresent(
+        FileDescriptor.openBeneath(name, at: place.rawValue, [.readOnly, .nonBlocking]))
+    else { return nil }
     let status = try file.status()
-    if status.kind != .regular { throw .invalidArgument }
-    if let exposure = Exposure(status, path: path) { return .exposed(exposure) }
-    return .content(
-      try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes))
+    guard status.kind == .regular else { throw Errno.invalidArgument }
+    try Exposure.check(status, path: path)
+    return try file.readToEnd(
+      expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
   }
 
   // The copy that is read after a loss of power is checked like the value, with its parent
   // directory.
   private func privateStandIn(
     at place: borrowing FileDescriptor, _ limits: PropertyListLimits
-  ) throws(Errno) -> PrivateBytes? {
-    do throws(Errno) {
-      let lease = try FileDescriptor.openBeneath(
-        LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])
-      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
-      let path = directory.path + "/" + LeaseSite.lease
-      if let exposure = Exposure(try lease.status(), path: path) { return .exposed(exposure) }
-      return try privateBytes(name, path + "/" + name, at: lease, limits)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      return nil
-    }
+  ) throws -> [UInt8]? {
+    guard
+      let lease = try ifPresent(
+        FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
+      let name = try KeptVersion.standIn(in: lease)
+    else { return nil }
+    let path = directory.path + "/" + LeaseSite.lease
+    try Exposure.check(lease.status(), path: path)
+    return try privateBytes(name, path + "/" + name, at: lease, limits)
   }
 }

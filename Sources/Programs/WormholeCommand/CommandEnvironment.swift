@@ -107,8 +107,11 @@ extension CommandEnvironment {
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) }, readStandardInput: readToEnd,
-      writeStandardOutput: { try Program.write($0, to: 1) }, writeStandardError: writeToPeople,
-      endWithReader: startEndingWithReader, columns: Program.terminalColumns(1) ?? 80,
+      writeStandardOutput: { try Program.write($0, to: 1) },
+      // With standard error closed, only the exit status remains to tell.
+      writeStandardError: { try? Program.write($0, to: 2) },
+      // Without a thread for it, the next line that is written finds out.
+      endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
   }
@@ -121,22 +124,6 @@ extension CommandEnvironment {
       all += chunk
       // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
       guard all.count <= JSONInput.maximumBytes else { throw Errno.fileTooLarge }
-    }
-  }
-
-  @Sendable private static func startEndingWithReader() {
-    do {
-      try Program.endWithReader()
-    } catch {
-      // Without a thread for it, the next line that is written finds out.
-    }
-  }
-
-  @Sendable private static func writeToPeople(_ bytes: [UInt8]) {
-    do {
-      try Program.write(bytes, to: 2)
-    } catch {
-      // With standard error closed, only the exit status remains to tell.
     }
   }
 }

@@ -17,7 +17,7 @@ struct HeldAccessTests {
   func standing() throws {
     let (directory, file) = try scene()
     let code = try FileCoordinator().hold(
-      itemAt: file, isShared: false, until: nil, term: .seconds(60)
+      itemAt: file, for: .locking, until: nil, term: .seconds(60)
     ) { _, access in try access.loss()?.code }
     #expect(code == nil, "\(directory.listing)")
   }
@@ -28,7 +28,8 @@ struct HeldAccessTests {
     let (directory, file) = try scene()
     var codes: [FileCoordinationError.Code?] = []
     do {
-      try FileCoordinator().hold(copyOfItemAt: file, until: nil, term: .zero) { copy, access in
+      try FileCoordinator().hold(itemAt: file, for: .content, until: nil, term: .zero) {
+        copy, access in
         try Data("first".utf8).write(to: copy)
         codes.append(try access.loss()?.code)
         try FileCoordinator().coordinate(writingItemAt: file) {

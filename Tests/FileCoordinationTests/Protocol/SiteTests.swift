@@ -113,7 +113,7 @@ struct SiteTests {
     let stopped = try ChildProcess("flock", ["-s", "-F", path, "sleep", "60"])
     let location = try scene.location("a")
     try eventually("it has the item locked") {
-      try lockHolders(of: fileStatus(path)).contains(stopped.processID)
+      try LockTable.current().holders(of: fileStatus(path)).contains(stopped.processID)
     }
     try stopped.send(.stop)
     try eventually("it is stopped") { ProcessStatus.of(stopped.processID)?.isStopped == true }

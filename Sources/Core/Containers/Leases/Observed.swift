@@ -58,7 +58,9 @@ package struct Observed {
     let seen = undeclared(now: now)
     if seen >= Value.standardTerm { return true }
     guard seen >= LeaseRequest.grace else { return false }
-    return try lockHolders(of: file).contains { ProcessStatus.of($0)?.isStopped == true }
+    return try LockTable.current().holders(of: file).contains {
+      ProcessStatus.of($0)?.isStopped == true
+    }
   }
 
   /// Returns whether a waiting writer is overdue; it may wait for any time as long as it is seen to
@@ -83,7 +85,7 @@ package struct Observed {
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
-    let holders = try lockHolders(of: file).compactMap { ProcessStatus.of($0) }
+    let holders = try LockTable.current().holders(of: file).compactMap { ProcessStatus.of($0) }
     return holders.isEmpty ? seen >= Value.standardTerm : areStopped(holders)
   }
 
@@ -98,7 +100,7 @@ package struct Observed {
     for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
       return LeaseHolder(identity: declaration.identity, held: declaration.age)
     }
-    guard let visible = try lockHolders(of: held.status()).first else { return nil }
+    guard let visible = try LockTable.current().holders(of: held.status()).first else { return nil }
     return LeaseHolder(visible: visible, held: nil)
   }
 

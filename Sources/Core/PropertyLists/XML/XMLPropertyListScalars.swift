@@ -15,37 +15,18 @@ enum XMLPropertyListScalars {
     if sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
       digits = digits.dropFirst().drop(while: isWhitespace)
     }
-    var radix: UInt64 = 10
+    var radix = 10
     if digits.first == UInt8(ascii: "0"), let x = digits.dropFirst().first, x | 0x20 == 0x78 {
       radix = 16
       digits = digits.dropFirst(2)
     }
-    guard let magnitude = magnitude(digits, radix) else { return nil }
+    // The initializer would take another sign.
+    guard let first = digits.first, ![UInt8(ascii: "-"), UInt8(ascii: "+")].contains(first),
+      let magnitude = UInt64(String(decoding: digits, as: UTF8.self), radix: radix)
+    else { return nil }
     guard sign == UInt8(ascii: "-") else { return PropertyListValue(magnitude) }
     guard magnitude <= UInt64(1) << 63 else { return nil }
     return .integer(Int64(bitPattern: 0 &- magnitude))
-  }
-
-  private static func magnitude(_ digits: Text, _ radix: UInt64) -> UInt64? {
-    guard !digits.isEmpty else { return nil }
-    var magnitude: UInt64 = 0
-    for byte in digits {
-      guard let digit = hexDigit(byte), digit < radix else { return nil }
-      let (product, tooLarge) = magnitude.multipliedReportingOverflow(by: radix)
-      let (sum, overflow) = product.addingReportingOverflow(digit)
-      guard !tooLarge, !overflow else { return nil }
-      magnitude = sum
-    }
-    return magnitude
-  }
-
-  static func hexDigit(_ byte: UInt8) -> UInt64? {
-    switch byte {
-    case 0x30...0x39: UInt64(byte - 0x30)
-    case 0x41...0x46: UInt64(byte - 0x41 + 10)
-    case 0x61...0x66: UInt64(byte - 0x61 + 10)
-    default: nil
-    }
   }
 
   /// A longer text is not a number that any program wrote, and parsing it would only take time.

@@ -61,14 +61,14 @@ extension XMLPropertyListScanner {
   private mutating func scanNumericReference() throws(PropertyListError) -> Unicode.Scalar {
     let start = index
     index += 2
-    let radix: UInt32 = has("x") ? 16 : 10
+    let radix = has("x") ? 16 : 10
     if radix == 16 { index += 1 }
     let digitsStart = index
     var number: UInt32 = 0
     while index < bytes.count, index - digitsStart < 8,
-      let digit = XMLPropertyListScalars.hexDigit(bytes[index]), digit < radix
+      let digit = Character(Unicode.Scalar(bytes[index])).hexDigitValue, digit < radix
     {
-      number = number &* radix &+ UInt32(digit)
+      number = number &* UInt32(radix) &+ UInt32(digit)
       index += 1
     }
     guard index > digitsStart, has(";"), let scalar = Unicode.Scalar(number),

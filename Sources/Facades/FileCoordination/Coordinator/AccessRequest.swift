@@ -26,11 +26,6 @@ struct AccessRequest: Sendable {
     AccessRequest(url: url, kind: options.kind, wantsRealPath: true)
   }
 
-  /// The item itself, for programs that cannot work on a copy.
-  static func locking(_ url: URL, isShared: Bool) -> AccessRequest {
-    AccessRequest(url: url, kind: isShared ? .sharing : .locking)
-  }
-
   /// Finds the item.
   ///
   /// - Throws: as `ItemPath.resolve`; `notAnItem` for what is on the web.

@@ -1,4 +1,4 @@
-import FileClaims
+package import FileClaims
 public import FoundationEssentials
 import SystemCalls
 
@@ -171,40 +171,23 @@ package struct HeldAccess: Sendable {
   package func handOn(toProcess process: Int32) throws {
     guard let claim = session.grants[0].access?.claim, let status = ProcessStatus.of(process)
     else { return }
-    try claim.handOn(
-      to: ProcessIdentity(
-        processID: process, startTicks: status.startTicks,
-        namespace: ProcessIdentity.current.namespace))
+    try claim.handOn(to: status.identity)
   }
 }
 
-/// The forms for accessors that take long, and check whether they still have access.
 extension FileCoordinator {
-  /// Runs a program while the item itself is kept from others: for programs that cannot work on a copy.
+  /// Runs an accessor that takes long, and checks whether it still has access.
   ///
-  /// Nothing is published at the end, because changes in place are visible at once, incomplete ones too.
-  /// A program that makes them inherits the access (`HeldAccess.inheritance`).
+  /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
+  ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
+  ///   copy: nothing is published at the end, because changes in place are visible at once, incomplete
+  ///   ones too. A program that makes them inherits the access (`HeldAccess.inheritance`).
   package func hold<Result>(
-    itemAt url: URL, isShared: Bool, until deadline: ContinuousClock.Instant?, term: Duration,
+    itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?, term: Duration,
     while accessor: (URL, HeldAccess) throws -> Result
   ) throws -> Result {
-    try hold(.locking(url, isShared: isShared), until: deadline, term, accessor)
-  }
-
-  /// Runs a program on a private copy that is published afterwards; see the form that takes
-  /// `writingItemAt`.
-  package func hold<Result>(
-    copyOfItemAt url: URL, until deadline: ContinuousClock.Instant?, term: Duration,
-    while accessor: (URL, HeldAccess) throws -> Result
-  ) throws -> Result {
-    try hold(.writing(url, []), until: deadline, term, accessor)
-  }
-
-  private func hold<Result>(
-    _ request: AccessRequest, until deadline: ContinuousClock.Instant?, _ term: Duration,
-    _ accessor: (URL, HeldAccess) throws -> Result
-  ) throws -> Result {
-    try session([request], until: deadline, term: term) { session in
+    let request = AccessRequest(url: url, kind: kind)
+    return try session([request], until: deadline, term: term) { session in
       try accessor(URL(filePath: session.grants[0].path), HeldAccess(session: session))
     }
   }

@@ -247,6 +247,8 @@ extension PresenterConversation {
   package static func tellMoved(
     from old: String, to new: String, by presenter: (any FilePresenter)?
   ) {
+    // Where a directory above may not be looked at, it is the same place as it is written, at least.
+    let place = { (try? ItemPath.canonical($0, followingLink: false)) ?? ItemPath($0) }
     let (from, to) = (place(old), place(new))
     guard from != to else { return }
     let own = presenter.flatMap { RegisteredPresenter.registered($0) }
@@ -258,15 +260,6 @@ extension PresenterConversation {
       where member.path == from || from.contains(member.path) || member.path.contains(from) {
         site.tellMoved(member, from: from, to: to)
       }
-    }
-  }
-
-  private static func place(_ path: String) -> ItemPath {
-    do {
-      return try ItemPath.canonical(path, followingLink: false)
-    } catch {
-      // A directory above that may not be looked at: it is the same place as it is written, at least.
-      return ItemPath(path)
     }
   }
 }

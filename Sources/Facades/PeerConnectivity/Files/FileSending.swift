@@ -80,7 +80,9 @@ struct FileSending {
   }
 
   private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) -> QueueEntryID? {
-    if isSourceLeft { removeSource() }
+    // Only the very file that was copied. The copy is stored, so a source that cannot be removed is no
+    // failure of the transfer, and stays.
+    if isSourceLeft, isSourceThere { try? removeFile(intention.source) }
     // It is stored, and delivered when the peer receives, however that is started; why it could not be
     // started now is told to the next caller that asks it something.
     _ = transfer.files.outbox.wake(intention.peer, for: queue)
@@ -232,26 +234,10 @@ struct FileSending {
     try unfinished { try queue.removeAttachment(attachment) }
   }
 
-  // Only the very file that was copied. The copy is stored, so a source that cannot be removed is no failure
-  // of the transfer, and stays.
-  private func removeSource() {
-    guard isSourceThere else { return }
-    do throws(Errno) {
-      try removeFile(intention.source)
-    } catch {
-      // As said above.
-      return
-    }
-  }
-
   private var isSourceThere: Bool {
-    do throws(Errno) {
-      let status = try fileStatus(intention.source)
-      return status.device == intention.device && status.inode == intention.inode
-    } catch {
-      // It was moved, or cannot be reached.
-      return false
-    }
+    // It fails if the file was moved, or cannot be reached.
+    let status = try? fileStatus(intention.source)
+    return status?.device == intention.device && status?.inode == intention.inode
   }
 
   private func checkGivenUp() throws {

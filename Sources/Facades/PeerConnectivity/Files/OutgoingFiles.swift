@@ -102,12 +102,8 @@ final class OutgoingFiles: Sendable {
   ///
   /// - Complexity: two or three listings; blocks its thread for them.
   func resume() {
-    do {
-      if try queue.hasEntries() { begin() }
-    } catch {
-      // No reason for the activation to fail: it is tried again with the next file that is sent.
-      return
-    }
+    // An error is no reason for the activation to fail: it is tried again with the next file.
+    if (try? queue.hasEntries()) == true { begin() }
   }
 
   private func work() {
@@ -145,13 +141,8 @@ final class OutgoingFiles: Sendable {
       state.expiry = .now + .seconds(3_600)
       return true
     }
-    guard isDue else { return }
-    do {
-      _ = try expire()
-    } catch {
-      // The files are sent. The next sender tries it again, or a sweep.
-      return
-    }
+    // The files are sent. After an error the next sender tries it again, or a sweep.
+    if isDue { _ = try? expire() }
   }
 
   /// Sends the files that wait, one after another, blocking the calling thread.

@@ -145,19 +145,11 @@ public final class PeerFile: PeerDelivery {
       try rename(staged, at: Directory.current, to: path, at: Directory.current)
       try FileDescriptor.open(String(parent), [.readOnly, .directory]).synchronize()
     } catch {
-      discard(staged)
+      // It has its final name, or the error that is being thrown names the problem.
+      try? removeFile(staged)
       throw error
     }
     try attachment.markClaimed()
-  }
-
-  private func discard(_ path: String) {
-    do throws(Errno) {
-      try removeFile(path)
-    } catch {
-      // It has its final name, or the error that is being thrown names the problem.
-      return
-    }
   }
 
   // MARK: Ending it

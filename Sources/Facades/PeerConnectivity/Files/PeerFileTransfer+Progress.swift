@@ -26,18 +26,17 @@ extension PeerFileTransfer {
 
   /// How much is copied; all of it once it is stored.
   public var progress: PeerFileProgress {
-    if let completed = state.withLock(\.completed) { return progress(completed) }
-    do {
-      // Copied by another process, or an earlier one.
-      if try files.intentions().status(of: entry) == .processed { return progress(intention.size) }
-      let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
-        $0.id.hasPrefix(intention.attachmentPrefix)
-      }
-      return progress(incoming?.completedBytes ?? 0)
-    } catch {
-      // The container cannot be read now: nothing is known, and `status()` throws the reason.
-      return progress(0)
+    // If the container cannot be read now, nothing is known, and `status()` throws the reason.
+    progress(state.withLock(\.completed) ?? (try? completedElsewhere()) ?? 0)
+  }
+
+  // Copied by another process, or an earlier one.
+  private func completedElsewhere() throws -> Int64 {
+    if try files.intentions().status(of: entry) == .processed { return intention.size }
+    let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
+      $0.id.hasPrefix(intention.attachmentPrefix)
     }
+    return incoming?.completedBytes ?? 0
   }
 
   private func progress(_ completed: Int64) -> PeerFileProgress {

@@ -84,7 +84,9 @@ final class ReachabilityWatch: Cancelling {
       defer { state.answered = nil }
       return state.answered
     }
-    let now = answer ?? look()
+    // After an error, for lack of descriptors perhaps, the last event's members are known all the same.
+    let found = answer ?? (try? PeerReachability.of(peer, in: container))
+    let now = found ?? PeerReachability(state.withLock(\.members))
     // The answer is old already: a look follows.
     if answer != nil { signal() }
     let isNew = state.withLock { state in
@@ -93,15 +95,6 @@ final class ReachabilityWatch: Cancelling {
     }
     watchForStop(of: now.member)
     return isNew ? now : nil
-  }
-
-  private func look() -> PeerReachability {
-    do {
-      return try PeerReachability.of(peer, in: container)
-    } catch {
-      // For lack of descriptors, perhaps: the members of the last event are known all the same.
-      return PeerReachability(state.withLock(\.members))
-    }
   }
 
   // MARK: Stops

@@ -68,11 +68,7 @@ public final class PeerRequest: Sendable {
 
   /// Tells the sender that a handler has it, unless the handler has answered.
   func acknowledge() {
-    do {
-      _ = try answer(.reply([:]))
-    } catch {
-      // Its sender was told, if it can be; the handler has it all the same.
-      return
-    }
+    // After an error its sender was told, if it can be; the handler has it all the same.
+    _ = try? answer(.reply([:]))
   }
 }

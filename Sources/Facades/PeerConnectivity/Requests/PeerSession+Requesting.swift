@@ -102,9 +102,7 @@ extension PeerSession {
   public func send(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    _ = try await ask(
-      Question(value, to: peer, expectsReply: false, until: deadline)
-    ).get()
+    _ = try await ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
   }
 
   /// Asks all other peers that can be reached, at once.
@@ -184,14 +182,12 @@ extension PeerSession {
     let (peer, deadline) = (question.peer, question.deadline)
     let answer = Awaited<PeerResult>()
     do {
-      let call = try outgoing(question, looksAtClock: false) {
-        answer.settle($0)
-      }
+      let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
       let link = link(peer)
-      if link.add(call) { link.postOwn() }
+      if link.add(id, question) { link.postOwn() }
       if let result = answer.wait(until: deadline) { return result }
       // Without effect when it is ending just now: then that is its result.
-      calls.end(call.id, as: .timedOut)
+      calls.end(id, as: .timedOut)
       return answer.wait()
     } catch {
       return .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
@@ -217,9 +213,9 @@ extension PeerSession {
   ) -> UInt64 {
     let peer = question.peer
     do {
-      let call = try outgoing(question, looksAtClock: true, end)
-      link(peer).addForLater(call)
-      return call.id
+      let id = try beginCall(question, looksAtClock: true, end)
+      link(peer).addForLater(id, question)
+      return id
     } catch {
       end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
       return 0
@@ -228,15 +224,14 @@ extension PeerSession {
 
   fileprivate func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
 
-  private func outgoing(
+  private func beginCall(
     _ question: Question, looksAtClock: Bool, _ end: @escaping @Sendable (PeerResult) -> Void
-  ) throws -> PeerLink.OutgoingCall {
+  ) throws -> UInt64 {
     let (peer, container) = (question.peer, container)
     try PeerNames.check(peer)
-    let id = try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
+    return try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
       end(PeerResult($0, peer, in: container))
     }
-    return PeerLink.OutgoingCall(id: id, question: question)
   }
 
   /// Links to peers that are not reached are dropped beyond this number.
@@ -249,7 +244,7 @@ extension PeerSession {
       if state.links.count >= Self.maximumLinks {
         state.links = state.links.filter { $0.value.isNeeded }
       }
-      let link = PeerLink(PeerTarget(peer, in: container, calls), from: name, calls)
+      let link = PeerLink(to: peer, in: container, from: name, calls)
       state.links[key] = link
       return link
     }
@@ -271,13 +266,8 @@ extension PeerResult {
       ]
       let code = codes.first { $0.rawValue == code } ?? .failed
       self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
-    case .timedOut:
-      do {
-        self = .failure(.timedOut(peer, try PeerReachability.of(peer, in: container)))
-      } catch {
-        // It is late all the same.
-        self = .failure(.timedOut(peer, nil))
-      }
+    // It is late also when nobody can look why.
+    case .timedOut: self = .failure(.timedOut(peer, try? PeerReachability.of(peer, in: container)))
     case .cancelled: self = .failure(.cancelled(peer))
     case .closed: self = .failure(.closed(peer))
     case .died: self = .failure(.unreachable(peer, "it has ended"))

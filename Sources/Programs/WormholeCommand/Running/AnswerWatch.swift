@@ -76,8 +76,10 @@ final class AnswerWatch: Sendable {
     let answer = DispatchSemaphore(value: 0)
     do throws(Errno) {
       try startThread(name: "wormhole.ask") {
-        Self.ask(path)
-        Self.ask(path.lastIndex(of: "/").map { String(path[...$0]) } ?? ".")
+        for file in [path, path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] {
+          // An error is an answer.
+          _ = try? FileDescriptor.open(file, .pathOnly).fileSystem()
+        }
         answer.signal()
       }
     } catch {
@@ -85,15 +87,6 @@ final class AnswerWatch: Sendable {
       return true
     }
     return answer.wait(timeout: .now() + Self.answerTime) == .success
-  }
-
-  private static func ask(_ path: String) {
-    do throws(Errno) {
-      _ = try FileDescriptor.open(path, .pathOnly).fileSystem()
-    } catch {
-      // An error is an answer.
-      return
-    }
   }
 }
 

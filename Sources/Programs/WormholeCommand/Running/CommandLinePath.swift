@@ -25,23 +25,17 @@ enum CommandLinePath {
     let isPath = name.contains("/")
     for directory in isPath ? [""] : searchPath.split(separator: ":").map({ "\($0)/" }) {
       let file = try absolute(directory + name, to: "register")
-      if isProgram(file) { return file }
+      // Many programs are links, so the link is followed. A file that cannot be examined cannot be run.
+      if let status = try? fileStatus(file, followingLinks: true), status.kind == .regular,
+        status.permissions & 0o111 != 0
+      {
+        return file
+      }
     }
     throw CommandError(
       verb: "register", object: name,
       reason: isPath
         ? "there is no such program, or it may not be run" : "there is no such program in PATH",
       status: .no)
-  }
-
-  private static func isProgram(_ file: String) -> Bool {
-    do throws(Errno) {
-      // Many programs are links, so the link is followed.
-      let status = try FileDescriptor.open(file, .pathOnly).status()
-      return status.kind == .regular && status.permissions & 0o111 != 0
-    } catch {
-      // A file that cannot be examined cannot be run either.
-      return false
-    }
   }
 }

@@ -96,11 +96,8 @@ final class Interruption {
 
     func put(_ value: Swift.Result<Result, any Error>) {
       result.withLock { $0 = value }
-      do {
-        try counter.descriptor.raiseCounter()
-      } catch {
-        // Only a counter at its maximum cannot be raised, and that one is readable already.
-      }
+      // Only a counter at its maximum cannot be raised, and that one is readable already.
+      try? counter.descriptor.raiseCounter()
     }
 
     func take() -> Swift.Result<Result, any Error>? { result.withLock { $0 } }

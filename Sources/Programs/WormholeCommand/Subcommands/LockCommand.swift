@@ -88,12 +88,9 @@ struct LockedRun {
   }
 
   private func hold(_ url: URL, _ coordinator: FileCoordinator) throws -> ExitStatus {
-    let term = LeaseDeclaration.longestTerm
-    let deadline = ContinuousClock.now + timeout
-    return isOnCopy
-      ? try coordinator.hold(copyOfItemAt: url, until: deadline, term: term, while: runCommand)
-      : try coordinator.hold(
-        itemAt: url, isShared: isShared, until: deadline, term: term, while: runCommand)
+    try coordinator.hold(
+      itemAt: url, for: isOnCopy ? .content : isShared ? .sharing : .locking, until: .now + timeout,
+      term: LeaseDeclaration.longestTerm, while: runCommand)
   }
 
   /// - Parameter url: the file that the command is to use.
@@ -158,12 +155,8 @@ struct LockedRun {
       var output = CollectedOutput(nil)
       let termination = try interruption.wait(forEndOf: child, &output) {
         guard loss == nil else { return false }
-        do {
-          loss = try access.loss()
-        } catch {
-          // Too few descriptors, perhaps: the command goes on, and its end is the next check.
-          return false
-        }
+        // After an error, too few descriptors perhaps, the command goes on, and its end is the next check.
+        loss = try? access.loss()
         return loss != nil
       }
       // A command that works on the file itself had it to its end, unless a takeover killed it.

@@ -86,7 +86,7 @@ final class PresenterSite: Sendable {
   /// A question that was posted.
   struct Question: Sendable {
     fileprivate let id: UInt64
-    fileprivate let callee: CallParty
+    fileprivate let callee: MailboxOutlet
   }
 
   /// Asks a presenter.
@@ -96,7 +96,7 @@ final class PresenterSite: Sendable {
   func ask(
     _ member: Member, _ demands: [PresenterDemand], _ end: @escaping @Sendable (CallEnd) -> Void
   ) throws -> Question? {
-    guard let callee = try calls.watchedParty(member.mailbox) else {
+    guard let callee = try calls.watchedOutlet(to: member.mailbox) else {
       end(.died)
       return nil
     }
@@ -127,8 +127,8 @@ final class PresenterSite: Sendable {
   func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
     let message = PresenterMessage.moved(from: old, to: new).propertyList(to: member.id)
     do {
-      guard let party = calls.party(member.mailbox) else { return }
-      _ = try calls.notify(message, to: party)
+      guard let outlet = calls.outlet(to: member.mailbox) else { return }
+      _ = try calls.notify(message, to: outlet)
     } catch {
       // Its own watch finds most moves, too.
       Diagnostics.report(error)
@@ -207,21 +207,14 @@ extension PresenterSite {
         sites.append(site)
       }
     }
-    if let own = own(), !sites.contains(where: { $0 === own }) { sites.append(own) }
+    // Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
+    let own = try? ContainerLocation.path(forGroup: group)
+    if let own = own.flatMap(site), !sites.contains(where: { $0 === own }) { sites.append(own) }
     return sites
   }
 
   private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
     ([path] + path.ancestors).compactMap { site(at: $0.text) }
-  }
-
-  private static func own() -> PresenterSite? {
-    do {
-      return site(at: try ContainerLocation.path(forGroup: group))
-    } catch {
-      // Neither XDG_DATA_HOME nor HOME is set: then no process can have registered there.
-      return nil
-    }
   }
 
   private static func site(at path: String) -> PresenterSite? {

@@ -68,10 +68,6 @@ extension FileStatus {
 
 /// The status of a path; nil when there is nothing, or nothing that this user may see.
 func statusIfVisible(_ path: String, at directory: Int32 = Directory.current) -> FileStatus? {
-  do throws(Errno) {
-    return try fileStatus(path, at: directory)
-  } catch {
-    // What cannot be seen cannot be shown either: for a presenter it is not there.
-    return nil
-  }
+  // What cannot be seen cannot be shown either: for a presenter it is not there.
+  try? fileStatus(path, at: directory)
 }

@@ -138,17 +138,14 @@ struct ItemLook {
   /// Where the file is that was at the path last; nil when it has no name any more, or none that
   /// means anything to others.
   private func placeOfFile() -> ItemPath? {
-    guard let item else { return nil }
-    do throws(Errno) {
-      let place = ItemPath(try linkTarget("/proc/self/fd/\(item.file.descriptor.rawValue)"))
-      guard let status = statusIfVisible(place.text), item.known.status.isSameFile(as: status)
-      else { return nil }
-      let isOurs = ([place] + place.ancestors).contains { $0.name.hasPrefix(ItemSite.prefix) }
-      return isOurs ? nil : place
-    } catch {
+    guard let item,
       // Without /proc its new place is unknown: then it is gone from its old one.
-      return nil
-    }
+      let target = try? linkTarget("/proc/self/fd/\(item.file.descriptor.rawValue)"),
+      let status = statusIfVisible(target), item.known.status.isSameFile(as: status)
+    else { return nil }
+    let place = ItemPath(target)
+    let isOurs = ([place] + place.ancestors).contains { $0.name.hasPrefix(ItemSite.prefix) }
+    return isOurs ? nil : place
   }
 
   /// There is a different file at the path, or one for the first time.
@@ -275,12 +272,7 @@ struct PathAnchors {
   }
 
   private func open(_ directory: ItemPath) -> SharedDescriptor? {
-    do throws(Errno) {
-      return SharedDescriptor(
-        try FileDescriptor.open(directory.text, [.pathOnly, .directory]))
-    } catch {
-      // Missing, or not open to this user: the directory above reports a change of that.
-      return nil
-    }
+    // Missing, or not open to this user: the directory above reports a change of that.
+    try? SharedDescriptor(FileDescriptor.open(directory.text, [.pathOnly, .directory]))
   }
 }

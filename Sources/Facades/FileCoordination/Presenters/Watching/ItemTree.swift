@@ -143,7 +143,8 @@ struct ItemTree {
       // Watched first, listed then.
       if !isWatched { watch(id, directory.descriptor) }
       if let known = nodes[id]?.entries.keys { names.formUnion(known) }
-      names.formUnion(list(directory))
+      // Removed in this moment: what was known of it is found to be gone, name by name.
+      names.formUnion(((try? directory.descriptor.entries()) ?? []).map(\.name))
     }
     let path = path(of: id, from: found.root)
     // The node itself is looked up for each name: a copy of it in a variable would have its entries
@@ -309,15 +310,6 @@ extension ItemTree {
   mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
     let hear = hear
     nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
-  }
-
-  func list(_ directory: SharedDescriptor) -> [FileName] {
-    do throws(Errno) {
-      return try directory.descriptor.entries().map(\.name)
-    } catch {
-      // Removed in this moment: what was known of it is found to be gone, name by name.
-      return []
-    }
   }
 
   /// - Returns: nil when the directory is not where it should be, or may not be read.

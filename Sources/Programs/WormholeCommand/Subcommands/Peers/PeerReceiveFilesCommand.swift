@@ -84,11 +84,8 @@ struct ReceivingDirectory {
     do {
       try file.claim(to: URL(filePath: destination))
     } catch {
-      do throws(Errno) {
-        try removeFile(destination)
-      } catch {
-        // An empty file stays; the error that is thrown explains why it has no content.
-      }
+      // Otherwise an empty file stays; the error that is thrown explains why it has no content.
+      try? removeFile(destination)
       throw error
     }
     return destination

@@ -74,13 +74,8 @@ private struct PeerServer {
 
   private func reply(to request: PeerRequest) throws {
     let unwanted = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-    request.onCancel {
-      do {
-        try unwanted.descriptor.raiseCounter()
-      } catch {
-        // Only a counter at its maximum cannot be raised, and that is readable already.
-      }
-    }
+    // Only a counter at its maximum cannot be raised, and that is readable already.
+    request.onCancel { try? unwanted.descriptor.raiseCounter() }
     let outcome = try command.run(
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
       variables: [
