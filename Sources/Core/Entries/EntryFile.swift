@@ -1,7 +1,8 @@
 import Containers
 
 /// A file whose name gives its order, its sender, its number of entries and its size:
-/// `<order>-<sender>-<count>-<bytes>.plist`.
+/// `<order>-<sender>-<count>-<bytes>.plist`. Before it stands the priority, if it is not the standard
+/// one (`+` or `~`, so that the names sort by it), and after the size `@<due>` if it is delayed.
 ///
 /// The name never changes, so waiting entries are counted, ordered and found without opening
 /// anything. A file gets its name in one step, when it is complete: see `ContainerRoot.storeEntry`.
@@ -16,6 +17,9 @@ package struct EntryFile: Hashable, Sendable {
   package let count: Int
   /// How large the file was when it was stored.
   package let bytes: Int
+  package let priority: EntryPriority
+  /// From when it may be delivered, as nanoseconds since 1970; nil if it may be at once.
+  package let due: UInt64?
 
   package static let suffix = ".plist"
   /// The largest length of an encoded sender's name for which the whole fits a file name.
@@ -24,11 +28,16 @@ package struct EntryFile: Hashable, Sendable {
   /// More than any entry's file has, and small enough to be added up.
   package static let maximumBytes = 1 << 32
 
-  package init(order: UInt64, sender: String, count: Int, bytes: Int) {
+  package init(
+    order: UInt64, sender: String, count: Int, bytes: Int, priority: EntryPriority = .standard,
+    due: UInt64? = nil
+  ) {
     self.order = order
     self.sender = sender
     self.count = count
     self.bytes = bytes
+    self.priority = priority
+    self.due = due
   }
 
   /// Parses a name; nil if it is not the name of an entry.
@@ -41,13 +50,24 @@ package struct EntryFile: Hashable, Sendable {
   package init?(bytes name: [UInt8]) {
     guard name.count < 256, let end = Self.end(of: name) else { return nil }
     var rest = name[..<end]
+    let priority = EntryPriority(beginning: name)
+    rest = rest.dropFirst(priority.mark.utf8.count)
+    let due = Self.takeDue(&rest)
     guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
       let count = Self.takeNumber(&rest), (1...Self.maximumCount).contains(count),
       let order = Self.takeOrder(&rest), !rest.isEmpty,
       rest.allSatisfy({ (0x21..<0x7F).contains($0) })
     else { return nil }
     self.init(
-      order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes)
+      order: order, sender: String(decoding: rest, as: UTF8.self), count: count, bytes: bytes,
+      priority: priority, due: due)
+  }
+
+  /// Returns whether a name has a due time; without parsing all of it.
+  package static func isDelayed(_ name: [UInt8]) -> Bool {
+    guard let end = end(of: name) else { return false }
+    var rest = name[..<end]
+    return takeDue(&rest) != nil
   }
 
   private static func end(of name: [UInt8]) -> Int? {
@@ -71,30 +91,60 @@ package struct EntryFile: Hashable, Sendable {
     return number
   }
 
+  /// Removes the due time at the end, if there is one. Without one, a dash is among the last sixteen
+  /// bytes, because a size has fewer digits.
+  private static func takeDue(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+    guard rest.count > 17, rest[rest.endIndex - 17] == UInt8(ascii: "@"),
+      let due = number(rest.suffix(16))
+    else { return nil }
+    rest = rest.dropLast(17)
+    return due
+  }
+
   /// Removes the sixteen hex digits at the beginning, and the dash after them.
   private static func takeOrder(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
-    guard rest.count > 17 else { return nil }
-    var order: UInt64 = 0
-    for _ in 0..<16 {
-      switch rest.removeFirst() {
-      case let byte where (0x30...0x39).contains(byte): order = order << 4 | UInt64(byte - 0x30)
-      case let byte where (0x61...0x66).contains(byte): order = order << 4 | UInt64(byte - 0x57)
-      default: return nil
-      }
-    }
+    guard rest.count > 17, let order = number(rest.prefix(16)) else { return nil }
+    rest = rest.dropFirst(16)
     return rest.removeFirst() == 0x2D ? order : nil
   }
 
+  /// The number of sixteen lower-case hex digits.
+  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+    var number: UInt64 = 0
+    for digit in digits {
+      switch digit {
+      case 0x30...0x39: number = number << 4 | UInt64(digit - 0x30)
+      case 0x61...0x66: number = number << 4 | UInt64(digit - 0x57)
+      default: return nil
+      }
+    }
+    return number
+  }
+
   package var text: String {
-    let digits = String(order, radix: 16)
-    let padding = String(repeating: "0", count: 16 - digits.utf8.count)
-    return "\(padding)\(digits)-\(sender)-\(count)-\(bytes)\(Self.suffix)"
+    let delay = due.map { "@" + Self.digits($0) } ?? ""
+    return "\(priority.mark)\(Self.digits(order))-\(sender)-\(count)-\(bytes)\(delay)\(Self.suffix)"
+  }
+
+  /// Sixteen hex digits, so that names sort as their numbers do.
+  private static func digits(_ number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
   }
 
   /// Returns the order of an entry: later than the last of the same sender, and not before now.
   package static func order(after last: UInt64, now: UInt64) -> UInt64 { max(now, last &+ 1) }
 
-  /// Returns the waiting entries in their order, so that none overtakes an older one of its sender.
+  /// Whether it is delivered before another if both may be: by priority, then as if it had been sent
+  /// when it was due.
+  package func precedes(_ other: EntryFile) -> Bool {
+    guard priority == other.priority else { return priority < other.priority }
+    let (moment, others) = (due ?? order, other.due ?? other.order)
+    return moment != others ? moment < others : self < other
+  }
+
+  /// Returns the waiting entries as they are to be delivered, so that none overtakes an older one of
+  /// its sender and priority.
   ///
   /// A listing of a directory that changes at the same time is no snapshot: it may show a file
   /// created during the listing and miss an older one (readdir(3)). So there are two listings, and
@@ -107,7 +157,7 @@ package struct EntryFile: Hashable, Sendable {
     for entry in try list() { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
     guard !newest.isEmpty else { return [] }
     return try list().filter { entry in newest[entry.sender].map { entry.order <= $0 } ?? false }
-      .sorted()
+      .sorted { $0.precedes($1) }
   }
 
   /// The sender's name as it was given.
@@ -117,6 +167,7 @@ package struct EntryFile: Hashable, Sendable {
   }
 }
 
+// By the time of sending.
 extension EntryFile: Comparable {
   package static func < (first: EntryFile, second: EntryFile) -> Bool {
     first.order != second.order ? first.order < second.order : first.sender < second.sender

@@ -11,11 +11,17 @@ extension ContainerInspection {
     let queue = Queue(container: container, name: name, kind: kind)
     let owner = (kind: kind, identifier: name)
     var report = ContainerReport.NamedQueue(name: name, path: queue.path)
+    let now = Date()
     count(path + "/" + QueueDirectory.pending) { entry in
       guard let batch = EntryFile(bytes: entry.name.bytes) else { return false }
       report.waiting += batch.count
       report.waitingBytes += Int64(batch.bytes)
-      report.oldest = min(report.oldest ?? .distantFuture, batch.date)
+      if batch.due != nil, batch.date > now {
+        report.delayed += batch.count
+        report.nextDue = min(report.nextDue ?? .distantFuture, batch.date)
+      } else {
+        report.oldest = min(report.oldest ?? .distantFuture, batch.date)
+      }
       return true
     }
     lookAtTaken(path + "/" + QueueDirectory.taken, &report)
@@ -172,6 +178,6 @@ extension ContainerInspection {
 }
 
 extension EntryFile {
-  /// The time of sending by its sender's clock, which never goes back.
-  var date: Date { Date(timeIntervalSince1970: Double(order) / 1e9) }
+  /// The time of sending by its sender's clock, which never goes back; or when it is due.
+  var date: Date { Date(timeIntervalSince1970: Double(due ?? order) / 1e9) }
 }

@@ -109,9 +109,14 @@ extension ContainerReport {
     public let path: String
     /// The number of waiting entries.
     public internal(set) var waiting = 0
+    /// The number of waiting entries that are delayed and not due yet.
+    public internal(set) var delayed = 0
+    /// When the first of them is due; nil if there is none.
+    public internal(set) var nextDue: Date?
     /// The number of bytes in the files of the waiting entries.
     public internal(set) var waitingBytes: Int64 = 0
-    /// The sending time of the oldest waiting entry; nil if none waits.
+    /// The sending time of the oldest waiting entry that is due, or the time since which it is due
+    /// if it was delayed; nil if none waits.
     public internal(set) var oldest: Date?
     /// The number of entries in the files that a consumer has taken, including settled ones.
     public internal(set) var taken = 0

@@ -78,7 +78,7 @@ final class BatchOutlet: Sendable {
     let isDurable = submissions.contains { $0.durability == .durable }
     let entries = submissions.map(\.entry)
     let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
-      try store(bytes, entries, isDurable)
+      try store(bytes, entries, submissions[0].place, isDurable)
     }
     for (index, submission) in submissions.enumerated() {
       submission.settle(.success(QueueEntryID(batch: name, index: index)))
@@ -86,15 +86,17 @@ final class BatchOutlet: Sendable {
   }
 
   private func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ isDurable: Bool
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool
   ) throws -> EntryFile {
     let count = entries.count
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
     let keys = keys(of: entries)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
+      let order = try nextStamp(at: place)
       let name = EntryFile(
-        order: try nextStamp(at: place), sender: sender, count: count, bytes: bytes.count)
+        order: order, sender: sender, count: count, bytes: bytes.count,
+        priority: position.priority, due: position.delay.map { order + $0 })
       do throws(Errno) {
         // A part of its own, because most queues have no use for it.
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
@@ -140,14 +142,15 @@ final class BatchOutlet: Sendable {
   /// Stores a file from elsewhere in the queue as a batch of one.
   ///
   /// - Returns: nil if it is no longer there.
-  func adopt(_ path: String) throws -> QueueEntryID? {
+  func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       try place.makeParts()
       let order = try nextStamp(at: place)
       do throws(Errno) {
         let bytes = Int(try place.fileStatus(path).size)
-        let name = EntryFile(order: order, sender: sender, count: 1, bytes: bytes)
+        let name = EntryFile(
+          order: order, sender: sender, count: 1, bytes: bytes, priority: priority)
         try place.move(path, to: QueueDirectory.pendingPath(name), .keep)
         return QueueEntryID(batch: name, index: 0)
       } catch {

@@ -144,9 +144,14 @@ extension Queue {
       self.steps = Mutex(steps)
       // These only prompt another look: something was stored, or a successor has renamed this
       // consumer's directory.
-      watches = [QueueDirectory.pending, QueueDirectory.taken].map { part in
-        queue.watch(part) { wake.raise() }
-      }
+      let arrivals = steps.arrivals
+      watches = [
+        queue.watch(QueueDirectory.pending) { news in
+          arrivals.note(news)
+          wake.raise()
+        },
+        queue.watch(QueueDirectory.taken) { _ in wake.raise() },
+      ]
     }
 
     deinit { close() }
@@ -161,7 +166,8 @@ extension Queue {
       wake.raise()
     }
 
-    /// Returns whether nothing waits, and nothing taken is still to be acknowledged.
+    /// Returns whether nothing waits, not even a delayed entry, and nothing taken is still to be
+    /// acknowledged.
     ///
     /// - Throws: `AppGroupError`: as `next`.
     /// - Complexity: two listings, of waiting and of taken entries.

@@ -21,16 +21,10 @@ struct ConsumerSteps {
   private var left: [(directory: String, name: EntryFile, isTakenBefore: Bool)]
   /// Whether the entry that was delivered last had been given back before.
   private var wasReleased = false
-  /// Waiting batches as of the last scan, with the next at the end. The next scan comes when all of
-  /// them are taken, so the cost of an entry does not grow with the number of waiting entries.
-  private var waiting: [EntryFile] = []
+  private var waiting: WaitingEntries
   private var current: (batch: TakenBatch, next: Int)?
   /// What other workers have, and this one waits for, because it keeps the order of senders.
   private(set) var obstacles: Set<EntryFile> = []
-  /// When to list what waits again, while all of it has to wait for other workers.
-  private var nextScan: ContinuousClock.Instant?
-  /// The shortest time between such listings.
-  private static let scanInterval: Duration = .milliseconds(20)
 
   private var consumer: String {
     #if DEBUG
@@ -63,6 +57,7 @@ struct ConsumerSteps {
     self.others = others
     ownName = name
     left = []
+    waiting = WaitingEntries(of: queue, terms.arrivals)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       try place.makeParts()
@@ -123,7 +118,8 @@ struct ConsumerSteps {
     let path = QueueDirectory.taken + "/" + directory
     let names = try place.list(path)?.map(\.name.text) ?? []
     let batches = names.compactMap { EntryFile($0) }
-    left = (left + batches.map { (directory, $0, true) }).sorted { $0.name > $1.name }
+    left += batches.map { (directory, $0, true) }
+    sortLeft()
     let batchNames = Set(batches.map(\.text))
     for name in names {
       if name.hasPrefix(AttachmentPlace.makingPrefix) {
@@ -142,15 +138,20 @@ struct ConsumerSteps {
     try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
   }
 
+  private mutating func sortLeft() { left.sort { $1.name.precedes($0.name) } }
+
   var keepsOrder: Bool { terms.keepsOrder }
+
+  /// Receives what the watch of `pending/` reports.
+  var arrivals: Arrivals { terms.arrivals }
 
   /// Another consumer came, left or died.
   mutating func noteChange() { others.noteChange() }
 
-  /// When something may be to deliver without an event: an entry that was given back is due, or
-  /// another consumer may be stopped; nil if neither can be.
+  /// When something may be to deliver without an event: an entry that was given back or delayed is
+  /// due, or another consumer may be stopped; nil if neither can be.
   var due: ContinuousClock.Instant? {
-    [terms.released.due, others.due, nextScan].compactMap(\.self).min()
+    [terms.released.due, others.due, waiting.due].compactMap(\.self).min()
   }
 
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
@@ -233,20 +234,24 @@ struct ConsumerSteps {
       left.remove(at: index)
       return true
     }
-    guard let index = try nextWaiting(at: place, &turns) else { return false }
-    let name = waiting[index]
-    let taken = takenPath + "/" + name.text
+    // A replaced consumer must not wait forever.
+    let (own, queue) = (takenPath, queue)
+    let confirm = { if try !place.exists(own) { throw queue.replaced() } }
+    guard let name = try waiting.next(at: place, { turns.mayTake($0) }, confirm: confirm) else {
+      return false
+    }
+    let taken = own + "/" + name.text
     if try ifPresent(place.move(QueueDirectory.pendingPath(name), to: taken)) == nil {
       // It was cancelled, another worker has it, or this consumer was replaced.
-      try confirm(at: place)
-      waiting.remove(at: index)
+      try confirm()
+      waiting.remove(name)
       return true
     }
-    waiting.remove(at: index)
+    waiting.remove(name)
     // If reading it fails now, for example for lack of descriptors, it is still the next.
     left.append((consumer, name, false))
     guard !terms.keepsOrder else {
-      left.sort { $0.name > $1.name }
+      sortLeft()
       return true
     }
     try open(name, in: consumer, isTakenBefore: false, at: place)
@@ -256,22 +261,6 @@ struct ConsumerSteps {
 
   private func turns(at place: QueueDirectory) throws -> SenderTurns {
     SenderTurns(taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
-  }
-
-  private mutating func nextWaiting(
-    at place: QueueDirectory, _ turns: inout SenderTurns
-  ) throws -> Int? {
-    if let index = waiting.indices.last(where: { turns.mayTake(waiting[$0]) }) { return index }
-    // A replaced consumer must not wait forever.
-    try confirm(at: place)
-    if !waiting.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
-    waiting = try EntryFile.ordered {
-      try place.batches(QueueDirectory.pending) ?? []
-    }.reversed()
-    nextScan = nil
-    let index = waiting.indices.last { turns.mayTake(waiting[$0]) }
-    if index == nil, !waiting.isEmpty { nextScan = .now + Self.scanInterval }
-    return index
   }
 
   private func confirm(at place: QueueDirectory) throws {

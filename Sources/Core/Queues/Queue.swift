@@ -1,5 +1,6 @@
 public import Containers
-package import Entries
+public import Entries
+public import FoundationEssentials
 import Monitoring
 package import Presences
 import SystemCalls
@@ -13,6 +14,10 @@ import SystemCalls
 /// not acknowledge before it died, or before it was stopped and replaced, is delivered again, first
 /// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
 /// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
+///
+/// A sender may give an entry a **priority**: the order of its sender is kept among those of one
+/// priority. It may also **delay** an entry: nobody takes it before it is due, and until then its
+/// sender can cancel or supersede it. Then it has its place as if it had been sent at that moment.
 public struct Queue: Sendable {
   /// The container that the queue is in.
   public let container: SharedContainer
@@ -64,10 +69,10 @@ public struct Queue: Sendable {
   }
 
   /// Watches a part of the queue, and creates it if it is missing.
-  func watch(_ part: String, _ signal: @escaping @Sendable () -> Void) -> Watch {
+  func watch(_ part: String, _ hear: @escaping @Sendable (WatchNews) -> Void) -> Watch {
     ChangeMonitor.shared.watch(
       path: path + "/" + part, parents: directory.kind.parents(in: directory.root) + [path],
-      prepare: { try openOrMake().makeParts() }, hear: { _ in signal() })
+      prepare: { try openOrMake().makeParts() }, hear: hear)
   }
 
   /// The path of the queue's directory, which need not exist.
@@ -145,6 +150,12 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 
   /// The sender's name.
   public var sender: String { batch.senderName }
+
+  /// Its priority.
+  public var priority: EntryPriority { batch.priority }
+
+  /// From when it may be delivered, if it was delayed.
+  public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
 
   /// Whether it was sent before another entry.
   func isBefore(_ other: QueueEntryID) -> Bool { (batch, index) < (other.batch, other.index) }

@@ -71,7 +71,7 @@ final class QueueEndWatch: Sendable {
   // MARK: Watching
 
   private func begin() throws {
-    let path = queue.watch(QueueDirectory.taken) { [weak self] in self?.renew() }
+    let path = queue.watch(QueueDirectory.taken) { [weak self] _ in self?.renew() }
     let parts = try watchParts()
     state.withLock { $0.watches = [path] + parts }
   }

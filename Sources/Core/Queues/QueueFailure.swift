@@ -36,8 +36,9 @@ extension Queue {
     }
   }
 
-  /// Sends a failed entry that was kept again, as a new entry of the same sender: with another id,
-  /// and without the key, the expiry and the receipt of the first, whose outcome does not change.
+  /// Sends a failed entry that was kept again, as a new entry of the same sender and priority: with
+  /// another id, and without the key, the expiry, the delay and the receipt of the first, whose
+  /// outcome does not change.
   ///
   /// - Returns: the new entry's id; nil if there is no such entry any longer.
   /// - Throws: `AppGroupError` for errors of the file system; it is still kept then.
@@ -51,7 +52,8 @@ extension Queue {
         try place.moveOnce(
           QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
       }
-      return try BatchOutlet(self, id.batch.sender, .standard).adopt(QueueDirectory.failedPath(id))
+      return try BatchOutlet(self, id.batch.sender, .standard)
+        .adopt(QueueDirectory.failedPath(id), id.priority)
     }
   }
 

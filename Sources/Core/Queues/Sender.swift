@@ -1,6 +1,6 @@
 public import Containers
 import Dispatch
-import Entries
+public import Entries
 import Monitoring
 public import PropertyLists
 import Synchronization
@@ -53,6 +53,10 @@ extension Queue {
     ///   - keepsReceipt: whether `receipts()` lists it, with its payload and its outcome, even
     ///     after a restart, until the sender clears it.
     ///   - receiptTerm: whether the receipt is removed by itself after the entry was processed.
+    ///   - delay: how long nobody takes it, even across restarts; until then it can be cancelled and
+    ///     superseded. It is due by the system's clock, or after the delay if that is set back. By
+    ///     default, and for zero or less, it is not delayed. `expires` counts from the send.
+    ///   - priority: entries of a higher one are delivered before it.
     /// - Returns: the id by which to ask for it later.
     /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for a value that is no property
     ///   list, `tooLarge`; or errors of the file system. The entry is not stored then; only after
@@ -67,13 +71,14 @@ extension Queue {
     public func enqueue(
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
-      receiptTerm: QueueReceipt.Term = .untilForgotten
+      receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
+      priority: EntryPriority = .standard
     ) throws -> QueueEntryID {
       let outcome = Awaited<Result<QueueEntryID, any Error>>()
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let submission = Submission(entry, durability, outcome.settle)
+      let submission = Submission(entry, durability, .init(priority, delay), outcome.settle)
       // A caller that finds nobody writing writes itself, including what others add in the
       // meantime.
       if gather(submission) { write(until: { outcome.isSettled }) }
@@ -87,21 +92,22 @@ extension Queue {
     public func enqueue(
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
-      receiptTerm: QueueReceipt.Term = .untilForgotten
+      receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
+      priority: EntryPriority = .standard
     ) async throws -> QueueEntryID {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let id = try await store(entry, durability)
+      let id = try await store(entry, durability, .init(priority, delay))
       if let key { try await Blocking.run { self.supersede(key, before: id) } }
       return id
     }
 
     private func store(
-      _ entry: Batch.Entry, _ durability: Durability
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
-        let submission = Submission(entry, durability) { continuation.resume(with: $0) }
+        let submission = Submission(entry, durability, place) { continuation.resume(with: $0) }
         if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
@@ -141,7 +147,9 @@ extension Queue {
       var bytes = 0
       for submission in waiting.prefix(EntryFile.maximumCount) {
         bytes += submission.footprint.fileBytes
-        guard count == 0 || bytes <= gatheredBytes else { break }
+        // A file has one place in the queue; a delayed entry is alone in it.
+        let isBeside = submission.place == waiting[0].place && submission.place.delay == nil
+        guard count == 0 || bytes <= gatheredBytes && isBeside else { break }
         count += 1
       }
       let next = Array(waiting.prefix(count))
@@ -157,15 +165,33 @@ struct Submission: Sendable {
   /// What it adds to the file that it goes out in.
   let footprint: PropertyListFootprint
   let durability: Durability
+  let place: Place
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
+  /// Where it comes in the queue.
+  struct Place: Hashable {
+    let priority: EntryPriority
+    /// Nanoseconds; nil for none.
+    let delay: UInt64?
+
+    /// The longest delay: a century.
+    private static let longest: Int64 = 3_155_760_000
+
+    init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
+      self.priority = priority
+      let delay = delay.flatMap { $0 > .zero ? min($0, .seconds(Self.longest)) : nil }
+      self.delay = delay.map { max(1, UInt64($0 / .nanoseconds(1))) }
+    }
+  }
+
   init(
-    _ entry: Batch.Entry, _ durability: Durability,
+    _ entry: Batch.Entry, _ durability: Durability, _ place: Place = .init(),
     _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
   ) {
     self.entry = entry
     footprint = entry.footprint
     self.durability = durability
+    self.place = place
     self.settle = settle
   }
 }

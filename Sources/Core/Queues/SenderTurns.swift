@@ -10,12 +10,26 @@ import Synchronization
 /// earlier one of the sender. Batches only move from `pending/` into a worker's directory, and the
 /// earliest of a sender is never behind another: so of two that took at once, at least the one with
 /// the later batch sees the other.
+///
+/// That holds where the first that was stored is the first to be taken: so each priority of a sender
+/// has an order of its own, and a delayed entry has none.
 struct SenderTurns {
   /// What the other workers have taken.
   private let taken: [EntryFile]
   /// The senders that are not next, with what they wait for.
   private(set) var obstacles: Set<EntryFile> = []
-  private var blocked: Set<String> = []
+  private var blocked: Set<Lane> = []
+
+  private struct Lane: Hashable {
+    let sender: String
+    let priority: EntryPriority
+
+    init?(_ name: EntryFile) {
+      guard name.due == nil else { return nil }
+      sender = name.sender
+      priority = name.priority
+    }
+  }
 
   /// - Parameter taken: the batches of all other workers, of which some may have ended just now.
   init(taken: [EntryFile]) { self.taken = taken }
@@ -29,9 +43,10 @@ struct SenderTurns {
   private mutating func pass(_ name: EntryFile, hinders: (EntryFile) -> Bool) -> Bool {
     // As it is without workers that keep the order.
     if taken.isEmpty, blocked.isEmpty { return true }
-    let found = taken.filter { $0.sender == name.sender && hinders($0) }
-    guard found.isEmpty, !blocked.contains(name.sender) else {
-      blocked.insert(name.sender)
+    guard let lane = Lane(name) else { return true }
+    let found = taken.filter { Lane($0) == lane && hinders($0) }
+    guard found.isEmpty, !blocked.contains(lane) else {
+      blocked.insert(lane)
       obstacles.formUnion(found)
       return false
     }

@@ -173,6 +173,7 @@ struct DeliveryTerms: Sendable {
   /// Whether no two workers have entries of one sender.
   var keepsOrder = false
   let released: ReleasedEntries
+  let arrivals = Arrivals()
 }
 
 extension Queue {

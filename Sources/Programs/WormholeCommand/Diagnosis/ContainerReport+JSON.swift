@@ -85,7 +85,8 @@ extension ContainerReport.NamedQueue {
   fileprivate var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "waiting": waiting, "waitingBytes": waitingBytes,
-      "oldest": oldest?.wholeSeconds, "taken": taken, "consumer": consumer?.propertyList,
+      "oldest": oldest?.wholeSeconds, "delayed": delayed, "nextDue": nextDue?.wholeSeconds,
+      "taken": taken, "consumer": consumer?.propertyList,
       "workers": PropertyListValue.array(workers.map(\.propertyList)), "outcomes": outcomes,
       "receipts": receipts,
       "failed": failed,

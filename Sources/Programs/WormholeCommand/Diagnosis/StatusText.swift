@@ -91,6 +91,9 @@ struct StatusText {
     if let oldest = queue.oldest {
       waiting += " (\(size(queue.waitingBytes)), oldest \(text(oldest)))"
     }
+    if let due = queue.nextDue {
+      waiting += ", \(queue.delayed) of them delayed, the next due \(text(due))"
+    }
     if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
     if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
     let consumers = ([queue.consumer].compactMap(\.self) + queue.workers).map(member)

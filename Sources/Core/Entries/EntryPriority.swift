@@ -1,0 +1,35 @@
+/// Which of several waiting entries comes first, whenever they were sent.
+///
+/// Entries of one priority keep the order of their sender; those of a lower one wait as long as any of
+/// a higher one may be delivered.
+public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
+  /// Before all others.
+  case high
+  /// The priority of an entry that says nothing else.
+  case standard
+  /// After all others.
+  case low
+
+  public static func < (first: EntryPriority, second: EntryPriority) -> Bool {
+    first.rawValue < second.rawValue
+  }
+
+  /// The beginning of a file's name: an order begins with a hex digit, and these sort before and
+  /// after them.
+  package var mark: String {
+    switch self {
+    case .high: "+"
+    case .standard: ""
+    case .low: "~"
+    }
+  }
+
+  /// The priority that a file's name begins with.
+  package init(beginning name: [UInt8]) {
+    switch name.first {
+    case UInt8(ascii: "+"): self = .high
+    case UInt8(ascii: "~"): self = .low
+    default: self = .standard
+    }
+  }
+}

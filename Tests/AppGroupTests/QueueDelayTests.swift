@@ -1,0 +1,247 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Entries
+@testable import Monitoring
+@testable import Queues
+
+@Suite("A queue with delays and priorities", .blocking)
+struct QueueDelayTests {
+  private let scene: QueueScene
+  private var queue: Queue { scene.queue }
+
+  init() throws { scene = try QueueScene() }
+
+  /// The same queue with a clock of the test's own, in seconds.
+  private func queue(clock: @escaping @Sendable () -> UInt64) -> Queue {
+    Queue(container: queue.container, name: "q", clock: { clock() * 1_000_000_000 })
+  }
+
+  private func next(
+    _ consumer: Queue.Consumer, within patience: Duration = .seconds(30)
+  ) throws -> Int? {
+    let entry = try consumer.next(until: .now + patience)
+    try entry?.acknowledge()
+    return entry?.payload.intValue
+  }
+
+  // MARK: Names
+
+  @Test("keeps both in the names of its entries, whose order is that of the priorities")
+  func names() {
+    let plain = EntryFile(order: 255, sender: "a@+~", count: 3, bytes: 12)
+    let high = EntryFile(order: 256, sender: "a", count: 1, bytes: 2, priority: .high, due: 4_096)
+    let low = EntryFile(order: 1, sender: "a", count: 1, bytes: 2, priority: .low)
+    #expect(plain.text == "00000000000000ff-a@+~-3-12.plist")
+    #expect(high.text == "+0000000000000100-a-1-2@0000000000001000.plist")
+    #expect(low.text == "~0000000000000001-a-1-2.plist")
+    for name in [plain, high, low] {
+      #expect(EntryFile(name.text) == name)
+      #expect(EntryFile.isDelayed(Array(name.text.utf8)) == (name.due != nil))
+    }
+    let names = [low, plain, high]
+    #expect(
+      names.sorted { $0.precedes($1) }.map(\.text)
+        == names.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+    for other in [
+      "++00000000000000ff-a-1-2.plist", "+0000000000000ff-a-1-2.plist",
+      "00000000000000ff-a-1-2@.plist", "00000000000000ff-a-1-2@000000000000100.plist",
+      "00000000000000ff-a-1-2@000000000000100G.plist", "@0000000000001000.plist",
+    ] { #expect(EntryFile(other) == nil, "\(other)") }
+  }
+
+  // MARK: Delays
+
+  @Test("holds back nothing else for a delayed entry, even past a restart, and counts it")
+  func holdsNothingBack() throws {
+    let sender = try queue.sender("a")
+    let id = try sender.enqueue(0, delay: .seconds(3_600))
+    try sender.enqueue(1)
+    #expect(try scene.drain() == [.init("a", 1)])
+    #expect(try sender.status(of: id) == .stored)
+    let due = try #require(id.due)
+    #expect(abs(due.timeIntervalSinceNow - 3_600) < 600)
+    #expect(QueueEntryID(id.description) == id)
+    let consumer = try queue.consume()
+    #expect(try next(consumer, within: .zero) == nil)
+    #expect(try !consumer.isIdle())
+    let report = try #require(try queue.container.report().names.queues.first)
+    #expect(report.waiting == 1 && report.delayed == 1 && report.oldest == nil)
+    #expect(report.nextDue == due)
+  }
+
+  @Test("wakes a waiting consumer when an entry is due, by one timer")
+  func wakes() async throws {
+    let consumer = try await queue.consume()
+    let waiter = Task { try await consumer.next(until: .now + .seconds(30)) }
+    try eventually("it waits") { consumer.isAwaited }
+    try await queue.sender("a").enqueue(0, delay: .milliseconds(40))
+    try await queue.sender("a").enqueue(1, delay: .seconds(3_600))
+    let entry = try #require(try await waiter.value)
+    #expect(entry.payload == 0 && entry.deliveries == 1)
+    #expect(try #require(entry.id.due) <= Date())
+  }
+
+  @Test("delivers a delayed entry as if it had been sent when it was due")
+  func place() throws {
+    let now = Mutex<UInt64>(100)
+    let queue = queue { now.withLock { $0 } }
+    let sender = try queue.sender("a")
+    try sender.enqueue(0, delay: .seconds(10))
+    now.withLock { $0 = 105 }
+    try sender.enqueue(1)
+    try sender.enqueue(2, delay: .seconds(1))
+    now.withLock { $0 = 115 }
+    try sender.enqueue(3)
+    let consumer = try queue.consume()
+    #expect(try (0..<4).map { _ in try next(consumer, within: .zero) } == [1, 2, 0, 3])
+  }
+
+  @Test("delays an entry no longer than it should if the clock was set back")
+  func clock() throws {
+    let now = Mutex<UInt64>(1_000_000)
+    let queue = queue { now.withLock { $0 } }
+    try queue.sender("a").enqueue(0, delay: .milliseconds(30))
+    now.withLock { $0 = 0 }
+    #expect(try next(queue.consume()) == 0)
+  }
+
+  @Test("lets a sender cancel and supersede an entry until it is due")
+  func withdrawn() throws {
+    let sender = try queue.sender("a")
+    let cancelled = try sender.enqueue(0, delay: .seconds(3_600))
+    let superseded = try sender.enqueue(1, key: "k", delay: .seconds(3_600))
+    let consumer = try queue.consume()
+    #expect(try next(consumer, within: .zero) == nil)
+    #expect(try sender.cancel(cancelled))
+    try sender.enqueue(2, key: "k", delay: .milliseconds(30))
+    #expect(try next(consumer) == 2)
+    #expect(try consumer.isIdle())
+    #expect(try sender.status(of: cancelled) == .cancelled)
+    #expect(try sender.status(of: superseded) == .superseded)
+  }
+
+  @Test("gives a delayed entry to one of its workers, and to another if that is killed")
+  func workers() throws {
+    try queue.sender("a").enqueue(0, delay: .milliseconds(30))
+    let victim = try scene.participant()
+    #expect(try victim.ask("queue-join q") == "done")
+    let worker = try queue.work()
+    try eventually("it is due") { try victim.ask("queue-next q") == "a 0" }
+    #expect(try worker.next(until: .now) == nil)
+    try victim.end()
+    let again = try #require(try worker.next(until: .now + .seconds(30)))
+    #expect(QueueScene.Delivered(again) == .init("a", 0, again: true))
+  }
+
+  #if DEBUG
+    @Test(
+      "loses and doubles no delayed entry if its consumer is killed before any step",
+      arguments: TriedSteps.shares)
+    func killed(share: Int) throws {
+      var step = share
+      while true {
+        let scene = try QueueScene()
+        let sender = try scene.queue.sender("a")
+        try sender.enqueue(0, priority: .low)
+        try sender.enqueue(1, delay: .milliseconds(1))
+        try sender.enqueue(2, priority: .high)
+        try eventually("it is due") { try #require(sender.outstanding()[1].id.due) <= Date() }
+        let log = scene.directory.path + "/handled"
+        let victim = try scene.participant()
+        try victim.tell("die \(step) queue-work q \(log)")
+        var wasKilled = false
+        do {
+          #expect(try victim.answer() == "done")
+        } catch is Participant.Failure {
+          wasKilled = true
+          #expect(try victim.wait() == .killed(signal: 9))
+        }
+        let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
+        let again = try scene.drain()
+        checkDeliveries(handled + again, of: ["a": [2, 1, 0]], "killed before call \(step)")
+        #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+        guard wasKilled else { break }
+        step += 3
+      }
+      #expect(step > 30)
+    }
+  #endif
+
+  // MARK: Priorities
+
+  @Test("delivers by priority, and in the order of each sender within one")
+  func priorities() throws {
+    let sender = try queue.sender("a")
+    for (number, priority) in EntryPriority.allCases.reversed().enumerated() {
+      try sender.enqueue(PropertyListValue(number * 2), priority: priority)
+      try sender.enqueue(PropertyListValue(number * 2 + 1), priority: priority)
+    }
+    #expect(try scene.drain().map(\.number) == [4, 5, 2, 3, 0, 1])
+  }
+
+  @Test("delivers a higher priority first even to a consumer that has found others already")
+  func overtaking() throws {
+    let sender = try queue.sender("a")
+    for number in 0..<4 { try sender.enqueue(PropertyListValue(number)) }
+    let consumer = try queue.consume()
+    #expect(try next(consumer) == 0)
+    try sender.enqueue(9, priority: .high)
+    try sender.enqueue(8, delay: .milliseconds(1))
+    let noticed = Awaited<Void>()
+    ChangeMonitor.shared.afterEvents { noticed.settle(()) }
+    noticed.wait()
+    #expect(try next(consumer) == 9)
+    var rest: [Int?] = []
+    for _ in 0..<4 { rest.append(try next(consumer)) }
+    #expect(Set(rest) == [1, 2, 3, 8] && rest.filter { $0 != 8 } == [1, 2, 3])
+  }
+
+  @Test("keeps each in its place when sends gather")
+  func gathering() async throws {
+    let sender = try queue.sender("a")
+    try await withThrowingTaskGroup { group in
+      for number in 0..<60 {
+        let priority = EntryPriority.allCases[number % 3]
+        let delay: Duration? = number % 10 == 0 ? .seconds(3_600) : nil
+        group.addTask {
+          _ = try await sender.enqueue(
+            PropertyListValue(number), delay: delay, priority: priority)
+        }
+      }
+      try await group.waitForAll()
+    }
+    let numbers = try scene.drain().map(\.number)
+    #expect(Set(numbers) == Set((0..<60).filter { $0 % 10 != 0 }))
+    #expect(numbers.map { $0 % 3 } == numbers.map { $0 % 3 }.sorted())
+  }
+
+  @Test("keeps the order of a sender within each priority where workers keep it")
+  func lanes() throws {
+    let sender = try queue.sender("a")
+    for number in 0..<2 { try sender.enqueue(PropertyListValue(number)) }
+    let first = try queue.work(keepsOrder: true)
+    let second = try queue.work(keepsOrder: true)
+    let held = try #require(try first.next(until: .now))
+    #expect(try second.next(until: .now) == nil)
+    try sender.enqueue(2, priority: .low)
+    #expect(try next(second) == 2)
+    try held.acknowledge()
+    #expect(try next(second) == 1)
+  }
+
+  @Test("sends a failed entry again with its priority")
+  func retried() throws {
+    try queue.sender("a").enqueue(0, priority: .low)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: .now))
+    try entry.fail("on purpose", isKept: true)
+    #expect(try queue.retry(entry.id)?.priority == .low)
+  }
+}
