@@ -91,9 +91,13 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// differs.
   package static var current: ProcessIdentity {
     let processID = getpid()
-    if cached.processID == processID { return cached }
-    return look(processID)
+    if cached.identity.processID == processID { return cached.identity }
+    return look(processID).identity
   }
+
+  /// The name of this process's program as the kernel keeps it, at most 15 bytes; empty if /proc does
+  /// not show it. It is read once, together with the start time; a forked child has the same.
+  package static var program: String { cached.program }
 
   private static let cached = look(getpid())
 
@@ -109,7 +113,7 @@ package struct ProcessIdentity: Hashable, Sendable {
     }
   }()
 
-  private static func look(_ processID: Int32) -> ProcessIdentity {
+  private static func look(_ processID: Int32) -> (identity: ProcessIdentity, program: String) {
     var namespace: UInt64 = 0
     do throws(Errno) {
       if boot.isEmpty { throw .noSuchFile }
@@ -120,9 +124,10 @@ package struct ProcessIdentity: Hashable, Sendable {
       // wait.
       namespace = 0
     }
-    return ProcessIdentity(
-      processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
-      namespace: namespace)
+    let status = ProcessStatus.of(processID)
+    let identity = ProcessIdentity(
+      processID: processID, startTicks: status?.startTicks ?? 0, namespace: namespace)
+    return (identity, status?.program ?? "")
   }
 
   /// FNV-1a, 64 bits: the results of two machines differ, except once in 2^64 cases.
