@@ -39,13 +39,18 @@ let package = Package(
       swiftSettings: settings),
     // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
     .target(name: "PropertyLists", path: "Sources/Core/PropertyLists", swiftSettings: settings),
+    // What a publication tells about itself: its publisher and its expiry, in the file of its content.
+    .target(
+      name: "Publications", dependencies: ["PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Publications", swiftSettings: settings),
     // Wakes waiters when something may have changed: inotify, one thread; waiting as a thread or a task.
     .target(
       name: "Monitoring", dependencies: ["SystemCalls"], path: "Sources/Core/Monitoring",
       swiftSettings: settings),
     // The container's directory, its leases, and its content: values and notifications.
     .target(
-      name: "Containers", dependencies: ["Monitoring", "PropertyLists", "SystemCalls"],
+      name: "Containers",
+      dependencies: ["Publications", "Monitoring", "PropertyLists", "SystemCalls"],
       path: "Sources/Core/Containers", swiftSettings: settings),
     // Which processes are present.
     .target(
@@ -72,15 +77,16 @@ let package = Package(
     .target(
       name: "Inspection",
       dependencies: [
-        "Queues", "Calls", "Entries", "Presences", "Containers", "Monitoring", "PropertyLists",
-        "SystemCalls",
+        "Queues", "Calls", "Entries", "Presences", "Containers", "Publications", "Monitoring",
+        "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
     // The core in one import.
     .target(
       name: "AppGroup",
       dependencies: [
-        "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers", "Monitoring",
+        "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers", "Publications",
+        "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
     // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
@@ -222,7 +228,7 @@ let package = Package(
       name: "AppGroupTests",
       dependencies: [
         "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers",
-        "Monitoring",
+        "Publications", "Monitoring",
         "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),

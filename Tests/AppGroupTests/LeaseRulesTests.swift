@@ -1,5 +1,6 @@
 import AppGroup
 import PropertyLists
+import Publications
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -151,7 +152,8 @@ struct LeaseRulesTests {
 
   @Test("sweeps prepared content of dead writers only")
   func sweepsTheDead() throws {
-    let prepared = try PreparedContent([1, 2, 3], at: try scene.site(), durability: .standard)
+    let prepared = try PreparedContent(
+      PublishedContent([1, 2, 3], nil), at: try scene.site(), durability: .standard)
     try scene.make("prepared-dead")
     try value.replace(with: 1, durability: .durable)
     #expect(try scene.names().filter { $0.hasPrefix("prepared-") }.count == 1)

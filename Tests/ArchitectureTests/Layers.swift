@@ -16,17 +16,19 @@ enum Layers {
     "SystemCalls": ["Glibc", "CSystemCalls", "Synchronization"],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
-    "Containers": system.union(["Monitoring", "Observation"]),
+    "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
+    "Containers": system.union(["Publications", "Monitoring", "Observation"]),
     "Presences": system.union(["Monitoring", "Containers"]),
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["Monitoring", "Containers", "Entries"]),
     "Queues": system.union(["Monitoring", "Containers", "Entries", "Presences"]),
     "Inspection": system.union([
-      "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues",
+      "Publications", "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues",
     ]),
     // All of the above in one import.
     "AppGroup": [
-      "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues", "Inspection",
+      "Publications", "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues",
+      "Inspection",
     ],
     "FileTrees": ["SystemCalls"],
     "FileClaims": ["FileTrees", "AppGroup", "SystemCalls", "Synchronization"],

@@ -19,8 +19,8 @@ struct ReadmeTests {
       line: "Channel<Ticket>",
       console: """
         $ ./program                   # in the first shell
-        Ticket(film: "Metropolis", seats: [7, 8, 9])
-        Ticket(film: "M", seats: [1])
+        Ticket(film: "Metropolis", seats: [7, 8, 9]) from program
+        Ticket(film: "M", seats: [1]) from wormhole
         $ wormhole send tickets '{"film":"M","seats":[1]}'     # in the second
         $ wormhole read seats
         99

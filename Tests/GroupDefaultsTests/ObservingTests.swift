@@ -20,6 +20,8 @@ struct ObservingTests {
 
     func add(_ change: DefaultsChange) { changes.withLock { $0.append(change) } }
 
+    var publishers: [Int32?] { changes.withLock { $0 }.map { $0.publisher?.processID } }
+
     /// Each as "key: old → new", with "own" at the end for own changes.
     var lines: [String] {
       changes.withLock { $0 }.map { change in
@@ -66,6 +68,31 @@ struct ObservingTests {
     #expect(try other.ask("defaults-set k 1") == "done")
     try heard.wait(
       for: ["k: nil → 1 own", "k: 1 → 5", "k: 5 → 2", "k: 2 → nil own", "k: nil → 1"])
+    observation.cancel()
+  }
+
+  @Test("name the process that made them, and nobody where several did")
+  func publishers() throws {
+    let observers = DispatchQueue(label: "heard")
+    let heard = Heard()
+    let observation = try scene.defaults.observe(on: observers, heard.add)
+    let (a, b) = (try scene.participant(), try scene.participant())
+    #expect(try a.ask("defaults-set k 1") == "done")
+    try heard.wait(for: ["k: nil → 1"])
+    #expect(heard.publishers == [a.processID])
+    // Two changes of one process, and one of each, while the observer is busy.
+    try observers.sync { () throws in
+      #expect(try b.ask("defaults-set k 2") == "done")
+      #expect(try b.ask("defaults-set l 2") == "done")
+    }
+    try heard.wait(for: ["k: nil → 1", "k: 1 → 2", "l: nil → 2"])
+    #expect(heard.publishers == [a.processID, b.processID, b.processID])
+    try observers.sync { () throws in
+      #expect(try a.ask("defaults-set k 3") == "done")
+      #expect(try b.ask("defaults-set l 3") == "done")
+    }
+    try heard.wait(for: ["k: nil → 1", "k: 1 → 2", "l: nil → 2", "k: 2 → 3", "l: 2 → 3"])
+    #expect(heard.publishers.suffix(2) == [nil, nil])
     observation.cancel()
   }
 

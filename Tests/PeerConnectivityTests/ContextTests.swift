@@ -37,6 +37,33 @@ struct ContextTests {
     #expect(try watch.context(from: "phone") == nil)
   }
 
+  @Test("names the peer that set it, and so does any value that the one peer of a process sets")
+  func publisher() async throws {
+    let own = scene.container.own
+    try await phone.setContext(1, for: "watch")
+    var value = own.value(PeerNames.context(from: "phone", to: "watch"))
+    #expect(try await value.snapshot().publisher?.peer == "phone")
+    value = scene.container.value("x")
+    try await value.replace(with: 1)
+    #expect(try await value.snapshot().publisher?.peer == nil)
+    try await phone.activate()
+    try await value.replace(with: 2)
+    #expect(try await value.snapshot().publisher?.peer == "phone")
+    // A process that is two peers is neither alone.
+    try await watch.activate()
+    try await value.replace(with: 3)
+    #expect(try await value.snapshot().publisher?.peer == nil)
+    try await watch.setContext(1, for: "phone")
+    let back = own.value(PeerNames.context(from: "watch", to: "phone"))
+    #expect(try await back.snapshot().publisher?.peer == "watch")
+    phone.close()
+    try await value.replace(with: 4)
+    #expect(try await value.snapshot().publisher?.peer == "watch")
+    watch.close()
+    try await value.replace(with: 5)
+    #expect(try await value.snapshot().publisher?.peer == nil)
+  }
+
   @Test("is delivered once, the last after a burst, none after a newer one, even over restarts")
   func observing() throws {
     try phone.setContext(0, for: "watch")

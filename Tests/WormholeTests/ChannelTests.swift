@@ -36,6 +36,20 @@ struct ChannelTests {
     #expect(try await tickets.latest() == nil)
   }
 
+  @Test("names the process that sent a message, and when")
+  func publisher() async throws {
+    let channel = Channel<Int>("n", in: container)
+    let other = try Participant(directory.path)
+    let messages = try channel.messages()
+    var iterator = messages.makeAsyncIterator()
+    #expect(try other.ask("set n 1") == "done")
+    #expect(await iterator.next()?.publisher?.processID == other.processID)
+    try await channel.publish(2)
+    let own = await iterator.next()
+    #expect(own?.isOwn == true)
+    #expect(own?.publisher?.processID == ProcessIdentity.current.processID)
+  }
+
   @Test("reports a message of another type as an error, and continues with the next")
   func wrongShape() async throws {
     let tickets = Channel<Ticket>("tickets", in: container)

@@ -46,13 +46,15 @@ extension ContainerInspection {
     content.bytes = status.size
     content.modified = status.modified
     // Anything but a file of acceptable size is refused without being read.
-    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumBytes)
+    let isRead = status.kind == .regular && status.size <= Int64(Value.maximumFileBytes)
     guard mayRead(isRead ? status.size : 0) else {
       content.condition = .notRead
       return
     }
     do {
-      let read = try value.read()
+      let snapshot = try value.snapshot()
+      let read = try snapshot.propertyList()
+      content.publisher = snapshot.publisher
       content.condition = .readable
       if kind == .ownValue, let read, let reason = problem(value.identifier, read) {
         content.condition = .unreadable(

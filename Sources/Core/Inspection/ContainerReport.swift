@@ -1,6 +1,7 @@
 public import Containers
 public import FoundationEssentials
 public import Presences
+public import Publications
 public import Queues
 
 /// The state of a container at one moment: its content, the holders of its leases, and every
@@ -85,6 +86,8 @@ extension ContainerReport {
     public internal(set) var bytes: Int64?
     /// The time of its publication.
     public internal(set) var modified: Date?
+    /// The process that published it; nil if it is not told.
+    public internal(set) var publisher: Publisher?
     /// Whether it can be read.
     public internal(set) var condition: Condition = .absent
     /// The 64-bit state; notifications only.

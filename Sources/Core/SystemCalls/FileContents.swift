@@ -48,6 +48,38 @@ extension FileDescriptor {
     try Program.write(bytes, to: rawValue)
   }
 
+  /// Writes the first bytes of an array, and then all of another, as if they were one. The
+  /// corresponding C function is `writev`; after a short count, `write`.
+  package func writeAll(_ first: [UInt8], count: Int, _ second: [UInt8]) throws(Errno) {
+    precondition(count <= first.count, "an array has no bytes beyond its end")
+    var failure: Errno?
+    first.withUnsafeBytes { first in
+      second.withUnsafeBytes { second in
+        do throws(Errno) {
+          try writeAll(UnsafeRawBufferPointer(rebasing: first.prefix(count)), second)
+        } catch {
+          failure = error
+        }
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private func writeAll(
+    _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
+  ) throws(Errno) {
+    guard second.count > 0 else { return try Program.write(first, to: rawValue) }
+    let parts = [first, second].map {
+      iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+    }
+    let done = try perform(.write) { writev(rawValue, parts, 2) }
+    try Program.write(
+      UnsafeRawBufferPointer(rebasing: first.dropFirst(done)), to: rawValue)
+    try Program.write(
+      UnsafeRawBufferPointer(rebasing: second.dropFirst(max(0, done - first.count))),
+      to: rawValue)
+  }
+
   /// Waits until the content, and the metadata needed to find it, is on the disk. The corresponding
   /// C function is `fsync`. After a failure the file must be dropped and written again, because the
   /// kernel discards the error and the lost pages (fsync(2), and the "fsyncgate" discussion of

@@ -114,9 +114,13 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// differs.
   package static var current: ProcessIdentity {
     let processID = getpid()
-    if cached.processID == processID { return cached }
-    return look(processID)
+    if cached.identity.processID == processID { return cached.identity }
+    return look(processID).identity
   }
+
+  /// The name of this process's program as the kernel keeps it, at most 15 bytes; empty if /proc does
+  /// not show it. It is read once, together with the start time; a forked child has the same.
+  package static var program: String { cached.program }
 
   private static let cached = look(getpid())
 
@@ -128,12 +132,14 @@ package struct ProcessIdentity: Hashable, Sendable {
     return String(decoding: (text ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
 
-  private static func look(_ processID: Int32) -> ProcessIdentity {
+  private static func look(_ processID: Int32) -> (identity: ProcessIdentity, program: String) {
     // Without /proc no other process can look this one up either; the term still bounds every wait.
     let inode = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
-    return ProcessIdentity(
-      processID: processID, startTicks: ProcessStatus.of(processID)?.startTicks ?? 0,
+    let status = ProcessStatus.of(processID)
+    let identity = ProcessIdentity(
+      processID: processID, startTicks: status?.startTicks ?? 0,
       namespace: boot.isEmpty ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
+    return (identity, status?.program ?? "")
   }
 
   /// FNV-1a, 64 bits: the results of two machines differ, except once in 2^64 cases.

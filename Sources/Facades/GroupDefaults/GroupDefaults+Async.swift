@@ -9,7 +9,7 @@ extension GroupDefaults {
     let (argument, added) = surroundings.withLock { ($0.arguments[key], $0.addedSuites) }
     if let argument { return argument }
     for suite in [try suite()] + added.map(\.suite) {
-      if let value = try await suite.contentsForTask()[key] { return value }
+      if let value = try await suite.stateForTask().contents[key] { return value }
     }
     return Self.registered.withLock { $0[key] }
   }

@@ -10,10 +10,20 @@ import Synchronization
 final class Suite: Sendable {
   typealias Contents = [String: PropertyListValue]
 
+  /// The stored content, and the publication that stored it.
+  struct State {
+    var contents: Contents = [:]
+    /// Nil if there is no suite.
+    var publication: Publication?
+  }
+
   /// The content of one publication.
   private struct Known {
     let version: Version
+    let publication: Publication
     let contents: Result<Contents, GroupDefaultsError>
+
+    func state() throws -> State { State(contents: try contents.get(), publication: publication) }
   }
 
   /// Content that was written to a file and need not be decoded when it is read back.
@@ -57,29 +67,33 @@ final class Suite: Sendable {
   ///
   /// - Throws: `GroupDefaultsError.damaged`, or `AppGroupError` as `Value.snapshot`.
   /// - Complexity: One system call, unless a process has written since the last read.
-  func contents() throws -> Contents {
-    guard let version = try value.version() else { return [:] }
-    if let known = known(as: version) { return try known.contents.get() }
-    return try contents(of: value.snapshot())
+  func contents() throws -> Contents { try state().contents }
+
+  /// Returns the stored content with its publication; see `contents`.
+  func state() throws -> State {
+    guard let version = try value.version() else { return State() }
+    if let known = known(as: version) { return try known.state() }
+    return try state(of: value.snapshot())
   }
 
-  /// Returns the stored content, for a task.
-  func contentsForTask() async throws -> Contents {
-    try contents(of: await value.snapshot())
+  /// Returns the stored content with its publication, for a task.
+  func stateForTask() async throws -> State {
+    try state(of: await value.snapshot())
   }
 
   /// Returns the content of a snapshot of the suite's value.
-  func contents(of snapshot: ValueSnapshot) throws -> Contents {
+  private func state(of snapshot: ValueSnapshot) throws -> State {
     guard let version = snapshot.version else {
       // The suite is absent, or could not be read, in which case this throws.
       _ = try snapshot.bytes()
-      return [:]
+      return State()
     }
-    if let known = known(as: version) { return try known.contents.get() }
-    let contents = decoded(snapshot)
+    if let known = known(as: version) { return try known.state() }
+    let new = Known(
+      version: version, publication: snapshot.publication, contents: decoded(snapshot))
     // If another thread has stored newer content meanwhile, the next read decodes it again.
-    known.withLock { $0 = Known(version: version, contents: contents) }
-    return try contents.get()
+    known.withLock { $0 = new }
+    return try new.state()
   }
 
   private func known(as version: Version) -> Known? {
@@ -133,7 +147,7 @@ final class Suite: Sendable {
   private func edited<Result>(
     _ snapshot: ValueSnapshot, _ number: Int, _ body: (inout Contents) throws -> Result
   ) throws -> (Edit, Result) {
-    let old = try contents(of: snapshot)
+    let old = try state(of: snapshot).contents
     var new = old
     let result = try body(&new)
     guard new != old else {

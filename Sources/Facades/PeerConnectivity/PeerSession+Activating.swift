@@ -75,6 +75,7 @@ extension PeerSession {
         state.registration = registration
         state.replacedBy = nil
       }
+      container.beginPublishing(as: name)
     } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
       // By another call at the same time.
       if isActive { return }
@@ -112,7 +113,7 @@ extension PeerSession {
         return (state.registration, state.observation)
       }
       observation?.cancel()
-      registration?.close()
+      end(registration)
     } catch {
       // Closed meanwhile; or the file system refuses, and presence tries again.
       return
@@ -144,7 +145,13 @@ extension PeerSession {
       return state
     }
     old.observation?.cancel()
-    old.registration?.close()
+    end(old.registration)
     calls.close()
+  }
+
+  private func end(_ registration: PresenceRegistration?) {
+    guard let registration else { return }
+    container.endPublishing(as: name)
+    registration.close()
   }
 }

@@ -79,7 +79,10 @@ extension PeerSession {
 
   private func ownContext(_ peer: String) throws -> Value {
     try PeerNames.check(peer)
-    return container.own.value(PeerNames.context(from: name, to: peer))
+    var value = container.own.value(PeerNames.context(from: name, to: peer))
+    // Also where this process is several peers.
+    value.peer = name
+    return value
   }
 
   private func encoded(_ context: some Encodable, _ peer: String) throws -> PropertyListValue {

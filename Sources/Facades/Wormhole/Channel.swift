@@ -117,6 +117,10 @@ public struct Received<Message: Codable & Sendable>: Sendable {
     self.isOwn = isOwn
   }
 
+  /// The process that sent the message, and when; nil if a program that does not use this package
+  /// wrote it. See `ValueSnapshot.publisher`.
+  public var publisher: Publisher? { snapshot.publisher }
+
   /// The message.
   ///
   /// Throws `AppGroupError`, as `Channel.latest`, for a file that does not hold such a message. One

@@ -1,3 +1,4 @@
+import Publications
 import Synchronization
 package import SystemCalls
 
@@ -76,7 +77,7 @@ package final class Lease: Sendable {
   /// Replaces a file's content, in one step.
   ///
   /// - Parameters:
-  ///   - bytes: The whole content.
+  ///   - content: The whole content.
   ///   - name: The file in the site's directory.
   ///   - exists: Whether such a file probably exists; only decides the first attempt.
   ///   - diligence: The extent to which the publication waits for the disk.
@@ -86,7 +87,7 @@ package final class Lease: Sendable {
   /// - Complexity: Write, rename and unlink, and a look for the kept version; if that is old, a
   ///   wait for the disk, a link and a rename more; with `.durable` three fsyncs instead.
   func publish(
-    _ bytes: [UInt8], as name: String, exists: Bool, diligence: Diligence,
+    _ content: PublishedContent, as name: String, exists: Bool, diligence: Diligence,
     willPublish: (Stamp) -> Void = { _ in }
   ) throws {
     precondition(declaration.mode == .exclusive, "a shared lease cannot publish")
@@ -96,7 +97,7 @@ package final class Lease: Sendable {
       isHasty = try isFollowedUp && exists && hasFreshKeptVersion()
       becomesKept = !isHasty
     }
-    willPublish(try stage(bytes, isHasty ? nil : diligence))
+    willPublish(try stage(content, isHasty ? nil : diligence))
     let kept = becomesKept ? try nameTwice(stagingPlace.name) : nil
     if case .durable = diligence { try dropKept(of: name) }
     try moveOut(stagingPlace.name, as: name, exists ? .exchange : .keep) { () throws(Errno) in
@@ -110,11 +111,13 @@ package final class Lease: Sendable {
 
   // Closes the file before it is moved out. A later close would be a second event, and a second
   // look at the same content, for every observer.
-  private func stage(_ bytes: [UInt8], _ diligence: Diligence?) throws(Errno) -> Stamp {
+  private func stage(
+    _ content: PublishedContent, _ diligence: Diligence?
+  ) throws(Errno) -> Stamp {
     guard let file = staged.withLock({ $0.take() }) else {
       preconditionFailure("a lease publishes once")
     }
-    try file.descriptor.writeAll(bytes)
+    try content.write(to: file.descriptor)
     let stamp = try site.home.stamp(file.descriptor)
     switch diligence {
     case .durable: try file.descriptor.synchronize()

@@ -1,3 +1,4 @@
+import Publications
 import SystemCalls
 
 /// Content that is written, and fsynced, before the lease is taken: the time under a lease stays
@@ -14,7 +15,7 @@ package final class PreparedContent: Sendable {
   /// Content of at least this size is prepared, smaller content only if it should be durable.
   static let worthwhileBytes = 65_536
 
-  init(_ bytes: [UInt8], at site: LeaseSite, durability: Durability) throws(Errno) {
+  init(_ content: PublishedContent, at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
     try site.home.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory(), staging: nil)
     do throws(Errno) {
@@ -28,7 +29,7 @@ package final class PreparedContent: Sendable {
     do throws(Errno) {
       // Free: only a sweeper opens it, and that removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
-      try file.writeAll(bytes)
+      try content.write(to: file)
       stamp = try site.home.stamp(file)
       if durability == .durable { try file.synchronize() } else { try file.writeBack() }
     } catch {

@@ -1,5 +1,6 @@
 package import Monitoring
 import PropertyLists
+package import Publications
 import SystemCalls
 
 /// The terms of a change: what it survives, how long it may take, and whether it is repeated after a
@@ -12,6 +13,8 @@ package struct ChangeTerms: Sendable {
   package var repeatsAfterLoss: Bool
   /// Receives the new version just before it becomes visible; again after a lost lease.
   package var willPublish: @Sendable (Stamp) -> Void
+  /// The moment from which the new content counts as never written, in nanoseconds since 1970.
+  package var expiry: Int64?
 
   /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.
   package init(
@@ -48,7 +51,7 @@ struct BodyError: Error {
 package final class Change<Result: Sendable>: Waiting {
   private let places: [(directory: NamedDirectory, file: String)]
   private let terms: ChangeTerms
-  private let content: [UInt8]?
+  private let content: (@Sendable () -> PublishedContent)?
   private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
@@ -63,11 +66,12 @@ package final class Change<Result: Sendable>: Waiting {
   /// - Parameters:
   ///   - directory: the directory that contains the lease.
   ///   - file: the file in it that the lease protects, for messages.
-  ///   - content: written before the lease is taken, and given to the work as a prepared file.
+  ///   - content: made and written before the lease is taken, and given to the work as a prepared
+  ///     file.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
   package convenience init(
     _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
-    preparing content: [UInt8]? = nil,
+    preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
     self.init([(directory, file)], terms, preparing: content) { try work($0[0], $1) }
@@ -77,7 +81,7 @@ package final class Change<Result: Sendable>: Waiting {
   ///   other until a lease is overdue.
   init(
     _ places: [(directory: NamedDirectory, file: String)], _ terms: ChangeTerms,
-    preparing content: [UInt8]? = nil,
+    preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
   ) {
     self.places = places
@@ -116,7 +120,7 @@ package final class Change<Result: Sendable>: Waiting {
     let place = places[leases.count]
     let site = try place.directory.leaseSite(protecting: place.file)
     if terms.durability == .durable { try place.directory.synchronizeNames() }
-    prepared = try content.map { try PreparedContent($0, at: site, durability: terms.durability) }
+    prepared = try content.map { try PreparedContent($0(), at: site, durability: terms.durability) }
     let request = LeaseRequest(
       site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
     self.request = request

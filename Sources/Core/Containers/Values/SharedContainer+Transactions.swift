@@ -1,5 +1,6 @@
 import Monitoring
 public import PropertyLists
+import Publications
 import Synchronization
 import SystemCalls
 
@@ -34,9 +35,9 @@ extension SharedContainer {
     repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
-    try TransactionWork(self, identifiers, durability, body).change(
-      .init(durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    ).run()
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    return try TransactionWork(self, identifiers, terms, body).change().run()
   }
 
   /// Reads, changes and publishes several values; see the form without `async`. `body` runs on a
@@ -47,10 +48,10 @@ extension SharedContainer {
     repeatsAfterLoss: Bool = true,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {
-    let work = TransactionWork(self, identifiers, durability, body)
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    return try await runSuspending { work.change(terms) }
+    let work = TransactionWork(self, identifiers, terms, body)
+    return try await runSuspending { work.change() }
   }
 
   /// Returns several values as they were at one moment.
@@ -84,20 +85,22 @@ private struct TransactionWork<Result: Sendable>: Sendable {
   let container: SharedContainer
   /// In the order in which all processes take their leases.
   let values: [Value]
-  let durability: Durability
+  let terms: ChangeTerms
   let body: Body
 
+  private var durability: Durability { terms.durability }
+
   init(
-    _ container: SharedContainer, _ identifiers: [String], _ durability: Durability,
+    _ container: SharedContainer, _ identifiers: [String], _ terms: ChangeTerms,
     _ body: @escaping Body
   ) {
     self.container = container
     values = Set(identifiers).map(container.value).sorted { $0.relativePath < $1.relativePath }
-    self.durability = durability
+    self.terms = terms
     self.body = body
   }
 
-  func change(_ terms: ChangeTerms) -> sending Change<Result> {
+  func change() -> sending Change<Result> {
     Change(values.map { ($0.directory, Value.fileName) }, terms) { leases, _ in
       try perform(leases)
     }
@@ -126,12 +129,15 @@ private struct TransactionWork<Result: Sendable>: Sendable {
         remedy: "name it among the identifiers")
     }
     var edits: [Transaction.Kind] = []
-    var contents: [[UInt8]] = []
-    for value in values {
+    var contents: [PublishedContent?] = []
+    for (value, snapshot) in zip(values, found) {
       let content = new[value.identifier]
       let isKept = content == old[value.identifier]
       edits.append(isKept ? .keep : content == nil ? .remove : .replace)
-      contents.append(isKept ? [] : try content.map(value.encode) ?? [])
+      contents.append(
+        isKept
+          ? nil
+          : try content.map { value.content(try value.encode($0), terms, after: snapshot) })
     }
     guard edits.contains(where: { $0 != .keep }) else {
       if durability == .durable { try leases.forEach { try $0.synchronize(Value.fileName) } }
@@ -147,7 +153,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   private func publish(
-    _ transaction: Transaction, _ parts: [Transaction.Part], _ contents: [[UInt8]],
+    _ transaction: Transaction, _ parts: [Transaction.Part], _ contents: [PublishedContent?],
     replacing found: [ValueSnapshot], _ leases: [Lease]
   ) throws {
     let handle = try container.root.handle()
@@ -162,7 +168,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
       _ = try state.tryLock(.exclusive)
       for (part, content) in zip(parts, contents) where part.kind != .keep {
         let file = try container.root.access.createFile(part.content, at: directory)
-        try file.writeAll(content)
+        try content?.write(to: file)
         _ = try container.root.stamp(file)
         if durability == .durable { try file.synchronize() } else { try file.writeBack() }
       }

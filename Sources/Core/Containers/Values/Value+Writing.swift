@@ -1,5 +1,6 @@
 import Monitoring
 public import PropertyLists
+import Publications
 import SystemCalls
 
 extension Value {
@@ -161,16 +162,15 @@ extension Value {
     let value = self
     let durability = terms.durability
     let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
-    return Change(directory, protecting: fileName, terms, preparing: isPrepared ? bytes : nil) {
+    let content: @Sendable () -> PublishedContent = { value.content(bytes, terms) }
+    return Change(directory, protecting: fileName, terms, preparing: isPrepared ? content : nil) {
       lease, prepared in
       if let prepared {
         terms.willPublish(prepared.stamp)
         try lease.publish(
           prepared: prepared, as: value.fileName, exists: true, durability: durability)
       } else {
-        try lease.publish(
-          bytes, as: value.fileName, exists: true,
-          diligence: try value.diligence(durability, bytes), willPublish: terms.willPublish)
+        try value.publish(content(), lease, terms, exists: true)
       }
       value.followUp(durability)
     }
@@ -198,9 +198,8 @@ extension Value {
       switch edit {
       case .keep: if durability == .durable { try lease.synchronize(value.fileName) }
       case .replace(let bytes):
-        try lease.publish(
-          bytes, as: value.fileName, exists: !old.isAbsent,
-          diligence: try value.diligence(durability, bytes), willPublish: terms.willPublish)
+        try value.publish(
+          value.content(bytes, terms, after: old), lease, terms, exists: !old.isAbsent)
         value.followUp(durability)
       case .remove: _ = try value.remove(lease, durability)
       }
@@ -214,10 +213,32 @@ extension Value {
     return wasThere
   }
 
-  private func diligence(_ durability: Durability, _ bytes: [UInt8]) throws -> Diligence {
+  /// Returns bytes together with the record of their publication by this process.
+  ///
+  /// - Parameter old: What they replace; nil if nobody looked.
+  func content(
+    _ bytes: [UInt8], _ terms: ChangeTerms, after old: ValueSnapshot? = nil
+  ) -> PublishedContent {
+    PublishedContent(
+      bytes,
+      PublicationRecord(
+        peer: peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
+        expiry: terms.expiry))
+  }
+
+  private func publish(
+    _ content: PublishedContent, _ lease: Lease, _ terms: ChangeTerms, exists: Bool
+  ) throws {
+    try lease.publish(
+      content, as: fileName, exists: exists,
+      diligence: try diligence(terms.durability, byteCount: content.count),
+      willPublish: terms.willPublish)
+  }
+
+  private func diligence(_ durability: Durability, byteCount: Int) throws -> Diligence {
     guard durability == .standard else { return .durable }
     let root = container.root
-    guard try bytes.count <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
+    guard try byteCount <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
       return .written
     }
     return .relaxed(isFollowedUp: root.followUps.contains(relativePath))

@@ -1,4 +1,5 @@
 public import PropertyLists
+import Publications
 import SystemCalls
 
 /// One property list, always whole: read without any lock, replaced or updated in one step,
@@ -18,6 +19,8 @@ public struct Value: Sendable {
   package let fileName: String
   /// The file's path relative to the container.
   let relativePath: String
+  /// The peer whose publications these are; by default the only one that this process is.
+  package var peer: String?
 
   /// The name of the file of a value that is not a notification's state or a role.
   static let fileName = "value.plist"
@@ -31,6 +34,9 @@ public struct Value: Sendable {
 
   /// The largest size of a value on disk: 64 MiB.
   public static let maximumBytes = PropertyListLimits.standard.maximumBytes
+
+  /// The largest file of a value: with the record of its publication.
+  package static let maximumFileBytes = PublishedContent.largest(maximumBytes)
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
     self.container = container
@@ -129,25 +135,40 @@ public struct Value: Sendable {
     }
     let bytes: [UInt8]
     do throws(Errno) {
-      bytes = try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
+      bytes = try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: PublishedContent.largest(limits.maximumBytes)
+      )
     } catch {
       guard error == .fileTooLarge else { throw error }
-      throw AppGroupError(
-        .tooLarge, "read the value", path: path,
-        reason: "it has \(status.size) bytes, more than the limit of \(limits.maximumBytes)",
-        remedy: "raise the limit, or remove the file")
+      throw tooLarge(Int(status.size), limits)
     }
     guard KeptVersion.isMissing(bytes) else {
-      return (ValueSnapshot(bytes: bytes, version: Version(status), path: path), status)
+      return (try snapshot(of: bytes, status, limits), status)
     }
     if let kept = try standIn(at: start, owner, limits) {
-      return (ValueSnapshot(bytes: kept, version: Version(status), path: path), status)
+      return (try snapshot(of: kept, status, limits), status)
     }
     // The first publication after a loss of power removes the kept version, perhaps just now.
     guard isSecondLook else {
       return try snapshot(at: start, name, owner, limits, isSecondLook: true)
     }
     return (ValueSnapshot(bytes: bytes, version: Version(status), path: path), status)
+  }
+
+  private func snapshot(
+    of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits
+  ) throws -> ValueSnapshot {
+    var bytes = file
+    let record = PublicationRecord.take(from: &bytes)
+    guard bytes.count <= limits.maximumBytes else { throw tooLarge(bytes.count, limits) }
+    return ValueSnapshot(bytes: bytes, version: Version(status), path: path, record: record)
+  }
+
+  private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> AppGroupError {
+    AppGroupError(
+      .tooLarge, "read the value", path: path,
+      reason: "it has \(count) bytes, more than the limit of \(limits.maximumBytes)",
+      remedy: "raise the limit, or remove the file")
   }
 
   /// Returns the copy that is kept in case the power fails before the last publication is on the
@@ -160,7 +181,7 @@ public struct Value: Sendable {
         directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
       guard let name = try KeptVersion.standIn(in: lease) else { return nil }
       return try FileDescriptor.readBeneath(
-        name, at: lease.rawValue, maximumBytes: limits.maximumBytes
+        name, at: lease.rawValue, maximumBytes: PublishedContent.largest(limits.maximumBytes)
       ) { container.root.access.trusts($0, in: owner) }
     } catch {
       switch error {

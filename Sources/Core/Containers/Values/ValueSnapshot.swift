@@ -1,5 +1,6 @@
 import FoundationEssentials
 public import PropertyLists
+public import Publications
 
 /// The state of a value at one moment: whole, and read without any lock.
 public struct ValueSnapshot: Sendable {
@@ -7,23 +8,39 @@ public struct ValueSnapshot: Sendable {
   private let path: String
   /// The publication; nil if the value was never written, or was removed.
   public let version: Version?
+  private let record: PublicationRecord?
 
-  init(bytes: [UInt8]?, version: Version?, path: String) {
+  /// - Parameters:
+  ///   - bytes: The content, without the record of its publication.
+  ///   - record: What the publication told about itself.
+  init(bytes: [UInt8]?, version: Version?, path: String, record: PublicationRecord? = nil) {
     content = .success(bytes)
     self.version = version
     self.path = path
+    self.record = record
   }
 
   init(failure: AppGroupError, version: Version?, path: String) {
     content = .failure(failure)
     self.version = version
     self.path = path
+    record = nil
   }
+
+  /// The process that published the content, and when; nil if it is not told: there is no value, or
+  /// a program that does not use this package wrote the file.
+  ///
+  /// It is read from the same file, in the same call, as the content. See `Publisher` for what it
+  /// proves.
+  public var publisher: Publisher? { record?.publisher }
+
+  package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
 
   /// Whether the value was never written, or was removed.
   public var isAbsent: Bool { version == nil }
 
-  /// Returns the file's bytes, or nil if there is no value.
+  /// Returns the property list as it was published, or nil if there is no value. The file may have
+  /// more bytes: the record of the publication.
   ///
   /// - Throws: `AppGroupError`, as reading the file did.
   public func bytes() throws -> [UInt8]? { try content.get() }

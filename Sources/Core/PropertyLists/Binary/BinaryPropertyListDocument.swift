@@ -24,8 +24,7 @@ struct BinaryPropertyListDocument {
   private let tableOffset: Int
   private let offsetSize: Int
 
-  private static let trailerSize = 32
-  private static let headerSize = 8
+  private static let headerSize = BinaryPropertyListTrailer.headerSize
 
   static func hasMagic(_ bytes: [UInt8]) -> Bool { bytes.starts(with: "bplist".utf8) }
 
@@ -34,27 +33,20 @@ struct BinaryPropertyListDocument {
       throw PropertyListError(
         .unknownFormat, atByte: 6, "it is a binary property list of a version other than 00")
     }
-    guard bytes.count > Self.headerSize + Self.trailerSize else {
+    guard bytes.count > Self.headerSize + BinaryPropertyListTrailer.size else {
       throw PropertyListError(.malformed, atByte: bytes.count, "it is cut short")
     }
-    let trailer = bytes.count - Self.trailerSize
-    self.bytes = bytes
-    offsetSize = Int(bytes[trailer + 6])
-    referenceSize = Int(bytes[trailer + 7])
-    let counts = [8, 16, 24].map { Self.number(in: bytes, at: trailer + $0, width: 8) }
-    guard let objectCount = Int(exactly: counts[0]), let topObject = Int(exactly: counts[1]),
-      let tableOffset = Int(exactly: counts[2]), (1...8).contains(offsetSize),
-      (1...8).contains(referenceSize), topObject < objectCount, objectCount <= trailer,
-      tableOffset > Self.headerSize, tableOffset <= trailer,
-      objectCount * offsetSize == trailer - tableOffset,
-      Self.canCount(to: objectCount, width: referenceSize),
-      Self.canCount(to: tableOffset, width: offsetSize)
-    else {
-      throw PropertyListError(.malformed, atByte: trailer, "its trailer contradicts its size")
+    guard let trailer = BinaryPropertyListTrailer(of: bytes) else {
+      throw PropertyListError(
+        .malformed, atByte: bytes.count - BinaryPropertyListTrailer.size,
+        "its trailer contradicts its size")
     }
-    self.objectCount = objectCount
-    self.topObject = topObject
-    self.tableOffset = tableOffset
+    self.bytes = bytes
+    offsetSize = trailer.offsetSize
+    referenceSize = trailer.referenceSize
+    objectCount = trailer.objectCount
+    topObject = trailer.topObject
+    tableOffset = trailer.tableOffset
     try checkOffsets()
   }
 
@@ -63,7 +55,7 @@ struct BinaryPropertyListDocument {
   private func checkOffsets() throws(PropertyListError) {
     for number in 0..<objectCount {
       let place = tableOffset + number * offsetSize
-      let offset = Self.number(in: bytes, at: place, width: offsetSize)
+      let offset = bytes.bigEndian(at: place, width: offsetSize)
       guard offset >= UInt64(Self.headerSize), offset < UInt64(tableOffset) else {
         throw PropertyListError(
           .malformed, atByte: place, "an entry of its offset table points outside the objects")
@@ -71,27 +63,17 @@ struct BinaryPropertyListDocument {
     }
   }
 
-  private static func canCount(to count: Int, width: Int) -> Bool {
-    width == 8 || count < 1 << (8 * width)
-  }
-
-  private static func number(in bytes: [UInt8], at offset: Int, width: Int) -> UInt64 {
-    var number: UInt64 = 0
-    for index in offset..<(offset + width) { number = number << 8 | UInt64(bytes[index]) }
-    return number
-  }
-
   /// Returns the offset of an object.
   func offset(of object: Int) -> Int {
     Int(
-      truncatingIfNeeded: Self.number(
-        in: bytes, at: tableOffset + object * offsetSize, width: offsetSize))
+      truncatingIfNeeded: bytes.bigEndian(
+        at: tableOffset + object * offsetSize, width: offsetSize))
   }
 
   /// Returns the object that a container refers to with its reference number `index`.
   func reference(_ index: Int, of references: Int) throws(PropertyListError) -> Int {
     let place = references + index * referenceSize
-    let number = Self.number(in: bytes, at: place, width: referenceSize)
+    let number = bytes.bigEndian(at: place, width: referenceSize)
     guard number < UInt64(objectCount) else {
       throw PropertyListError(
         .malformed, atByte: place, "it refers to an object that it does not contain")
@@ -140,7 +122,7 @@ struct BinaryPropertyListDocument {
 
   private func number(at offset: Int, width: Int) throws(PropertyListError) -> UInt64 {
     guard offset + width <= tableOffset else { throw Self.cutShort(at: offset) }
-    return Self.number(in: bytes, at: offset, width: width)
+    return bytes.bigEndian(at: offset, width: width)
   }
 
   private static func cutShort(at offset: Int) -> PropertyListError {

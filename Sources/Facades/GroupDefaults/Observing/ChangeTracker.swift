@@ -1,3 +1,4 @@
+import AppGroup
 import PropertyLists
 import Synchronization
 
@@ -8,7 +9,7 @@ final class ChangeTracker: Sendable {
   private let suite: Suite
   /// The only observed key; nil for all.
   private let key: String?
-  private let last: Mutex<Suite.Contents>
+  private let last: Mutex<Suite.State>
   private let observer: Int
 
   /// - Parameter startsWithCurrent: Whether the current values count as new.
@@ -17,7 +18,7 @@ final class ChangeTracker: Sendable {
     self.key = key
     observer = suite.ownWrites.open()
     do {
-      last = Mutex(startsWithCurrent ? [:] : try suite.contents())
+      last = Mutex(startsWithCurrent ? Suite.State() : try suite.state())
     } catch {
       suite.ownWrites.close(observer)
       throw error
@@ -31,27 +32,29 @@ final class ChangeTracker: Sendable {
   /// - Throws: As `Suite.contents`; a later look then returns the changes.
   func look() throws -> [DefaultsChange] {
     suite.ownWrites.prepareLook(observer)
-    return changes(to: try suite.contents())
+    return changes(to: try suite.state())
   }
 
   /// Returns the changes since the last look, for a task.
   func lookForTask() async throws -> [DefaultsChange] {
     suite.ownWrites.prepareLook(observer)
-    return changes(to: try await suite.contentsForTask())
+    return changes(to: try await suite.stateForTask())
   }
 
-  private func changes(to now: Suite.Contents) -> [DefaultsChange] {
-    let before = last.withLock { last in
-      defer { last = now }
+  private func changes(to state: Suite.State) -> [DefaultsChange] {
+    let lastState = last.withLock { last in
+      defer { last = state }
       return last
     }
     defer { suite.ownWrites.finishLook(observer) }
+    let publisher = state.publication?.publisher(since: lastState.publication)
+    let (before, now) = (lastState.contents, state.contents)
     let keys =
       key.map { before[$0] == now[$0] ? [] : [$0] } ?? now.keys(differingFrom: before)
     return keys.map { key in
       DefaultsChange(
         key: key, oldValue: before[key], newValue: now[key],
-        isOwn: suite.ownWrites.isOwn(now[key], key, observer))
+        isOwn: suite.ownWrites.isOwn(now[key], key, observer), publisher: publisher)
     }
   }
 }

@@ -61,7 +61,7 @@ extension ContainerReport.NamedContent {
     return .object([
       identifierKey: identifier, "path": path, "condition": name, "problem": problem,
       "bytes": bytes, "modified": modified?.wholeSeconds,
-      "state": state.map { PropertyListValue($0) },
+      "state": state.map { PropertyListValue($0) }, "publisher": publisher?.propertyList,
     ])
   }
 }

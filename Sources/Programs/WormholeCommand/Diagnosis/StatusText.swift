@@ -17,11 +17,11 @@ struct StatusText {
   var rendered: String {
     var text = heading
     text += table(
-      ["MESSAGE", "SIZE", "CHANGED"],
+      ["MESSAGE", "SIZE", "CHANGED", "BY"],
       report.names.values.filter { !isAbsent($0) }.map {
-        [$0.identifier, size($0), condition($0)]
+        [$0.identifier, size($0), condition($0), publisher($0)]
       })
-    text += table(["DEFAULTS", "SIZE", "CHANGED"], defaults)
+    text += table(["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults)
     text += table(
       ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] })
     text += table(
@@ -61,7 +61,8 @@ struct StatusText {
   private var defaults: [[String]] {
     report.own.values.filter { !isAbsent($0) }.compactMap { value in
       let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: value.identifier)
-      return isDefaults ? [suite ?? "(the container's)", size(value), condition(value)] : nil
+      return isDefaults
+        ? [suite ?? "(the container's)", size(value), condition(value), publisher(value)] : nil
     }
   }
 
@@ -143,6 +144,10 @@ struct StatusText {
     case .unreadable(let error): "cannot be read: \(error.briefReason)"
     case .readable, .notRead: content.modified.map(text) ?? "-"
     }
+  }
+
+  private func publisher(_ content: ContainerReport.NamedContent) -> String {
+    content.publisher?.description ?? "-"
   }
 
   private func state(_ content: ContainerReport.NamedContent) -> String {

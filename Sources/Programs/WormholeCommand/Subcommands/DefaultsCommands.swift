@@ -121,14 +121,18 @@ extension CommandDescription {
     abstract: "Print the changes of the defaults, one line for each key.",
     discussion: """
       A line is {"key": ..., "new": ..., "old": ...}; without "old" the key is new, without "new" \
-      it was removed. The command prints 'listening' on standard error; from then on it misses \
+      it was removed. With --envelope it has also "publisher", as 'read --envelope' has; it is left \
+      out where several processes made the changes that are printed as one. The command prints 'listening' on standard error; from then on it misses \
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
       """,
     positionals: [
       PositionalDescription(
         name: "key", help: "The key to watch; without it, all keys.", isOptional: true)
     ],
-    options: [.suite, .count, .timeout]
+    options: [
+      .suite, .count, .timeout,
+      .flag("envelope", help: "Print each change with the process that made it, and when."),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(until: deadline, environment)
@@ -138,12 +142,13 @@ extension CommandDescription {
     let observation = try defaults.observe(
       key: arguments.text("key"), startsWithCurrent: opened.isNew,
       on: DispatchQueue(label: "wormhole.watch")
-    ) { backlog.add(Change(key: $0.key, old: $0.oldValue, new: $0.newValue)) }
+    ) { backlog.add(Change($0)) }
     environment.tellIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.tellListening() }
     try withExtendedLifetime(observation) {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
-        try environment.print(json: change.line)
+        try environment.print(
+          json: arguments.has("envelope") ? change.envelope : change.line)
         return .done
       }
     }
@@ -178,6 +183,15 @@ private struct Change: Sendable {
   let key: String
   let old: PropertyListValue?
   var new: PropertyListValue?
+  /// Nil if it is not told, or if there were several.
+  var publisher: Publisher?
+
+  init(_ change: DefaultsChange) {
+    key = change.key
+    old = change.oldValue
+    new = change.newValue
+    publisher = change.publisher
+  }
 
   /// Several changes of one key become one: a slow reader of our output costs no more memory than the
   /// defaults themselves.
@@ -186,9 +200,18 @@ private struct Change: Sendable {
       return waiting.append(change)
     }
     waiting[index].new = change.new
+    waiting[index].publisher = change.publisher.flatMap { last in
+      waiting[index].publisher?.isSameProcess(as: last) ?? false ? last : nil
+    }
     // The key has the value again that was printed last: nothing is left to print.
     if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
   }
 
   var line: PropertyListValue { .object(["key": key, "old": old, "new": new]) }
+
+  var envelope: PropertyListValue {
+    var line = line
+    if let publisher { line["publisher"] = publisher.propertyList }
+    return line
+  }
 }

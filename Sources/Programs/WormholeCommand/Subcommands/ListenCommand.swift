@@ -7,7 +7,8 @@ extension CommandDescription {
     name: "listen",
     abstract: "Print messages as they arrive, one line each.",
     discussion: """
-      With several identifiers a line is {"identifier": ..., "message": ...}. The command prints \
+      With several identifiers a line is {"identifier": ..., "message": ...}; with --envelope it is \
+      that of 'read --envelope'. The command prints \
       'listening' on standard error; from then on it misses nothing. After a burst of messages the \
       last one is always printed, the earlier ones perhaps. The removal of a message prints nothing. \
       If the group has no container yet, the command waits for its first use and makes nothing.
@@ -23,6 +24,7 @@ extension CommandDescription {
     ],
     options: [
       .count, .timeout,
+      .flag("envelope", help: "Print each message with the process that sent it, and when."),
       .flag("current", help: "Begin with the current message, if there is one."),
       OutputFormat.option,
     ],
@@ -63,8 +65,10 @@ extension CommandDescription {
         // The removal of a message is not a message.
         guard let message else { return nil }
         let content: PropertyListValue =
-          identifiers.count > 1
-          ? ["identifier": .string(identifier), "message": message] : message
+          arguments.has("envelope")
+          ? arrival.snapshot.envelope(of: message, identifier)
+          : identifiers.count > 1
+            ? ["identifier": .string(identifier), "message": message] : message
         return try handle(content, identifier, arguments.outputFormat, command, environment)
       }
     }

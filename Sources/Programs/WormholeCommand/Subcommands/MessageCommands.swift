@@ -1,4 +1,5 @@
 import AppGroup
+import PropertyLists
 import Synchronization
 
 extension CommandDescription {
@@ -21,15 +22,27 @@ extension CommandDescription {
   static let read = CommandDescription(
     name: "read",
     abstract: "Print the latest message; exit status 1 if there is none.",
+    discussion: """
+      With --envelope a line is {"identifier": ..., "message": ..., "publisher": {"date": ..., \
+      "peer": ..., "process": ..., "program": ...}}: the process that sent the message, and when. \
+      "peer" is left out for a process that was none, and "publisher" for a file that another kind \
+      of program wrote.
+      """,
     positionals: [.identifier],
-    options: [OutputFormat.option]
+    options: [
+      .flag("envelope", help: "Print the message with the process that sent it, and when."),
+      OutputFormat.option,
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
-    guard let message = try arguments.container.openExisting()?.value(identifier).read() else {
+    let snapshot = try arguments.container.openExisting()?.value(identifier).snapshot()
+    guard let snapshot, let message = try snapshot.propertyList() else {
       throw CommandError(
         verb: "read", object: identifier.quoted, reason: "there is no such message", status: .no)
     }
-    try environment.print(arguments.outputFormat.bytes(message, of: identifier.quoted))
+    let content =
+      arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
+    try environment.print(arguments.outputFormat.bytes(content, of: identifier.quoted))
   }
 
   static let clear = CommandDescription(
@@ -103,5 +116,19 @@ extension CommandDescription {
           outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)")
       }
     }
+  }
+}
+
+extension ValueSnapshot {
+  /// A message with what its publication tells. Keys are only ever added.
+  func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
+    .object(["identifier": identifier, "message": message, "publisher": publisher?.propertyList])
+  }
+}
+
+extension Publisher {
+  /// Keys are only ever added.
+  var propertyList: PropertyListValue {
+    .object(["date": date, "peer": peer, "process": processID, "program": program])
   }
 }

@@ -1,0 +1,44 @@
+/// The last 32 bytes of a binary property list, which tell the places of its parts.
+struct BinaryPropertyListTrailer {
+  static let size = 32
+  static let headerSize = 8
+
+  let offsetSize: Int
+  let referenceSize: Int
+  let objectCount: Int
+  let topObject: Int
+  let tableOffset: Int
+
+  /// Reads the trailer; nil if it contradicts the size of the file.
+  init?(of bytes: [UInt8]) {
+    guard bytes.count > Self.headerSize + Self.size else { return nil }
+    let place = bytes.count - Self.size
+    offsetSize = Int(bytes[place + 6])
+    referenceSize = Int(bytes[place + 7])
+    guard let objectCount = Int(exactly: bytes.bigEndian(at: place + 8, width: 8)),
+      let topObject = Int(exactly: bytes.bigEndian(at: place + 16, width: 8)),
+      let tableOffset = Int(exactly: bytes.bigEndian(at: place + 24, width: 8)),
+      (1...8).contains(offsetSize), (1...8).contains(referenceSize), topObject < objectCount,
+      objectCount <= place, tableOffset > Self.headerSize, tableOffset <= place,
+      objectCount * offsetSize == place - tableOffset,
+      Self.canCount(to: objectCount, width: referenceSize),
+      Self.canCount(to: tableOffset, width: offsetSize)
+    else { return nil }
+    self.objectCount = objectCount
+    self.topObject = topObject
+    self.tableOffset = tableOffset
+  }
+
+  static func canCount(to count: Int, width: Int) -> Bool {
+    width == 8 || count < 1 << (8 * width)
+  }
+}
+
+extension [UInt8] {
+  /// Returns the number in `width` bytes, most significant byte first.
+  func bigEndian(at offset: Int, width: Int) -> UInt64 {
+    var number: UInt64 = 0
+    for index in offset..<(offset + width) { number = number << 8 | UInt64(self[index]) }
+    return number
+  }
+}

@@ -1,0 +1,39 @@
+public import FoundationEssentials
+
+/// The process that published something, and when.
+///
+/// It is the publisher's own word, written together with the content in one file: it names what a
+/// program of this package was, and proves nothing against a program that lies.
+public struct Publisher: Sendable, Hashable {
+  /// Its process number, in its own namespace; another process may have it by now.
+  public let processID: Int32
+  /// The name of its program as the kernel keeps it, at most 15 bytes.
+  public let program: String
+  /// The peer that the process was in this container: the name of its active `PeerSession`; nil
+  /// without one, and for a process that was several.
+  public let peer: String?
+  package let nanosecondsSince1970: Int64
+
+  /// The time of the publication, by the clock of its machine.
+  public var date: Date { Date(timeIntervalSince1970: Double(nanosecondsSince1970) / 1e9) }
+
+  package init(processID: Int32, program: String, peer: String?, nanosecondsSince1970: Int64) {
+    self.processID = processID
+    self.program = program
+    self.peer = peer
+    self.nanosecondsSince1970 = nanosecondsSince1970
+  }
+
+  /// Returns whether both are the same process, whatever the time.
+  package func isSameProcess(as other: Publisher) -> Bool {
+    processID == other.processID && program == other.program && peer == other.peer
+  }
+}
+
+extension Publisher: CustomStringConvertible {
+  /// "process 4711 (cinematime) as "phone"".
+  public var description: String {
+    let name = peer.map { " as \"\($0)\"" } ?? ""
+    return "process \(processID) (\(program))\(name)"
+  }
+}
