@@ -47,15 +47,25 @@ let package = Package(
     .target(
       name: "Monitoring", dependencies: ["SystemCalls"], path: "Sources/Core/Monitoring",
       swiftSettings: settings),
-    // The container's directory, its leases, and its content: values and notifications.
+    // The container's directory, and its leases.
     .target(
       name: "Containers",
       dependencies: ["Publications", "Monitoring", "PropertyLists", "SystemCalls"],
       path: "Sources/Core/Containers", swiftSettings: settings),
+    // Values: read without a lock, changed under a lease, observed; several in one step.
+    .target(
+      name: "Values",
+      dependencies: ["Containers", "Publications", "Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Values", swiftSettings: settings),
+    // Names that can be posted and heard.
+    .target(
+      name: "Notifications",
+      dependencies: ["Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Notifications", swiftSettings: settings),
     // Which processes are present.
     .target(
       name: "Presences",
-      dependencies: ["Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: ["Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
       path: "Sources/Core/Presences", swiftSettings: settings),
     // Entries that wait in a directory: their names, their order, the room for them.
     .target(
@@ -64,29 +74,32 @@ let package = Package(
     // Calls between live processes, through mailboxes.
     .target(
       name: "Calls",
-      dependencies: ["Entries", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Entries", "Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls",
+      ],
       path: "Sources/Core/Calls", swiftSettings: settings),
     // Queues that outlive their processes, with receipts and attachments.
     .target(
       name: "Queues",
       dependencies: [
-        "Entries", "Presences", "Containers", "Monitoring", "PropertyLists", "SystemCalls",
+        "Entries", "Presences", "Values", "Containers", "Monitoring", "PropertyLists",
+        "SystemCalls",
       ],
       path: "Sources/Core/Queues", swiftSettings: settings),
     // The content of a container, and its faults.
     .target(
       name: "Inspection",
       dependencies: [
-        "Queues", "Calls", "Entries", "Presences", "Containers", "Publications", "Monitoring",
-        "PropertyLists", "SystemCalls",
+        "Queues", "Calls", "Entries", "Presences", "Notifications", "Values", "Containers",
+        "Publications", "Monitoring", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
     // The core in one import.
     .target(
       name: "AppGroup",
       dependencies: [
-        "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers", "Publications",
-        "Monitoring",
+        "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values",
+        "Containers", "Publications", "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
     // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
@@ -227,9 +240,9 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers",
-        "Publications", "Monitoring",
-        "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
+        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications",
+        "Values", "Containers", "Publications", "Monitoring", "PropertyLists", "SystemCalls",
+        "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

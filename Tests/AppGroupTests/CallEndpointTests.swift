@@ -8,6 +8,7 @@ import Testing
 
 @testable import Calls
 @testable import Containers
+@testable import Values
 @testable import Monitoring
 
 @Suite(.blocking) struct CallEndpointTests {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("A directory of a container, while it is made", .blocking)
 struct ContainerMakingTests {

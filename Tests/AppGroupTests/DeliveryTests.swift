@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Monitoring
 
 @Suite("A delivery", .blocking)

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("An identifier's directory name", .blocking)
 struct EncodedNameTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("A value in a directory with foreign entries", .blocking)
 struct HostileDirectoryTests {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 /// Rules 1, 2, 4 and 5 of RulesOfTheLease.md. In each test one rule alone prevents a loss.
 @Suite("A lease", .blocking)

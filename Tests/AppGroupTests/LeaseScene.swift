@@ -5,6 +5,7 @@ import SystemCalls
 import TestSupport
 
 @testable import Containers
+@testable import Values
 @testable import Inspection
 
 /// A value "k" that is 0, and its lease, for tests that execute the lease's steps one by one.

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("A waiter for a lease", .blocking)
 struct LeaseWaitingTests {

@@ -9,6 +9,7 @@ import Testing
 
 @testable import Calls
 @testable import Containers
+@testable import Values
 @testable import Inspection
 @testable import Monitoring
 

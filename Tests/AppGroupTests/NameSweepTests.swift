@@ -7,6 +7,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Notifications
+@testable import Values
 @testable import Inspection
 @testable import Queues
 

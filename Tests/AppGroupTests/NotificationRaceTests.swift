@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Notifications
+@testable import Values
 @testable import Inspection
 
 @Suite("A notification among others of its name", .blocking)

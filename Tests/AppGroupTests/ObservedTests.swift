@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 /// The moment from which a lease may be taken over, by a clock that the tests set.
 @Suite("A holder of a lease is overdue", .blocking)

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Inspection
 
 @Suite("Names of the package", .blocking)

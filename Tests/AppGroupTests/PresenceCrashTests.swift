@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Presences
 
 @Suite("Presence, whatever ends a process or replaces its directory,", .blocking)

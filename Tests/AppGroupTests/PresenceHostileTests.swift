@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Presences
 
 @Suite("Presence in a directory with foreign entries", .blocking)

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Queues
 
 @Suite("The attachment of a queue's entry", .blocking)

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("A queue, whatever happens to its processes,", .blocking)
 struct QueueCrashTests {

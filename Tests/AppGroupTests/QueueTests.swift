@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Monitoring
 @testable import Queues
 

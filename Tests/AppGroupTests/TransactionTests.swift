@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Inspection
 
 @Suite("Several values in one step", .blocking)

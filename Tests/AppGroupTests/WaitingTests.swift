@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Monitoring
 
 @Suite("A wait", .blocking)

@@ -4,6 +4,7 @@ import TestScopes
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Inspection
 @testable import Monitoring
 @testable import WormholeCommand

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Inspection
 
 @Suite("A newer value is never put into quarantine", .blocking)

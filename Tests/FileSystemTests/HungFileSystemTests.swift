@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 @testable import Monitoring
 
 /// Two containers in one process; the file system of one of them does not answer.

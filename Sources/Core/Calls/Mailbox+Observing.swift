@@ -3,6 +3,7 @@ import Dispatch
 import Monitoring
 import Synchronization
 import SystemCalls
+package import Values
 
 extension Mailbox {
   /// Calls a closure once when the owner of a mailbox has ended.

@@ -5,6 +5,7 @@ import Monitoring
 package import PropertyLists
 import Synchronization
 import SystemCalls
+package import Values
 
 /// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
 /// the order of posts made one after another. Thread-safe.

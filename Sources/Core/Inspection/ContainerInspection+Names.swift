@@ -2,6 +2,7 @@ import Containers
 import PropertyLists
 import Queues
 import SystemCalls
+import Values
 
 /// The inspection of the directory of one value or notification.
 extension ContainerInspection {

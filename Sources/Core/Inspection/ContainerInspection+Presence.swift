@@ -1,6 +1,7 @@
 import Containers
 import Presences
 import SystemCalls
+import Values
 
 /// The inspection of the directory of one presence.
 extension ContainerInspection {

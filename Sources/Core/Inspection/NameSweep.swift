@@ -1,9 +1,11 @@
 package import Containers
 import Monitoring
+import Notifications
 import Presences
 import Queues
 import Synchronization
 import SystemCalls
+import Values
 
 /// The removal of unused names: a directory is removed when it is empty and no process holds its
 /// lease, waits for it or watches it.

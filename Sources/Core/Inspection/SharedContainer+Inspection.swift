@@ -5,6 +5,7 @@ import Presences
 package import PropertyLists
 import Queues
 import SystemCalls
+import Values
 
 extension SharedContainer {
   /// Returns the content of the container, the holders of its leases, and every irregularity.

@@ -1,6 +1,7 @@
-public import Containers
+import Containers
 import Monitoring
 import SystemCalls
+public import Values
 
 extension Value {
   /// Moves the value's file into the container's `quarantine/`, whatever it is. The value is absent

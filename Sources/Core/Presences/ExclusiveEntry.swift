@@ -3,6 +3,7 @@ import Monitoring
 import PropertyLists
 import Synchronization
 import SystemCalls
+import Values
 
 /// One attempt after another to become exclusively present, until it succeeds or the deadline has
 /// passed.

@@ -2,6 +2,7 @@ package import Containers
 import Monitoring
 public import PropertyLists
 import SystemCalls
+package import Values
 
 extension Presence {
   /// The registrations that another process may take over.

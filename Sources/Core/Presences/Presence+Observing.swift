@@ -1,7 +1,8 @@
-public import Containers
+import Containers
 public import Dispatch
 public import Monitoring
 import SystemCalls
+public import Values
 
 extension Presence {
   /// Calls a handler whenever a process enters, leaves or dies.

@@ -4,6 +4,7 @@ import Monitoring
 import Presences
 import Synchronization
 import SystemCalls
+import Values
 
 extension Queue {
   /// Becomes the queue's consumer, until `close()`, until the consumer is released, or until the

@@ -2,6 +2,7 @@ import Containers
 import Entries
 import Monitoring
 import SystemCalls
+import Values
 
 extension Queue.Sender {
   /// Takes an entry back, unless a consumer has taken it already: it is cancelled or delivered,

@@ -2,6 +2,7 @@ import Containers
 import Entries
 import Monitoring
 import SystemCalls
+import Values
 
 /// `keys/<sender>%2F<key>/<batch>.<index>`: entries that a newer one with the same key is to
 /// supersede.

@@ -17,14 +17,23 @@ struct TransactionPowerTests {
     return try Self.names.map { try container.value($0).read()?.int64Value }
   }
 
+  private func write(_ names: [String], _ number: PropertyListValue, _ path: String) throws {
+    let container = try SharedContainer(path: path)
+    for name in names { try container.value(name).replace(with: number, durability: .durable) }
+  }
+
+  private func waitForChange(_ path: String) throws {
+    let value = try SharedContainer(path: path).value("a")
+    let before = try value.version()
+    try eventually("they change it") { try value.version() != before }
+  }
+
   @Test("A durable one that has returned is there")
   func durable() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
       let path = try disk.makeContainer()
-      let container = try SharedContainer(path: path)
-      try container.value("a").replace(with: 1, durability: .durable)
-      try container.value("b").replace(with: 1, durability: .durable)
+      try write(["a", "b"], 1, path)
       let writer = try Participant(path)
       #expect(try writer.ask("durable-together a,b-,c 2") == "done")
       try disk.cutPower()
@@ -39,18 +48,16 @@ struct TransactionPowerTests {
     for kind in Disk.usable {
       let disk = try Disk(kind)
       let path = try disk.makeContainer()
-      let container = try SharedContainer(path: path)
-      for name in Self.names { try container.value(name).replace(with: 100, durability: .durable) }
+      try write(Self.names, 100, path)
       for _ in 0..<3 {
         let writers = try ["a,b,c", "c,a"].map { names in
           let writer = try Participant(path)
           try writer.tell("transfer \(names) 100000")
           return writer
         }
-        let before = try container.value("a").version()
-        try eventually("they change it") { try container.value("a").version() != before }
+        try waitForChange(path)
         // The names of some moment reach the disk.
-        try container.value("other").replace(with: 1, durability: .durable)
+        try write(["other"], 1, path)
         try disk.cutPower()
         for writer in writers { try writer.end() }
         try disk.restart()

@@ -26,7 +26,7 @@ package final class ContainerRoot: Sendable {
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.
-  let followUps = FollowUps()
+  package let followUps = FollowUps()
 
   package init(path: String, access: ContainerAccess) throws {
     self.path = path

@@ -69,7 +69,7 @@ package struct NamedDirectory: Sendable {
   /// to change a value. If there is none, or the name is long, the directory is opened instead.
   ///
   /// - Parameter file: the file that the lease protects, for messages.
-  func leaseSite(protecting file: String) throws -> LeaseSite {
+  package func leaseSite(protecting file: String) throws -> LeaseSite {
     if name.longIdentifier == nil {
       let container = try root.handle().descriptor.rawValue
       let held = try ifPresent(

@@ -5,11 +5,6 @@
 package struct OwnNames: Sendable {
   package let container: SharedContainer
 
-  /// Returns the value of a name of the package; no file is touched before it is read or written.
-  package func value(_ name: String) -> Value {
-    Value(container: container, identifier: name, kind: .ownValue)
-  }
-
   /// Returns the names of the values, unordered; as `SharedContainer.valueIdentifiers`.
   package func valueIdentifiers() throws -> [String] { try container.identifiers(of: .ownValue) }
 

@@ -59,33 +59,6 @@ public final class SharedContainer: Sendable {
     return path == "." ? current : current + "/" + path
   }
 
-  /// Returns the value of an identifier. No file is touched before it is read or written.
-  ///
-  /// - Parameter identifier: Any string, byte for byte; "/" and ".." are ordinary characters.
-  public func value(_ identifier: String) -> Value {
-    Value(container: self, identifier: identifier, kind: .value)
-  }
-
-  /// Returns the notification of a name. No file is touched before it is posted or observed.
-  ///
-  /// - Parameter name: Any string, byte for byte.
-  public func notification(_ name: String) -> DarwinNotification {
-    DarwinNotification(container: self, name: name)
-  }
-
-  /// Returns the identifiers of all values that were ever written or observed, unordered.
-  ///
-  /// - Complexity: One directory listing, and one file read for each identifier that is too long
-  ///   for a file name.
-  public func valueIdentifiers() throws -> [String] {
-    try identifiers(of: .value)
-  }
-
-  /// Returns the names of all notifications that were ever posted or observed, unordered.
-  public func notificationNames() throws -> [String] {
-    try identifiers(of: .notification)
-  }
-
   package func identifiers(of kind: NameKind) throws -> [String] {
     let path = root.path + "/" + kind.path
     return try reporting("list the container", path: path) {

@@ -26,7 +26,7 @@ package enum KeptVersion {
   static let freshness: Duration = .seconds(1)
   /// Larger content is always waited for. A file of one block is on the disk completely or not at
   /// all; a part of a larger one may be, which a reader could not detect.
-  static let maximumBytes = 4_096
+  package static let maximumBytes = 4_096
 
   /// Returns whether a file's content never reached the disk: it is empty, or zeros.
   package static func isMissing(_ content: [UInt8]) -> Bool {
@@ -47,7 +47,7 @@ package enum KeptVersion {
 }
 
 /// The extent to which a publication waits for the disk.
-enum Diligence {
+package enum Diligence {
   /// Waits until it would survive a loss of power.
   case durable
   /// Waits until the content is written, so that after a loss of power the value is old or new.

@@ -98,7 +98,7 @@ extension Lease {
   }
 
   /// Runs a step that finds nothing once the lease was taken over.
-  func failingAsLost<Result>(_ body: () throws(Errno) -> Result) throws -> Result {
+  package func failingAsLost<Result>(_ body: () throws(Errno) -> Result) throws -> Result {
     guard let result = try ifPresent(body()) else { throw lost() }
     return result
   }

@@ -1,5 +1,5 @@
-import Publications
-import Synchronization
+package import Publications
+package import Synchronization
 package import SystemCalls
 
 /// The right to change one value, until it is released or taken over.
@@ -25,7 +25,7 @@ package final class Lease: Sendable {
   /// The number of entries of this holder in the lease, besides the file that declares it.
   private let others = Atomic(0)
   /// Whether the file that declares this process still exists, as far as is known.
-  let isDeclared: Atomic<Bool>
+  package let isDeclared: Atomic<Bool>
 
   /// Declares this process the holder of a lease that it has just locked. Fails with `.noSuchFile`
   /// if the lease was taken over already.
@@ -86,7 +86,7 @@ package final class Lease: Sendable {
   ///   content is visible, and may be lost with the power.
   /// - Complexity: Write, rename and unlink, and a look for the kept version; if that is old, a
   ///   wait for the disk, a link and a rename more; with `.durable` three fsyncs instead.
-  func publish(
+  package func publish(
     _ content: PublishedContent, as name: String, exists: Bool, diligence: Diligence,
     willPublish: (Stamp) -> Void = { _ in }
   ) throws {
@@ -128,7 +128,7 @@ package final class Lease: Sendable {
   }
 
   /// Publishes a file that was written elsewhere in the site's lease directory.
-  func publish(
+  package func publish(
     prepared: PreparedContent, as name: String, exists: Bool, durability: Durability
   ) throws {
     // Beside the entry that declares this process, not over it: ext4 writes a file's blocks at once
@@ -173,7 +173,7 @@ package final class Lease: Sendable {
   /// Flushes a published file to the disk as it is, because its publisher may not have waited.
   ///
   /// - Complexity: Three fsyncs.
-  func synchronize(_ name: String) throws(Errno) {
+  package func synchronize(_ name: String) throws(Errno) {
     try dropKept(of: name)
     let held = held.descriptor.rawValue
     // The absence must last as well.
@@ -193,7 +193,7 @@ package final class Lease: Sendable {
 
   // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with NOREPLACE
   // there was none. The applicable mode can change only if the lease is lost, so the loop ends.
-  func moveOut(
+  package func moveOut(
     _ staged: String, as name: String, _ first: RenameMode,
     beforeKeeping prepare: () throws(Errno) -> Void = {}
   ) throws {
@@ -244,7 +244,7 @@ package final class Lease: Sendable {
   }
 
   /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
-  func synchronizeDirectories() throws(Errno) {
+  package func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
       site.layout.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
     try directory.synchronize()

@@ -13,6 +13,9 @@ package struct LeaseDeclaration: Hashable, Sendable {
   package let term: Duration
   package let name: String
 
+  /// The term of a change that says nothing else.
+  package static let standardTerm: Duration = .seconds(2)
+
   /// The limit of any term that a directory entry declares, whatever its origin.
   package static let longestTerm: Duration = .seconds(3_600)
 

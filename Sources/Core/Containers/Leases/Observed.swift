@@ -45,7 +45,7 @@ package struct Observed {
       guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
       let status = declaration.identity.status
       if status?.isStopped == true { return declaration }
-      if status?.isDead ?? true, seen >= Value.standardTerm { return declaration }
+      if status?.isDead ?? true, seen >= LeaseDeclaration.standardTerm { return declaration }
     }
     return nil
   }
@@ -56,7 +56,7 @@ package struct Observed {
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
-    if seen >= Value.standardTerm { return true }
+    if seen >= LeaseDeclaration.standardTerm { return true }
     guard seen >= LeaseRequest.grace else { return false }
     return try LockTable.current().holders(of: file).contains {
       ProcessStatus.of($0)?.isStopped == true
@@ -86,7 +86,7 @@ package struct Observed {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
     let holders = try LockTable.current().holders(of: file).compactMap { ProcessStatus.of($0) }
-    return holders.isEmpty ? seen >= Value.standardTerm : areStopped(holders)
+    return holders.isEmpty ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
   }
 
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {

@@ -1,5 +1,5 @@
-import Publications
-import SystemCalls
+package import Publications
+package import SystemCalls
 
 /// Content that is written, and fsynced, before the lease is taken: the time under a lease stays
 /// short, however large or durable the content is.
@@ -8,14 +8,14 @@ import SystemCalls
 /// by a dead process, and the next process that prepares content removes it.
 package final class PreparedContent: Sendable {
   let path: String
-  let stamp: Stamp
+  package let stamp: Stamp
   private let site: LeaseSite
   private let file: FileDescriptor
 
   /// Content of at least this size is prepared, smaller content only if it should be durable.
-  static let worthwhileBytes = 65_536
+  package static let worthwhileBytes = 65_536
 
-  init(_ content: PublishedContent, at site: LeaseSite, durability: Durability) throws(Errno) {
+  package init(_ content: PublishedContent, at site: LeaseSite, durability: Durability) throws(Errno) {
     self.site = site
     try site.home.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory(), staging: nil)
     do throws(Errno) {

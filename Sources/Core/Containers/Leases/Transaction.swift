@@ -1,5 +1,5 @@
 import Synchronization
-import SystemCalls
+package import SystemCalls
 
 /// A change of several values in one step: every process sees all of it or nothing, even if its
 /// writer is killed or stopped in the middle.
@@ -29,31 +29,40 @@ import SystemCalls
 /// next publication.
 package struct Transaction: Sendable {
   /// The change of one value in it.
-  enum Kind: String, Sendable {
+  package enum Kind: String, Sendable {
     /// Only read; but the transaction must not be committed after another change of this value.
     case keep, replace, remove
   }
 
   /// One value's part.
-  struct Part: Sendable {
-    let transaction: Transaction
+  package struct Part: Sendable {
+    package let transaction: Transaction
     let number: Int
-    let kind: Kind
+    package let kind: Kind
 
-    var content: String { "\(transaction.path)/\(number)" }
+    package init(transaction: Transaction, number: Int, kind: Kind) {
+      self.transaction = transaction
+      self.number = number
+      self.kind = kind
+    }
+
+    package var content: String { "\(transaction.path)/\(number)" }
     fileprivate var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
   }
 
   package static let directory = NameKind.own + "/transactions"
   /// The mark of a file that may be about to be replaced: the permission of its owner to execute it.
   /// A reader sees it in the status that it looks at in any case.
-  static let mark: UInt32 = 0o100
+  package static let mark: UInt32 = 0o100
 
   let nonce: String
+
+  package init(nonce: String) { self.nonce = nonce }
+
   /// Its directory, relative to the container.
-  var path: String { Self.directory + "/" + nonce }
-  var open: String { path + "/open" }
-  var committed: String { path + "/committed" }
+  package var path: String { Self.directory + "/" + nonce }
+  package var open: String { path + "/open" }
+  package var committed: String { path + "/committed" }
 
   /// Reads the note of a value's lease.
   ///
@@ -61,7 +70,7 @@ package struct Transaction: Sendable {
   ///   - site: The directory of the value, seen from an open directory.
   ///   - isTrusted: Whether a file with this status was written by a user of the container.
   /// - Returns: nil if there is none, or a foreign entry in its place.
-  static func part(
+  package static func part(
     of site: String, at directory: Int32, _ isTrusted: (FileStatus) -> Bool
   ) throws(Errno) -> Part? {
     let foreign: [Errno] = [
@@ -84,7 +93,7 @@ package struct Transaction: Sendable {
   /// Makes sure that an uncommitted transaction is never committed.
   ///
   /// - Returns: Whether it was committed before. False, too, if all of its parts are settled.
-  func isCommitted(at container: Int32) throws(Errno) -> Bool {
+  package func isCommitted(at container: Int32) throws(Errno) -> Bool {
     if try removeIfPresent(open, at: container) { return false }
     return try exists(committed, at: container)
   }
@@ -99,7 +108,7 @@ package struct Transaction: Sendable {
   }
 
   /// Removes the directory of a transaction of which nothing is to be published any more.
-  func discard(at container: Int32) throws(Errno) {
+  package func discard(at container: Int32) throws(Errno) {
     for entry in try SharedContainer.entries(path, at: container) ?? [] {
       try removeIfPresent(path + "/" + entry.name.text, at: container)
     }
@@ -154,7 +163,7 @@ extension Lease {
   ///
   /// From here on this holder's declaration stays when it ends, so that the next holder looks for
   /// the note.
-  func note(_ part: Transaction.Part) throws {
+  package func note(_ part: Transaction.Part) throws {
     isDeclared.store(false, ordering: .relaxed)
     let entry = nextEntry()
     let (directory, held) = (stagingPlace.directory, held.descriptor.rawValue)
@@ -165,7 +174,7 @@ extension Lease {
   }
 
   /// Gives the content of a part a name in the lease, from where it can be published.
-  func nameInLease(_ part: Transaction.Part, at container: Int32) throws -> String {
+  package func nameInLease(_ part: Transaction.Part, at container: Int32) throws -> String {
     let entry = nextEntry()
     try failingAsLost { () throws(Errno) in
       try link(part.content, at: container, to: entry, at: stagingPlace.directory)
@@ -178,7 +187,7 @@ extension ContainerRoot {
   package func settle(_ lease: Lease) throws { try settle(lease, staged: nil) }
 
   /// - Parameter staged: The content of the part in the lease, if it is there already.
-  func settle(_ lease: Lease, staged: String?) throws {
+  package func settle(_ lease: Lease, staged: String?) throws {
     let site = try lease.site.directory()
     let handle = try handle()
     let note = LeaseSite.lease + "/" + LeaseSite.transaction
@@ -212,12 +221,12 @@ extension ContainerRoot {
   ) throws {
     // No version from before may stand in for one that is published after this, or a loss of power
     // could undo this value's part alone.
-    try lease.dropKept(of: Value.fileName)
+    try lease.dropKept(of: LeaseSite.value)
     guard part.kind == .replace else {
-      if let entry = try lease.takeIn(Value.fileName) { try lease.discard(entry) }
+      if let entry = try lease.takeIn(LeaseSite.value) { try lease.discard(entry) }
       return
     }
     try lease.moveOut(
-      staged ?? lease.nameInLease(part, at: container), as: Value.fileName, .exchange)
+      staged ?? lease.nameInLease(part, at: container), as: LeaseSite.value, .exchange)
   }
 }

@@ -1,3 +1,4 @@
+public import Containers
 import FoundationEssentials
 public import PropertyLists
 public import Publications

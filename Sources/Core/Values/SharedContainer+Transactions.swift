@@ -1,3 +1,4 @@
+public import Containers
 import Monitoring
 public import PropertyLists
 import Publications
@@ -101,7 +102,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   func change() -> sending Change<Result> {
-    Change(values.map { ($0.directory, Value.fileName) }, terms) { leases, _ in
+    Change(values.map { ($0.directory, LeaseSite.value) }, terms) { leases, _ in
       try perform(leases)
     }
   }
@@ -140,7 +141,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
           : try content.map { value.content(try value.encode($0), terms, after: snapshot) })
     }
     guard edits.contains(where: { $0 != .keep }) else {
-      if durability == .durable { try leases.forEach { try $0.synchronize(Value.fileName) } }
+      if durability == .durable { try leases.forEach { try $0.synchronize(LeaseSite.value) } }
       return result
     }
     let transaction = Transaction(nonce: Nonce.next())

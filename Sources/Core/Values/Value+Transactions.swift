@@ -1,3 +1,4 @@
+import Containers
 import SystemCalls
 
 /// Reading a value that takes part in a transaction.

@@ -1,3 +1,4 @@
+import Containers
 public import Dispatch
 public import Monitoring
 import SystemCalls

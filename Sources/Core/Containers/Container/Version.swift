@@ -12,7 +12,7 @@ public struct Version: Hashable, Sendable {
   let inode: UInt64
   let size: Int64
 
-  init(_ status: FileStatus) {
+  package init(_ status: FileStatus) {
     stamp = Stamp(status)
     device = status.device
     inode = status.inode
@@ -27,8 +27,8 @@ public struct Version: Hashable, Sendable {
 /// The time of a publication, to the nanosecond: the part of the version that the publisher knows
 /// before it becomes visible.
 package struct Stamp: Hashable, Sendable {
-  let seconds: Int64
-  let nanoseconds: Int64
+  package let seconds: Int64
+  package let nanoseconds: Int64
 
   /// The number of publications of this process with a time on a file system with coarse times.
   private static let count = Atomic(UInt32.random(in: .min ... .max))

@@ -1,7 +1,9 @@
+import Containers
 import Dispatch
 public import Monitoring
 import Synchronization
 import SystemCalls
+import Values
 
 /// One registration for a notification, called a token in notify(3).
 public final class NotificationRegistration: Sendable, Cancelling {

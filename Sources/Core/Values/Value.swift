@@ -1,3 +1,4 @@
+public import Containers
 public import PropertyLists
 import Publications
 import SystemCalls
@@ -22,15 +23,12 @@ public struct Value: Sendable {
   /// The peer whose publications these are; by default the only one that this process is.
   package var peer: String?
 
-  /// The name of the file of a value that is not a notification's state or a role.
-  static let fileName = "value.plist"
-
   /// The default wait of a write for the lease: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
 
   /// The term of a change that says nothing else: 2 seconds. A holder that takes longer keeps the
   /// lease as long as nobody else wants it.
-  public static let standardTerm: Duration = .seconds(2)
+  public static let standardTerm = LeaseDeclaration.standardTerm
 
   /// The largest size of a value on disk: 64 MiB.
   public static let maximumBytes = PropertyListLimits.standard.maximumBytes
@@ -44,7 +42,7 @@ public struct Value: Sendable {
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     fileName =
       switch kind.primitive {
-      case .value: Self.fileName
+      case .value: LeaseSite.value
       case .notification: "state.plist"
       case .presence, .consumer: "exclusive.plist"
       case .queue: preconditionFailure("a queue has a lease, and no value")
@@ -196,5 +194,29 @@ public struct Value: Sendable {
     AppGroupError(
       .notAValue, "read the value", path: path, reason: reason,
       remedy: "remove it: rm -r '\(path)'")
+  }
+}
+
+extension SharedContainer {
+  /// Returns the value of an identifier. No file is touched before it is read or written.
+  ///
+  /// - Parameter identifier: Any string, byte for byte; "/" and ".." are ordinary characters.
+  public func value(_ identifier: String) -> Value {
+    Value(container: self, identifier: identifier, kind: .value)
+  }
+
+  /// Returns the identifiers of all values that were ever written or observed, unordered.
+  ///
+  /// - Complexity: One directory listing, and one file read for each identifier that is too long
+  ///   for a file name.
+  public func valueIdentifiers() throws -> [String] {
+    try identifiers(of: .value)
+  }
+}
+
+extension OwnNames {
+  /// Returns the value of a name of the package; no file is touched before it is read or written.
+  package func value(_ name: String) -> Value {
+    Value(container: container, identifier: name, kind: .ownValue)
   }
 }

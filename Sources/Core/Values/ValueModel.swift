@@ -1,3 +1,4 @@
+import Containers
 public import Observation
 
 /// A model for views and other observers in this process: its content follows a shared value, whichever

@@ -1,5 +1,7 @@
+public import Containers
 public import Dispatch
 import Synchronization
+import Values
 
 /// An interface to a container's notifications like that of
 /// `CFNotificationCenterGetDarwinNotifyCenter`: observers are added under a name, removed, and

@@ -1,3 +1,4 @@
+public import Containers
 import Monitoring
 public import PropertyLists
 import Publications

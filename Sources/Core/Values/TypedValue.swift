@@ -1,3 +1,4 @@
+public import Containers
 import FoundationEssentials
 import PropertyLists
 

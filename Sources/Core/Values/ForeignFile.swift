@@ -1,3 +1,4 @@
+import Containers
 import SystemCalls
 
 /// A file that a user names and that any program may have written.

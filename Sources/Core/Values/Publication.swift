@@ -1,3 +1,4 @@
+package import Containers
 package import Publications
 
 /// The publication that somebody saw last: its stamp and what it told about itself.

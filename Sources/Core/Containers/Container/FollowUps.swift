@@ -21,7 +21,7 @@ extension SharedContainer {
 /// Without this, the time depends on the file system (ext4 5 s for a name, xfs 30 s, and the kernel
 /// 30 s for content), as it does for the changes in the last second of a process. The cost is one
 /// fsync of a file and its directory per second, however often the value was published.
-final class FollowUps: Sendable {
+package final class FollowUps: Sendable {
   private struct State {
     var due: [String: NameKind] = [:]
     /// Whether a look is scheduled: only one at a time, even if a file system hangs.
@@ -34,7 +34,7 @@ final class FollowUps: Sendable {
   private static let delay = DispatchTimeInterval.seconds(1)
 
   /// Returns whether a value will be flushed.
-  func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
+  package func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
 
   /// Whether nothing is pending any more.
   var isDone: Bool { state.withLock { $0.due.isEmpty && !$0.isScheduled } }
@@ -44,7 +44,7 @@ final class FollowUps: Sendable {
   /// - Parameters:
   ///   - path: The path of its file, relative to the container.
   ///   - root: The container, which is kept open until then.
-  func add(_ path: String, _ kind: NameKind, in root: ContainerRoot) {
+  package func add(_ path: String, _ kind: NameKind, in root: ContainerRoot) {
     let isFirst = state.withLock { state in
       state.due[path] = kind
       defer { state.isScheduled = true }

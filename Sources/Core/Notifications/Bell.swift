@@ -1,5 +1,7 @@
+package import Containers
 import Monitoring
 package import SystemCalls
+import Values
 
 /// The mechanism of a notification: its directory holds one empty file whose name is new after
 /// every post, `bell-<nonce>`.

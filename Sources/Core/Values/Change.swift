@@ -1,3 +1,4 @@
+package import Containers
 package import Monitoring
 import PropertyLists
 package import Publications

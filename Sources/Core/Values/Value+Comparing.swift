@@ -1,3 +1,4 @@
+public import Containers
 public import PropertyLists
 
 /// Changes that are made only if nobody has changed the value since the caller looked at it: for
