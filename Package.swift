@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "PeerConnectivity", targets: ["PeerConnectivity"]),
     .library(name: "WatchConnectivity", targets: ["WatchConnectivity"]),
     .library(name: "Communicator", targets: ["Communicator"]),
+    .library(name: "ConnectivityTesting", targets: ["ConnectivityTesting"]),
     .executable(name: "cinematime", targets: ["CinemaTime"]),
     .executable(name: "wormhole", targets: ["WormholeCommand"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
@@ -36,6 +37,10 @@ let package = Package(
     // Calls the kernel, owns descriptors, turns -1 into an error; the only importer of Glibc.
     .target(
       name: "SystemCalls", dependencies: ["CSystemCalls"], path: "Sources/Core/SystemCalls",
+      swiftSettings: settings),
+    // A child program that is driven line by line; every wait has a deadline.
+    .target(
+      name: "LineProcesses", dependencies: ["SystemCalls"], path: "Sources/Core/LineProcesses",
       swiftSettings: settings),
     // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
     .target(name: "PropertyLists", path: "Sources/Core/PropertyLists", swiftSettings: settings),
@@ -165,9 +170,18 @@ let package = Package(
       name: "MMWormhole", dependencies: ["WatchConnectivity", "AppGroup", "PropertyLists"],
       path: "Sources/Facades/MMWormhole", swiftSettings: settings),
 
+    // For tests of code that uses WatchConnectivity: sessions, counterparts and processes of a test's own.
+    .target(
+      name: "ConnectivityTesting",
+      dependencies: [
+        "WatchConnectivity", "WatchPairing", "PeerConnectivity", "LineProcesses", "AppGroup",
+        "PropertyLists", "SystemCalls",
+      ],
+      path: "Sources/Facades/ConnectivityTesting", swiftSettings: settings),
+
     // The programs.
 
-    // The output of demonstrations at a terminal, and child programs that are driven line by line.
+    // The output of demonstrations at a terminal.
     .target(
       name: "Terminals", dependencies: ["SystemCalls"], path: "Sources/Programs/Terminals",
       swiftSettings: settings),
@@ -175,8 +189,8 @@ let package = Package(
     .executableTarget(
       name: "CinemaTime",
       dependencies: [
-        "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
-        "SystemCalls", "Terminals",
+        "ConnectivityTesting", "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup",
+        "PropertyLists", "SystemCalls", "Terminals",
       ],
       path: "Sources/Programs/CinemaTime",
       resources: [.embedInCode("../../../Fixtures/movies.json")], swiftSettings: settings),
@@ -194,8 +208,8 @@ let package = Package(
     .executableTarget(
       name: "Torture",
       dependencies: [
-        "Histories", "Wormhole", "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls",
-        "Terminals",
+        "Histories", "Wormhole", "PeerConnectivity", "LineProcesses", "AppGroup", "PropertyLists",
+        "SystemCalls",
       ],
       path: "Sources/Workshop/Torture", swiftSettings: settings),
     // Calls that only the measured rivals need: sockets, shared libraries, calls that block.
@@ -206,9 +220,9 @@ let package = Package(
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "RivalCalls",
+        "RivalCalls", "LineProcesses",
         "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls", "Terminals",
+        "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Workshop/Benchmarks", swiftSettings: settings),
 
@@ -310,8 +324,9 @@ let package = Package(
     .testTarget(
       name: "WatchConnectivityTests",
       dependencies: [
-        "WatchConnectivity", "KeyValueObserving", "WatchPairing", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls", "Terminals", "TestScopes", "TestSupport", "participant",
+        "WatchConnectivity", "KeyValueObserving", "WatchPairing", "PeerConnectivity",
+        "LineProcesses", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes", "TestSupport",
+        "participant",
       ],
       exclude: ["Tutorial", "MainActorApp", "Clients"], swiftSettings: settings),
     // Code written for Apple's framework, in the language mode that most of it is written in.
@@ -347,17 +362,35 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "WormholeCommand", "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "TestScopes",
-        "TestSupport",
+        "WormholeCommand", "LineProcesses", "AppGroup", "PropertyLists", "SystemCalls", "Terminals",
+        "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "CinemaTimeTests",
       dependencies: [
-        "CinemaTime", "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup",
-        "PropertyLists", "SystemCalls", "Terminals", "TestScopes", "TestSupport",
+        "CinemaTime", "ConnectivityTesting", "WatchConnectivity", "WatchPairing",
+        "PeerConnectivity", "LineProcesses", "AppGroup", "PropertyLists", "SystemCalls",
+        "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
+    .testTarget(
+      name: "ConnectivityTestingTests",
+      dependencies: [
+        "ConnectivityTesting", "StepCounter", "Communicator", "WatchConnectivity", "WatchPairing",
+        "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes",
+        "TestSupport", "participant",
+      ],
+      swiftSettings: settings),
+    // An app's code and its tests, as the page "Test both sides" shows them.
+    .target(
+      name: "StepCounter", dependencies: ["WatchConnectivity"],
+      path: "Tests/BothSides/StepCounter",
+      swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+    .testTarget(
+      name: "BothSides", dependencies: ["StepCounter", "ConnectivityTesting", "WatchConnectivity"],
+      path: "Tests/BothSides/Tests",
+      swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
     .testTarget(
       name: "TortureTests",
       dependencies: [

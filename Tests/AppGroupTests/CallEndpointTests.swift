@@ -8,8 +8,8 @@ import Testing
 
 @testable import Calls
 @testable import Containers
-@testable import Values
 @testable import Monitoring
+@testable import Values
 
 @Suite(.blocking) struct CallEndpointTests {
   /// Calls that came, and how calls ended.

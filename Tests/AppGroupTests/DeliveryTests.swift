@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Monitoring
+@testable import Values
 
 @Suite("A delivery", .blocking)
 struct DeliveryTests {

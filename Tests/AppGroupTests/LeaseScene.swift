@@ -5,8 +5,8 @@ import SystemCalls
 import TestSupport
 
 @testable import Containers
-@testable import Values
 @testable import Inspection
+@testable import Values
 
 /// A value "k" that is 0, and its lease, for tests that execute the lease's steps one by one.
 struct LeaseScene {

@@ -9,9 +9,9 @@ import Testing
 
 @testable import Calls
 @testable import Containers
-@testable import Values
 @testable import Inspection
 @testable import Monitoring
+@testable import Values
 
 @Suite(.blocking) struct MailboxTests {
   /// The delivered entries, in order.

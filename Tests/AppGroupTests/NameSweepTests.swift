@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Notifications
-@testable import Values
 @testable import Inspection
+@testable import Notifications
 @testable import Queues
+@testable import Values
 
 @Suite("Unused names", .blocking)
 struct NameSweepTests {

@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Inspection
 @testable import Notifications
 @testable import Values
-@testable import Inspection
 
 @Suite("A notification among others of its name", .blocking)
 struct NotificationRaceTests {

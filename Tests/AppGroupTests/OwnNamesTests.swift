@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Inspection
+@testable import Values
 
 @Suite("Names of the package", .blocking)
 struct OwnNamesTests {

@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Presences
+@testable import Values
 
 @Suite("Presence, whatever ends a process or replaces its directory,", .blocking)
 struct PresenceCrashTests {

@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Presences
+@testable import Values
 
 @Suite("Presence in a directory with foreign entries", .blocking)
 struct PresenceHostileTests {

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Queues
+@testable import Values
 
 @Suite("The attachment of a queue's entry", .blocking)
 struct QueueAttachmentTests {

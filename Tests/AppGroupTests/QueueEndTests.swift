@@ -8,9 +8,9 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Monitoring
 @testable import Queues
+@testable import Values
 
 @Suite("The end of an entry", .blocking)
 struct QueueEndTests {

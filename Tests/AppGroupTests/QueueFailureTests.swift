@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Queues
+@testable import Values
 
 #if DEBUG
   @Suite("A queue, whichever call the kernel refuses,", .blocking)

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Queues
+@testable import Values
 
 @Suite("A look at a container's queues", .blocking)
 struct QueueInspectionTests {

@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Queues
+@testable import Values
 
 @Suite("A receipt", .blocking)
 struct QueueReceiptTests {

@@ -9,9 +9,9 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Monitoring
 @testable import Queues
+@testable import Values
 
 @Suite("A queue", .blocking)
 struct QueueTests {

@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Inspection
+@testable import Values
 
 @Suite("Several values in one step", .blocking)
 struct TransactionTests {
@@ -49,7 +49,9 @@ struct TransactionTests {
     let left = try SharedContainer.entries(
       Transaction.directory, at: container.root.handle().descriptor.rawValue)
     return (left ?? []).map(\.name.text)
-      + (try Self.names.filter { try hasLease($0) }).flatMap { Litter.entries(of: $0, in: directory) }
+      + (try Self.names.filter { try hasLease($0) }).flatMap {
+        Litter.entries(of: $0, in: directory)
+      }
       .filter { $0 != "held" }
   }
 

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Monitoring
+@testable import Values
 
 @Suite("A wait", .blocking)
 struct WaitingTests {

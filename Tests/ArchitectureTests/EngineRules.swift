@@ -15,6 +15,9 @@ enum EngineRules {
     ("Sources/Facades/File", "coordinates files, in a container or not"),
     ("Sources/Facades/PeerConnectivity/Files/", "the content of a transfer is a file"),
     ("Sources/Facades/PeerLaunching/", "a peer is launched as a process of this machine"),
+    (
+      "Sources/Facades/ConnectivityTesting/Processes/", "a test drives the other side as a process"
+    ),
     ("Sources/Programs/WormholeCommand/Diagnosis/", "`status` and `doctor` show the directory"),
   ]
 

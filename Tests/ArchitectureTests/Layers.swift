@@ -14,6 +14,7 @@ enum Layers {
   static let allowed: [String: Set<String>] = [
     "CSystemCalls": [],
     "SystemCalls": ["Glibc", "CSystemCalls", "Synchronization"],
+    "LineProcesses": ["SystemCalls", "Synchronization"],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
     "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
@@ -67,6 +68,10 @@ enum Layers {
     "Communicator": [
       "WatchConnectivity", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],
+    "ConnectivityTesting": [
+      "WatchConnectivity", "WatchPairing", "PeerConnectivity", "LineProcesses", "AppGroup",
+      "PropertyLists", "SystemCalls", "Foundation", "Dispatch", "Synchronization",
+    ],
     "WormholeCommand": [
       "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
       "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "FoundationEssentials", "Dispatch",
@@ -74,6 +79,7 @@ enum Layers {
     ],
     "Terminals": ["SystemCalls"],
     "CinemaTime": [
+      "ConnectivityTesting",
       "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
       "SystemCalls", "Terminals", "Foundation", "Dispatch", "Synchronization",
     ],
@@ -93,13 +99,14 @@ enum Layers {
     "FoundationClients": ["NSFileCoordination"],
     "DefaultsClients": ["SharedUserDefaults", "Foundation"],
     "WormholeClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
+    "StepCounter": ["WatchConnectivity", "Foundation"],
     "Torture": ours.union([
-      "Terminals", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
+      "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
     ]),
     // Calls that the library must not contain, but that measuring a rival needs.
     "RivalCalls": ["Glibc", "SystemCalls"],
     "Benchmarks": ours.union([
-      "RivalCalls", "Terminals", "Foundation", "FoundationEssentials", "Dispatch",
+      "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",
       "Synchronization",
     ]),
   ]

@@ -1,3 +1,4 @@
+import ConnectivityTesting
 import Foundation
 import SystemCalls
 import TestScopes

@@ -1,8 +1,8 @@
 import AppGroup
 import Foundation
+import LineProcesses
 import PeerConnectivity
 import SystemCalls
-import Terminals
 import TestScopes
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
+import LineProcesses
 import SystemCalls
-import Terminals
 import TestSupport
 import Testing
 

@@ -4,9 +4,9 @@ import TestScopes
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Inspection
 @testable import Monitoring
+@testable import Values
 @testable import WormholeCommand
 
 /// Findings that files alone cannot cause: limits nearly used up, other users and machines.

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Inspection
+@testable import Values
 
 @Suite("A newer value is never put into quarantine", .blocking)
 struct QuarantineTests {

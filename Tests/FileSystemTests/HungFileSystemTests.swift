@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 @testable import Containers
-@testable import Values
 @testable import Monitoring
+@testable import Values
 
 /// Two containers in one process; the file system of one of them does not answer.
 @Suite("While a file system does not answer", .blocking, .enabled(if: Mirror.isPossible))

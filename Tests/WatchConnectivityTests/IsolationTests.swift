@@ -1,5 +1,5 @@
+import LineProcesses
 import SystemCalls
-import Terminals
 import TestScopes
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
+import LineProcesses
 import PeerConnectivity
 import SystemCalls
-import Terminals
 import TestScopes
 import TestSupport
 import Testing

@@ -1,10 +1,10 @@
 import AppGroup
 import Foundation
+import LineProcesses
 import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
-import Terminals
 import TestScopes
 import TestSupport
 import Testing

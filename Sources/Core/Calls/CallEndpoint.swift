@@ -91,9 +91,13 @@ package final class CallEndpoint: Sendable {
 
   /// Ends all calls: those under way here as `closed`, those of other processes as if this process
   /// had died. The endpoint may be opened again, with a new address.
-  package func close() {
-    let mailbox = mailbox.withLock { $0.take() }
-    mailbox?.close()
+  package func close() { end { $0.close() } }
+
+  /// Ends all calls as the death of its process would, for the other processes; here as `close`.
+  package func abandon() { end { $0.abandon() } }
+
+  private func end(_ end: (Mailbox) -> Void) {
+    if let mailbox = mailbox.withLock({ $0.take() }) { end(mailbox) }
     // Their callees see that the mailbox is gone.
     for (_, call) in calls.removeAll() { call.end(.closed) }
     let (incoming, outlets) = state.withLock { state in

@@ -78,7 +78,12 @@ package final class Mailbox: Sendable {
 
   /// Closes the mailbox: undelivered entries are lost, and posts are refused. Further calls have no
   /// effect.
-  package func close() {
+  package func close() { end(asDeath: false) }
+
+  /// Closes the mailbox as the death of its process would: its directory remains, without its lock.
+  package func abandon() { end(asDeath: true) }
+
+  private func end(asDeath: Bool) {
     let watch = state.withLock { state in
       defer { state.watch = nil }
       return state.watch
@@ -90,7 +95,7 @@ package final class Mailbox: Sendable {
       return ownership
     }
     old.watch?.watch.cancel()
-    guard old.directory != nil else { return }
+    guard old.directory != nil, !asDeath else { return }
     // Its lock ends now in any case, and the next sweep tries again.
     try? place.remove()
   }

@@ -52,7 +52,13 @@ public final class PresenceRegistration: Sendable {
   /// In a forked child it does nothing, because the registration is the parent's.
   ///
   /// - Complexity: Five cheap calls for the record of the last registration, unlink, close.
-  public func close() {
+  public func close() { end(asDeath: false) }
+
+  /// Ends the registration as the death of its process would: the file remains, unlocked, so others
+  /// find a process that has ended without leaving. For tests of those others.
+  package func abandon() { end(asDeath: true) }
+
+  private func end(asDeath: Bool) {
     let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
       let watch = condition.watch
       condition.watch = nil
@@ -64,13 +70,13 @@ public final class PresenceRegistration: Sendable {
     // An attempt that has begun notices the end, and removes what it has created.
     while condition.withLock(\.isBeingMade) { made.block(until: nil) }
     if let post, record.identity == .current {
-      end(post)
+      end(post, asDeath: asDeath)
     }
     watch?.cancel()
   }
 
-  private func end(_ post: PresencePost) {
-    if ChangeMonitor.shared.isSettled(presence.container.root.path) {
+  private func end(_ post: PresencePost, asDeath: Bool) {
+    if !asDeath, ChangeMonitor.shared.isSettled(presence.container.root.path) {
       return withExtendedLifetime(post) { presence.place.remove(record) }
     }
     // In a container that is being removed its file is left to the removing program, which would

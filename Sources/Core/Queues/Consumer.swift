@@ -159,11 +159,16 @@ extension Queue {
 
     /// Closes the consumer: what was not acknowledged goes to the next one. A caller waiting in
     /// `next` is woken with `invalidToken`. Further calls have no effect.
-    public func close() {
+    public func close() { end { $0.close() } }
+
+    /// Closes the consumer as the death of its process would, for other processes; here as `close`.
+    package func abandon() { end { $0.abandon() } }
+
+    private func end(_ end: (PresenceRegistration) -> Void) {
       isClosed.store(true, ordering: .sequentiallyConsistent)
       for watch in watches { watch.cancel() }
       presence?.cancel()
-      registration.close()
+      end(registration)
       wake.raise()
     }
 

@@ -141,7 +141,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
           : try content.map { value.content(try value.encode($0), terms, after: snapshot) })
     }
     guard edits.contains(where: { $0 != .keep }) else {
-      if durability == .durable { try leases.forEach { try $0.synchronize(LeaseSite.value) } }
+      if durability == .durable { for lease in leases { try lease.synchronize(LeaseSite.value) } }
       return result
     }
     let transaction = Transaction(nonce: Nonce.next())

@@ -16,14 +16,15 @@ public final class Communicator: NSObject, Sendable {
   /// The communicator of this process.
   ///
   /// The first access sets the delegate of `WCSession.default` and activates it. Activation
-  /// continues in the background; `State.observe` reports its end.
-  public static let shared = Communicator()
+  /// continues in the background; `State.observe` reports its end. After a test has replaced that session,
+  /// there is another communicator for the new one.
+  public static var shared: Communicator { WCSession.default.layer { Communicator($0) } }
 
   let session: WCSession
   let sessionDelegate: SessionDelegate
 
-  private override init() {
-    session = .default
+  private init(_ session: WCSession) {
+    self.session = session
     sessionDelegate = SessionDelegate()
     super.init()
     session.delegate = sessionDelegate

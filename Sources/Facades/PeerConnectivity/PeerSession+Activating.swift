@@ -139,19 +139,24 @@ extension PeerSession {
 
   /// Ends being reached: requests of this session end as `cancelled`, requests to it as `unreachable`.
   /// Further calls have no effect; the session may be activated again.
-  public func close() {
+  public func close() { end(PresenceRegistration.close) { $0.close() } }
+
+  /// Ends being reached as the death of its process would, for the other peers; here as `close`. For tests
+  /// of those peers.
+  package func abandon() { end(PresenceRegistration.abandon) { $0.abandon() } }
+
+  private func end(
+    _ leave: (PresenceRegistration) -> () -> Void, _ close: (CallEndpoint) -> Void
+  ) {
     let old = state.withLock { state in
       defer { state = State() }
       return state
     }
     old.observation?.cancel()
-    end(old.registration)
-    calls.close()
-  }
-
-  private func end(_ registration: PresenceRegistration?) {
-    guard let registration else { return }
-    container.endPublishing(as: name)
-    registration.close()
+    if let registration = old.registration {
+      container.endPublishing(as: name)
+      leave(registration)()
+    }
+    close(calls)
   }
 }

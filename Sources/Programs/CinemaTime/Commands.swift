@@ -6,28 +6,37 @@ import WatchConnectivity
 enum Commands {
   private static var office: TicketOffice { .shared }
 
+  private static let verbs =
+    "list, tickets, buy, purchase, yes, no, delete, show, delivery, tell, ask, data, askdata, "
+    + "activate, state, echo, quit"
+
   /// - Returns: The lines of the answer; nil at the end.
   static func answer(_ verb: String, _ argument: String) throws -> [String]? {
     switch verb {
     case "list": return list()
     case "tickets": return tickets()
-    case "buy": return [try change(argument, office.purchase, "bought", else: "already bought")]
+    case "buy": return [try buy(argument)]
+    case "purchase", "yes", "no": return [try Purchase.answer(verb, movie(argument), argument)]
     case "delete": return [try change(argument, office.delete, "deleted", else: "no ticket for")]
     case "show": return movie(argument).map(show) ?? [unknown(argument)]
     case "delivery": return [delivery(argument)]
+    case "tell", "ask", "data", "askdata": return [Messages.send(verb, argument)]
+    case "activate": return [activate(argument)]
     case "state": return state()
     case "echo": return [argument]
     case "quit": return nil
     default:
-      return [
-        "error: there is no '\(verb)': list, tickets, buy, delete, show, delivery, state, echo, quit"
-      ]
+      return ["error: there is no '\(verb)': \(verbs)"]
     }
   }
 
   private static func movie(_ text: String) -> Movie? { Int(text).flatMap { Movie.of($0) } }
 
-  private static func unknown(_ text: String) -> String {
+  static func buy(_ number: String) throws -> String {
+    try change(number, office.purchase, "bought", else: "already bought")
+  }
+
+  static func unknown(_ text: String) -> String {
     "error: no film has the number '\(text)'; see list"
   }
 
@@ -66,6 +75,15 @@ enum Commands {
     }
     office.delivery = delivery
     return "delivery \(delivery.rawValue)"
+  }
+
+  private static func activate(_ name: String) -> String {
+    guard let moment = Connectivity.Activation(rawValue: name) else {
+      let names = Connectivity.Activation.allCases.map(\.rawValue).joined(separator: ", ")
+      return "error: the session is activated again when it is one of \(names)"
+    }
+    Connectivity.shared.activatesAgain = moment
+    return "activates when \(moment.rawValue)"
   }
 
   private static func state() -> [String] {

@@ -35,8 +35,12 @@ struct LaunchOptions: Sendable {
       list                  the films without a ticket, by time
       tickets               the tickets
       buy ID, delete ID     buys a ticket, gives it back
+      purchase ID, yes, no  asks before it buys, as the screen does
       show ID               a film; with its QR code if there is a ticket
       delivery KIND         how changes are sent: failable, guaranteed or highPriority
+      tell, ask [ID ...]    sends the tickets, without and with a reply; wants QR codes
+      data, askdata TEXT    the same with data instead of numbers
+      activate WHEN         on another watch: inactive or deactivated (Apple's advice)
       state                 the state of the other side
       echo TEXT             prints TEXT, so that a script can find the end of an answer
       quit

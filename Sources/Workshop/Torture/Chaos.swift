@@ -1,6 +1,6 @@
 import AppGroup
+import LineProcesses
 import SystemCalls
-import Terminals
 
 /// The director of a run: keeps workers working, and stops, continues and kills them at random.
 final class Chaos {

@@ -1,4 +1,3 @@
-
 /// The failures that a write survives.
 public enum Durability: Sendable, Hashable {
   /// Survives everything except the last seconds before a loss of power. After that loss the value

@@ -15,7 +15,9 @@ package final class PreparedContent: Sendable {
   /// Content of at least this size is prepared, smaller content only if it should be durable.
   package static let worthwhileBytes = 65_536
 
-  package init(_ content: PublishedContent, at site: LeaseSite, durability: Durability) throws(Errno) {
+  package init(_ content: PublishedContent, at site: LeaseSite, durability: Durability)
+    throws(Errno)
+  {
     self.site = site
     try site.home.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory(), staging: nil)
     do throws(Errno) {

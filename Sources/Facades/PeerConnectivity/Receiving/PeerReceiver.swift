@@ -79,13 +79,18 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   ///
   /// A caller that waits in `next` is woken at once. The delivery of a handler that is
   /// running ends when the handler returns, unless another process has received it by then.
-  public func close() {
+  public func close() { end { $0.close() } }
+
+  /// Ends receiving as the death of its process would, for the other processes; here as `close`.
+  package func abandon() { end { $0.abandon() } }
+
+  private func end(_ end: (Queue.Consumer) -> Void) {
     let looks = handling.withLock { handling in
       handling.isEnded = true
       return handling.looks
     }
     looks?.cancel()
-    consumer.close()
+    end(consumer)
   }
 
   /// For tests: whether a caller waits in `next`.

@@ -108,6 +108,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     receiver.close()
   }
 
+  /// Waits until its task has ended.
+  func ended() async { await state.withLock(\.task)?.value }
+
   /// Whether something is there that was not handed over.
   func isPending() throws -> Bool {
     let (receiver, isPending) = state.withLock { state -> (Receiver, Bool?) in

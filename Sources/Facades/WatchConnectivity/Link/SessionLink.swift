@@ -110,6 +110,14 @@ final class SessionLink: Sendable {
     files.end()
   }
 
+  /// Waits until nothing of it runs any more; it was ended.
+  func ended() async {
+    await userInfoTransfers.ended()
+    await fileTransfers.ended()
+    await messages.ended()
+    await files.ended()
+  }
+
   /// Whether something was received and not handed over yet.
   func hasContentPending() throws -> Bool {
     try messages.isPending() || files.isPending()

@@ -17,6 +17,10 @@ extension WCSession {
   public func activate() {
     let place: SessionPlace
     do {
+      guard !state.withLock({ $0.hasEnded }) else {
+        throw WCError(
+          .sessionNotActivated, reason: "This session was ended; ask for WCSession.default again.")
+      }
       place = try placed()
     } catch {
       return queue.async {
@@ -28,7 +32,7 @@ extension WCSession {
         WCError(.sessionMissingDelegate, reason: "Set the session's delegate before activate()."))
     }
     switch state.withLock({ $0.activate() }) {
-    case .begin: Task { await open(place) }
+    case .begin: begin { await self.open(place) }
     case .confirm:
       queue.async {
         self.tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
@@ -77,9 +81,9 @@ extension WCSession {
     if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
     tellObservers()
     tell { $0.sessionDidBecomeInactive(self) }
-    Task {
+    begin {
       await link.drain()
-      queue.async { self.deactivate(link) }
+      self.queue.async { self.deactivate(link) }
     }
   }
 
@@ -96,10 +100,10 @@ extension WCSession {
   /// session stays activated.
   func exchange(_ link: SessionLink) {
     link.end()
-    Task {
+    begin {
       do {
         let next = try await SessionLink.open(self, link.place)
-        queue.async {
+        self.queue.async {
           guard self.state.withLock({ $0.exchange(link, next) }) else { return next.end() }
           next.start()
           self.tell { $0.sessionWatchStateDidChange(self) }

@@ -94,9 +94,9 @@ extension WCSession {
       route.peer.request(
         payload, to: route.counterpart, reachability, expectsReply: handlers.expectsReply,
         until: .now + route.link.place.replyTimeout, on: queue
-      ) { handlers.end($0) }
+      ) { result in self.withDefault { handlers.end(result) } }
     } catch {
-      queue.async { handlers.end(.failure(error)) }
+      queue.async { self.withDefault { handlers.end(.failure(error)) } }
     }
   }
 }

@@ -42,6 +42,6 @@ extension WCSession {
   /// Tells the observers what has changed; on the session's queue.
   func tellObservers() {
     dispatchPrecondition(condition: .onQueue(queue))
-    observers.tellChanges(of: self)
+    withDefault { observers.tellChanges(of: self) }
   }
 }

@@ -30,23 +30,21 @@ public final class WCSession: NSObject, Sendable {
   let state: Mutex<State>
   let observers = KeyValueObservers(of: WCSession.observable)
   private let place: Mutex<Place>
+  /// The object over the session that lasts as long as the session does.
+  let layer = Mutex<(any AnyObject & Sendable)?>(nil)
 
   private enum Place {
     case environment
     case known(Result<SessionPlace, WCError>)
   }
 
-  private override init() {
-    place = Mutex(.environment)
+  /// - Parameter place: where it is; nil for the place that `configure` or the environment sets.
+  init(_ place: SessionPlace?) {
+    self.place = Mutex(place.map { .known(.success($0)) } ?? .environment)
     state = Mutex(State())
   }
 
   // MARK: Where it is
-
-  private static let shared = WCSession()
-
-  /// The one session of this process.
-  public static var `default`: WCSession { shared }
 
   /// Says where the session is and which side this process is; once, before it is used. Without
   /// this the environment says it: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
@@ -67,9 +65,11 @@ public final class WCSession: NSObject, Sendable {
       try SessionPlace(
         role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
     }.mapError { WCError($0, of: .activation) }
-    shared.place.withLock {
+    ofProcess.place.withLock {
       guard case .environment = $0 else {
-        preconditionFailure("WCSession.configure must be called once, before the session is used")
+        preconditionFailure(
+          "WCSession.configure must be called once, before the session is used; in tests, after a reset"
+        )
       }
       $0 = .known(place)
     }
@@ -80,7 +80,7 @@ public final class WCSession: NSObject, Sendable {
   /// If not, `activate()` tells the delegate the reason. An environment that is incomplete or wrong is also
   /// reported on standard error, once, because a program without a session mostly continues without a
   /// word.
-  public static func isSupported() -> Bool { shared.knownPlace != nil }
+  public static func isSupported() -> Bool { WCSession.default.knownPlace != nil }
 
   /// Which side this process is; nil where sessions are not supported. Apple's code asks `#if os(iOS)`.
   public var role: Role? { knownPlace?.role }
@@ -97,6 +97,12 @@ public final class WCSession: NSObject, Sendable {
     }
     if isFirst, case .failure(let error) = result { Diagnostics.report(error) }
     return try result.get()
+  }
+
+  /// Where it is, if that was asked before.
+  var placeIfKnown: SessionPlace? {
+    guard case .known(.success(let place)) = place.withLock({ $0 }) else { return nil }
+    return place
   }
 
   var knownPlace: SessionPlace? {
@@ -140,6 +146,11 @@ extension WCSession {
     /// `activate()` was called on an inactive session: it counts as soon as it can.
     var activatesAgain = false
     var link: SessionLink?
+    /// The work under way that changes the link, by number.
+    var works: [Int: Task<Void, Never>] = [:]
+    var nextWork = 0
+    /// The session was ended for good, and another one takes its place.
+    var hasEnded = false
     /// Came between the activation and its delegate's hearing of it.
     var earlyRequests: [PeerRequest] = []
   }

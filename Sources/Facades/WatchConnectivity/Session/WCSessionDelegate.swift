@@ -153,7 +153,7 @@ extension WCSession {
   func offer(_ call: (any WCSessionDelegate) -> Void) -> Offer {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let delegate else { return .noDelegate }
-    return DelegateCall.isDeclined { call(delegate) } ? .declined : .handled
+    return withDefault { DelegateCall.isDeclined { call(delegate) } ? .declined : .handled }
   }
 
   /// Calls the delegate where the outcome does not matter; on the session's queue only.

@@ -65,6 +65,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     }?.cancel()
   }
 
+  /// Waits until its task has ended.
+  func ended() async { await state.withLock(\.task)?.value }
+
   private func end(_ transfer: Transfer, _ session: WCSession) async {
     let failure: WCError?
     do {

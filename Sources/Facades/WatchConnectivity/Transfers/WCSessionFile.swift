@@ -15,6 +15,12 @@ public final class WCSessionFile: NSObject, Sendable {
     given = nil
   }
 
+  init(_ url: URL, made metadata: MadeObjects?) {
+    fileURL = url
+    content = metadata?.value
+    given = metadata?.given
+  }
+
   init(_ url: URL, refused metadata: [String: Any]?) {
     fileURL = url
     content = nil

@@ -31,6 +31,17 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     progress.cancellationHandler = { [weak self] in self?.cancel() }
   }
 
+  init(made course: TransferCourse, _ file: WCSessionFile) {
+    self.course = course
+    link = nil
+    observation = nil
+    self.file = file
+    progress = ObservedProgress(totalUnitCount: 1)
+    progress.completedUnitCount = course.isTransferring ? 0 : 1
+    super.init()
+    progress.cancellationHandler = { [weak self] in self?.cancel() }
+  }
+
   init(refused url: URL, _ metadata: [String: Any]?) {
     course = TransferCourse(nil)
     link = nil

@@ -11,6 +11,8 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   private let given: GivenObjects?
   private let complications: ComplicationTransfers?
   private weak let link: SessionLink?
+  /// Whether it was made as the current one for the complication.
+  private let isMadeCurrent: Bool
 
   init(_ sent: PeerMessageTransfer, in link: SessionLink) {
     course = TransferCourse(sent)
@@ -18,6 +20,16 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
     given = nil
     complications = link.complications
     self.link = link
+    isMadeCurrent = false
+  }
+
+  init(made course: TransferCourse, _ userInfo: MadeObjects, isCurrent: Bool) {
+    self.course = course
+    content = userInfo.value
+    given = userInfo.given
+    complications = nil
+    link = nil
+    isMadeCurrent = isCurrent
   }
 
   init(refused userInfo: [String: Any]) {
@@ -26,6 +38,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
     given = GivenObjects(objects: userInfo)
     complications = nil
     link = nil
+    isMadeCurrent = false
   }
 
   /// The dictionary that is sent.
@@ -41,7 +54,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// Whether it is the latest that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
   public var isCurrentComplicationInfo: Bool {
-    guard let id = course.id, let complications else { return false }
+    guard let id = course.id, let complications else { return isMadeCurrent }
     do {
       return try complications.currentID() == id
     } catch {

@@ -13,7 +13,10 @@ extension Connectivity: WCSessionDelegate {
     Obstacle.log()
   }
 
-  func sessionDidBecomeInactive(_ session: WCSession) {}
+  func sessionDidBecomeInactive(_ session: WCSession) {
+    Cinema.log("session is inactive")
+    if activatesAgain == .inactive { WCSession.default.activate() }
+  }
 
   func sessionWatchStateDidChange(_ session: WCSession) { sessionReachabilityDidChange(session) }
 
@@ -22,7 +25,10 @@ extension Connectivity: WCSessionDelegate {
   }
 
   // The user has switched to another watch.
-  func sessionDidDeactivate(_ session: WCSession) { WCSession.default.activate() }
+  func sessionDidDeactivate(_ session: WCSession) {
+    Cinema.log("session is deactivated")
+    if activatesAgain == .deactivated { WCSession.default.activate() }
+  }
 
   func sessionReachabilityDidChange(_ session: WCSession) {
     Obstacle.log()
@@ -37,8 +43,21 @@ extension Connectivity: WCSessionDelegate {
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping ([String: Any]) -> Void
   ) {
-    update(from: message, by: "message")
+    update(from: message, by: "question")
     replyHandler([UserInfoKey.verified: true])
+  }
+
+  func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
+    Cinema.log("data says \(String(decoding: messageData, as: UTF8.self))")
+  }
+
+  // The bytes return as they came.
+  func session(
+    _ session: WCSession, didReceiveMessageData messageData: Data,
+    replyHandler: @escaping (Data) -> Void
+  ) {
+    Cinema.log("data asks \(String(decoding: messageData, as: UTF8.self))")
+    replyHandler(messageData)
   }
 
   func session(

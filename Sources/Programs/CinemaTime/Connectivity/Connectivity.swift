@@ -7,6 +7,22 @@ import WatchPairing
 final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
 
+  /// The moment of a switch to another watch at which the session is activated again.
+  enum Activation: String, CaseIterable, Sendable {
+    /// As soon as the session is inactive. It counts once the session is deactivated.
+    case inactive
+    /// When everything from the watch before is delivered, as Apple's documentation says.
+    case deactivated
+  }
+
+  /// When a switch to another watch activates the session again.
+  var activatesAgain: Activation {
+    get { activation.withLock { $0 } }
+    set { activation.withLock { $0 = newValue } }
+  }
+
+  private let activation = Mutex(Activation.deactivated)
+
   private override init() {
     super.init()
     // Without a session `isSupported()` is false, and the delegate receives and shows the reason.
@@ -41,6 +57,17 @@ final class Connectivity: NSObject, Sendable {
         optionalMainQueueDispatch(handler: errorHandler)?(error)
       }
     }
+  }
+
+  /// Sends data at once or not at all; the parameters are those of the form for numbers.
+  func send(
+    data: Data, replyHandler: (@Sendable (Data) -> Void)? = nil,
+    errorHandler: (@Sendable (any Error) -> Void)? = nil
+  ) {
+    guard canSendToPeer() else { return Obstacle.log() }
+    WCSession.default.sendMessageData(
+      data, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
+      errorHandler: optionalMainQueueDispatch(handler: errorHandler))
   }
 
   /// Sends the next show to the watch's face.

@@ -1,8 +1,14 @@
 import AppGroup
+import ConnectivityTesting
 import Foundation
 import SystemCalls
 import Terminals
 import WatchConnectivity
+
+/// A story does not go on: a side did not do what the story waits for.
+struct StoryFailure: Error, CustomStringConvertible {
+  let description: String
+}
 
 /// The processes of a story, and the directory that they share.
 final class StoryCast {
@@ -26,14 +32,14 @@ final class StoryCast {
       at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
-  func start(_ role: WCSession.Role, endsAfterTransfer: Bool = false) throws -> StorySide {
-    let arguments = ["--container", directory.path, role.rawValue]
+  func start(
+    _ role: WCSession.Role, watchName: String = "watch", endsAfterTransfer: Bool = false
+  ) throws -> StorySide {
+    let arguments = ["--container", directory.path, role.rawValue, "--name", watchName]
     try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
-    // The user's settings are for another container.
-    let environment = Program.environment(
-      with: ["TMPDIR=" + place.path] + (endsAfterTransfer ? [EndAfterTransfer.variable + "=1"] : [])
-    ).filter { !$0.hasPrefix("WORMHOLE_") }
-    let side = StorySide(stage, role, try LineProcess(program, arguments, environment: environment))
+    var environment = ["TMPDIR": place.path]
+    if endsAfterTransfer { environment[EndAfterTransfer.variable] = "1" }
+    let side = StorySide(stage, role, try SideProcess(program, arguments, environment: environment))
     sides[role] = side
     all.append(side)
     try side.waitUntilActive()
@@ -42,7 +48,7 @@ final class StoryCast {
 
   func side(_ role: WCSession.Role) throws -> StorySide {
     guard let side = sides[role] else {
-      throw LineProcess.Failure(description: "no \(role.rawValue) runs")
+      throw StoryFailure(description: "no \(role.rawValue) runs")
     }
     return side
   }
@@ -83,8 +89,10 @@ final class StoryCast {
   /// Ends all processes that still run, even the phone that was woken, and removes the directory.
   func end() {
     do {
-      for side in all { try side.end() }
-      for member in try SharedContainer(url: directory).own.presence("peer/phone").members() {
+      for side in all { side.end() }
+      // A test's own process may play a side.
+      for member in try SharedContainer(url: directory).own.presence("peer/phone").members()
+      where member.processID != Program.processID {
         try Program.send(.kill, to: member.processID)
       }
       try FileManager.default.removeItem(at: place)
@@ -102,10 +110,10 @@ final class StorySide {
 
   private let stage: Stage
   private let role: WCSession.Role
-  private let process: LineProcess
+  private let process: SideProcess
   private var notices: [String] = []
 
-  init(_ stage: Stage, _ role: WCSession.Role, _ process: LineProcess) {
+  init(_ stage: Stage, _ role: WCSession.Role, _ process: SideProcess) {
     self.stage = stage
     self.role = role
     self.process = process
@@ -162,7 +170,7 @@ final class StorySide {
       if found.count >= count { return Array(found.prefix(count)) }
       let line = try process.line(until: deadline)
       guard line.hasPrefix("\(role.rawValue): ") else {
-        throw LineProcess.Failure(description: "the \(role.rawValue) printed unexpectedly: \(line)")
+        throw StoryFailure(description: "the \(role.rawValue) printed unexpectedly: \(line)")
       }
       notices.append(line)
     }
@@ -186,7 +194,7 @@ final class StorySide {
         return ContinuousClock.now - start
       }
       guard ContinuousClock.now < deadline else {
-        throw LineProcess.Failure(
+        throw StoryFailure(
           description:
             "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
       }
@@ -196,19 +204,16 @@ final class StorySide {
 
   // MARK: Its life
 
-  func stop() throws {
-    try process.send(.stop)
-    try process.waitUntilStopped(until: deadline)
-  }
+  func stop() throws { try process.stop(until: deadline) }
 
-  func resume() throws { try process.send(.continue) }
+  func resume() throws { try process.resume() }
 
   func quit() throws {
     try send("quit")
     _ = try waitForEnd()
   }
 
-  func waitForEnd() throws -> Termination { try process.wait(until: deadline) }
+  func waitForEnd() throws -> SideProcess.End { try process.waitForEnd(until: deadline) }
 
-  func end() throws { try process.end() }
+  func end() { process.kill() }
 }

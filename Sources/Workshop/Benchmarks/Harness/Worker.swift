@@ -1,5 +1,5 @@
+import LineProcesses
 import SystemCalls
-import Terminals
 
 /// A second process of this program that executes one command per line. It is killed when this value
 /// is released, and ends by itself when its pipe is closed.

@@ -1,13 +1,17 @@
+import Synchronization
 package import SystemCalls
 
 /// A program that receives lines and whose output is read line by line. It is killed when this
 /// value is released.
-package final class LineProcess {
+///
+/// The output is read when a caller wants it: a program that prints more than a pipe holds waits for
+/// that. Thread-safe; one thread at a time reads.
+package final class LineProcess: Sendable {
   private let child: ChildProcess
   private let input: SharedDescriptor
   private let output: SharedDescriptor
-  private var pending: [UInt8] = []
-  private var hasEnded = false
+  private let pending = Mutex<[UInt8]>([])
+  private let hasEnded = Atomic(false)
 
   /// The program did not do what the caller waited for.
   package struct Failure: Error, CustomStringConvertible {
@@ -59,26 +63,46 @@ package final class LineProcess {
   ///
   /// - Throws: `Failure` when there is none before the deadline, or the program has ended.
   package func line(until deadline: ContinuousClock.Instant) throws -> String {
+    guard let line = try lineIfAny(until: deadline) else { throw printedNothing }
+    return line
+  }
+
+  /// Returns the next line that the program prints, or nil if there is none before the deadline.
+  ///
+  /// - Throws: `Failure` when the program has ended.
+  package func lineIfAny(until deadline: ContinuousClock.Instant) throws -> String? {
     while true {
-      if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
-        defer { pending.removeSubrange(...end) }
-        return String(decoding: pending[..<end], as: UTF8.self)
-      }
-      pending += try read(until: deadline)
+      if let line = takeLine() { return line }
+      guard let bytes = try read(until: deadline) else { return nil }
+      pending.withLock { $0 += bytes }
+    }
+  }
+
+  private func takeLine() -> String? {
+    pending.withLock { pending in
+      guard let end = pending.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      defer { pending.removeSubrange(...end) }
+      return String(decoding: pending[..<end], as: UTF8.self)
     }
   }
 
   /// Returns what the program prints next, even if it is not a whole line.
   package func text(until deadline: ContinuousClock.Instant) throws -> String {
-    defer { pending = [] }
-    if pending.isEmpty { pending = try read(until: deadline) }
-    return String(decoding: pending, as: UTF8.self)
+    let waiting = pending.withLock { pending in
+      defer { pending = [] }
+      return pending
+    }
+    guard waiting.isEmpty else { return String(decoding: waiting, as: UTF8.self) }
+    guard let bytes = try read(until: deadline) else { throw printedNothing }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
-  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8] {
-    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else {
-      throw Failure(description: "process \(processID) printed nothing in time")
-    }
+  private var printedNothing: Failure {
+    Failure(description: "process \(processID) printed nothing in time")
+  }
+
+  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8]? {
+    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else { return nil }
     let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
     guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
     return bytes
@@ -108,7 +132,7 @@ package final class LineProcess {
   /// Returns how the program ended, or nil if it still runs at the deadline.
   package func termination(until deadline: ContinuousClock.Instant) throws -> Termination? {
     let termination = try child.wait(until: deadline)
-    if termination != nil { hasEnded = true }
+    if termination != nil { hasEnded.store(true, ordering: .releasing) }
     return termination
   }
 
@@ -117,7 +141,7 @@ package final class LineProcess {
 
   /// Kills the program, whatever it is doing.
   package func end() throws {
-    guard !hasEnded else { return }
+    guard !hasEnded.load(ordering: .acquiring) else { return }
     try send(.kill)
     _ = try wait(until: .now + .seconds(5))
   }

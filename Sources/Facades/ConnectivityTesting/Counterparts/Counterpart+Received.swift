@@ -1,0 +1,81 @@
+import AppGroup
+public import Foundation
+import PeerConnectivity
+public import PropertyLists
+
+extension Counterpart {
+  /// Something that a counterpart got from the session under test.
+  public struct Received: Sendable, Hashable {
+    /// The ways in which a session sends.
+    public enum Kind: String, Sendable, Hashable {
+      /// `sendMessage`
+      case message
+      /// `sendMessageData`
+      case messageData
+      /// `transferUserInfo`, also for the complication
+      case userInfo
+      /// `transferFile`
+      case file
+      /// `updateApplicationContext`
+      case context
+    }
+
+    /// How it was sent.
+    public let kind: Kind
+    /// The dictionary; the data; of a file its metadata, an empty dictionary if there is none.
+    public let value: PropertyListValue
+    /// Whether the sender of a message waits for a reply.
+    public let expectsReply: Bool
+    /// A file's name at its sender.
+    public let fileName: String?
+    /// A file's content.
+    public let fileContent: Data?
+
+    init(
+      _ kind: Kind, _ value: PropertyListValue, expectsReply: Bool = false,
+      file: (name: String, content: Data)? = nil
+    ) {
+      self.kind = kind
+      self.value = value
+      self.expectsReply = expectsReply
+      fileName = file?.name
+      fileContent = file?.content
+    }
+
+    init(_ request: PeerRequest) {
+      var isData = false
+      if case .data = request.value { isData = true }
+      self.init(
+        isData ? .messageData : .message, request.value, expectsReply: request.expectsReply)
+    }
+  }
+
+  /// Everything that it got, in order.
+  public var received: [Received] { arrivals.all }
+
+  /// Takes the next thing that it got, and waits for it if there is none; `received` keeps it.
+  ///
+  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
+  /// - Throws: `TestingError`: `timedOut`, with what it got before.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
+    try NextArrival(of: arrivals, until: deadline, late).run()
+  }
+
+  /// Takes the next thing that it got; see the form without `async`.
+  public func next(until deadline: ContinuousClock.Instant? = nil) async throws -> Received {
+    let (arrivals, late) = (arrivals, late)
+    return try await runSuspending { NextArrival(of: arrivals, until: deadline, late) }
+  }
+
+  private var late: @Sendable () -> TestingError {
+    { [name, arrivals] in
+      let before = arrivals.all.map { "\($0.kind) \($0.value)" }
+      return TestingError(
+        .timedOut, "wait for what \"\(name)\" gets",
+        reason: before.isEmpty
+          ? "the deadline passed, and it got nothing"
+          : "the deadline passed; it got before: " + before.joined(separator: ", "))
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import AppGroup
+public import Foundation
+public import PeerConnectivity
+public import PropertyLists
+
+// What a counterpart sends to the session under test. It need not be there to send, only to be asked.
+extension Counterpart {
+  /// Sends a message, and waits for its reply: dictionaries for `didReceiveMessage`, `.data(…)` for
+  /// `didReceiveMessageData`.
+  ///
+  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
+  /// - Throws: `PeerError`: `unreachable`, `notHandled` when the delegate has no method for it, `notAnswered`
+  ///   when it let the reply handler go, `timedOut`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func sendMessage(
+    _ message: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> PropertyListValue {
+    try peer().request(message, to: other, until: deadline)
+  }
+
+  /// Sends a message, and waits for its reply; see the form without `async`.
+  @discardableResult
+  public func sendMessage(
+    _ message: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> PropertyListValue {
+    try await peer().request(message, to: other, until: deadline)
+  }
+
+  /// Sends a message without a reply handler; returns when the delegate has it.
+  ///
+  /// - Throws: as `sendMessage`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func tell(
+    _ message: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    try peer().send(message, to: other, until: deadline)
+  }
+
+  /// Sends a message without a reply handler; see the form without `async`.
+  public func tell(
+    _ message: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    try await peer().send(message, to: other, until: deadline)
+  }
+
+  /// Stores a dictionary for the session under test, which gets it when it runs.
+  ///
+  /// - Returns: the transfer, which tells how it ends.
+  /// - Throws: `PeerError`, an error of the container.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func transferUserInfo(_ userInfo: PropertyListValue) throws -> PeerMessageTransfer {
+    try peer().enqueue(userInfo, to: other, options: .init(keepsReceipt: true))
+  }
+
+  /// Stores a dictionary for the session under test; see the form without `async`.
+  @discardableResult
+  public func transferUserInfo(_ userInfo: PropertyListValue) async throws -> PeerMessageTransfer {
+    try await peer().enqueue(userInfo, to: other, options: .init(keepsReceipt: true))
+  }
+
+  /// Sets the context for the session under test.
+  ///
+  /// - Throws: `PeerError`, an error of the container.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func updateContext(_ context: PropertyListValue) throws {
+    try peer().setContext(context, for: other)
+  }
+
+  /// Sets the context for the session under test; see the form without `async`.
+  public func updateContext(_ context: PropertyListValue) async throws {
+    try await peer().setContext(context, for: other)
+  }
+
+  /// Sends a file to the session under test, and returns at once. The counterpart must be there until the
+  /// file is copied.
+  ///
+  /// - Returns: the transfer, which tells how far it is, and how it ends.
+  /// - Throws: `PeerError`: `fileAccess`, or an error of the container.
+  @discardableResult
+  public func transferFile(
+    _ file: URL, metadata: PropertyListValue? = nil
+  ) throws -> PeerFileTransfer {
+    try peer().transfer(fileAt: file, to: other, metadata: metadata)
+  }
+}

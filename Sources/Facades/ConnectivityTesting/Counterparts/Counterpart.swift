@@ -1,0 +1,257 @@
+public import AppGroup
+import Dispatch
+import Foundation
+import PeerConnectivity
+import PropertyLists
+import Synchronization
+public import WatchConnectivity
+import WatchPairing
+
+/// The other side of a session under test, in the test's own process: it does what its script says.
+///
+/// It is a peer as any other, so a session cannot tell it from a process: it is reachable from `arrive()` until
+/// `leave()` or `die()`, gets messages, dictionaries, contexts and files, and can send them. Each message takes
+/// the next step of the script; the last step stays in force.
+///
+/// ```swift
+/// let watch = try scene.counterpart(.watch, script: [.answer(["verified": true]), .dies])
+/// try await watch.arrive()
+/// ```
+///
+/// Nothing in it looks at a clock: a slow counterpart waits for a `Gate`, a deaf one for ever.
+public final class Counterpart: Sendable {
+  /// Which side it is.
+  public let role: WCSession.Role
+  /// Its name among the peers: "phone", or the watch's name.
+  public let name: String
+  /// While it is closed, the dictionaries and files that come wait, as those to an app that hangs do: they
+  /// are not acknowledged. It is open at the beginning.
+  public let transfers = Gate(isOpen: true)
+
+  /// The name of the side under test.
+  let other: String
+  let container: SharedContainer
+  let arrivals = Arrivals<Received>()
+  /// Where everything that comes is handled, in its order.
+  private let queue = DispatchQueue(label: "ConnectivityTesting.counterpart")
+  private let state: Mutex<State>
+
+  private struct State {
+    var script: [Step]
+    var life: Life?
+    /// The messages of a deaf counterpart, which are never let go.
+    var ignored: [PeerRequest] = []
+  }
+
+  /// One stay, from an arrival to its end.
+  private struct Life {
+    let peer: PeerSession
+    var messages: PeerReceiver<PeerMessage>?
+    var files: PeerReceiver<PeerFile>?
+    var context: ObservationToken?
+    var tasks: [Task<Void, Never>] = []
+  }
+
+  /// Makes a counterpart, which is not there before `arrive()`.
+  ///
+  /// - Parameters:
+  ///   - role: which side it is; the session under test is the other one.
+  ///   - watchName: the watch's name, whichever side the counterpart is.
+  ///   - container: the container of the session under test.
+  ///   - script: what it does with messages, one step for each; by default it replies `[:]`.
+  public init(
+    _ role: WCSession.Role, watchName: String = "watch", in container: SharedContainer,
+    script: [Step] = []
+  ) {
+    self.role = role
+    self.container = container
+    name = role == .phone ? Pairing.phone : watchName
+    other = role == .phone ? watchName : Pairing.phone
+    state = Mutex(State(script: script))
+  }
+
+  deinit { leave() }
+
+  /// Whether it is there.
+  public var isPresent: Bool { state.withLock { $0.life != nil } }
+
+  /// Replaces the steps that are left.
+  public func follow(_ script: [Step]) { state.withLock { $0.script = script } }
+
+  // MARK: Its life
+
+  /// Becomes reachable, and takes what has waited for it. Does nothing if it is there.
+  ///
+  /// - Parameter deadline: until when to wait for another process of its name; by default 10 seconds from now.
+  /// - Throws: `PeerError`: `replaced` when another process is that side.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func arrive(until deadline: ContinuousClock.Instant? = nil) throws {
+    guard !isPresent else { return }
+    let peer = try PeerSession(name, in: container)
+    handleRequests(of: peer)
+    try peer.activate(until: deadline)
+    do {
+      let messages = try peer.receiveMessages(until: deadline)
+      let files = try peer.receiveFiles(until: deadline)
+      try begin(peer, messages, files)
+    } catch {
+      peer.close()
+      throw error
+    }
+  }
+
+  /// Becomes reachable; see the form without `async`.
+  public func arrive(until deadline: ContinuousClock.Instant? = nil) async throws {
+    guard !isPresent else { return }
+    let peer = try PeerSession(name, in: container)
+    handleRequests(of: peer)
+    try await peer.activate(until: deadline)
+    do {
+      let messages = try await peer.receiveMessages(until: deadline)
+      let files = try await peer.receiveFiles(until: deadline)
+      try await Blocking.run { try self.begin(peer, messages, files) }
+    } catch {
+      peer.close()
+      throw error
+    }
+  }
+
+  /// Leaves as a program that ends in order. What it has not acknowledged waits for its next arrival.
+  public func leave() {
+    end { life in
+      life.messages?.close()
+      life.files?.close()
+      life.peer.close()
+    }
+  }
+
+  /// Dies as by SIGKILL: others find its presence and its mailbox unlocked, as those of a process that has
+  /// ended without leaving. Messages that wait for its reply end as `notReachable`.
+  public func die() {
+    end { life in
+      life.peer.abandon()
+      life.messages?.abandon()
+      life.files?.abandon()
+    }
+  }
+
+  private func begin(
+    _ peer: PeerSession, _ messages: PeerReceiver<PeerMessage>, _ files: PeerReceiver<PeerFile>
+  ) throws {
+    var life = Life(peer: peer, messages: messages, files: files)
+    life.context = try peer.observeContext(from: other, on: queue) { [weak self] context in
+      guard case .success(let value) = context else { return }
+      self?.arrivals.add(Received(.context, value))
+    }
+    let transfers = transfers
+    life.tasks = [
+      Self.take(messages, transfers) { [weak self] message in
+        self?.arrivals.add(Received(.userInfo, message.value))
+      },
+      Self.take(files, transfers) { [weak self] file in
+        let content = try Data(contentsOf: file.url)
+        self?.arrivals.add(
+          Received(.file, file.metadata ?? [:], file: (name: file.name, content: content)))
+      },
+    ]
+    state.withLock { $0.life = life }
+  }
+
+  private static func take<Delivered: PeerDelivery>(
+    _ receiver: PeerReceiver<Delivered>, _ gate: Gate,
+    _ note: @escaping @Sendable (Delivered) throws -> Void
+  ) -> Task<Void, Never> {
+    Task {
+      do {
+        while !Task.isCancelled {
+          guard let delivered = try await receiver.next(until: .now + .seconds(3_600)) else {
+            continue
+          }
+          await gate.pass()
+          // It may have left or died while it waited at the gate.
+          guard !Task.isCancelled else { return }
+          try await Blocking.run {
+            try note(delivered)
+            try delivered.acknowledge()
+          }
+        }
+      } catch {
+        // Closed, which is how it ends; a transfer that was taken before is delivered again.
+        guard !Task.isCancelled else { return }
+        Diagnostics.report(error)
+      }
+    }
+  }
+
+  private func end(_ end: (Life) -> Void) {
+    let (life, ignored) = state.withLock { state in
+      defer { (state.life, state.ignored) = (nil, []) }
+      return (state.life, state.ignored)
+    }
+    guard let life else { return }
+    for task in life.tasks { task.cancel() }
+    life.context?.cancel()
+    end(life)
+    life.peer.refuseRequests()
+    // Released now, when no answer of theirs can be sent any more.
+    _ = ignored
+  }
+
+  // MARK: Messages
+
+  private func handleRequests(of peer: PeerSession) {
+    peer.handleRequests(on: queue) { [weak self] request in self?.handle(request) }
+  }
+
+  private func handle(_ request: PeerRequest) {
+    let received = Received(request)
+    let step = state.withLock { state in
+      state.script.count > 1 ? state.script.removeFirst() : state.script.first ?? .answer()
+    }
+    switch step.action {
+    case .answer(let reply, let gate):
+      let answer: @Sendable () -> Void = {
+        Self.attempt { try request.reply(reply(received)) }
+      }
+      // Noted first: a test that opens the gate when it sees the message opens it for this one.
+      arrivals.add(received)
+      gate.map { $0.pass(answer) } ?? answer()
+    case .refuse:
+      Self.attempt { try request.refuse("the counterpart has no method for it") }
+      arrivals.add(received)
+    case .letGo: arrivals.add(received)
+    case .ignore:
+      state.withLock { $0.ignored.append(request) }
+      arrivals.add(received)
+    case .die:
+      die()
+      arrivals.add(received)
+    }
+  }
+
+  private static func attempt(_ answer: () throws -> Bool) {
+    do {
+      _ = try answer()
+    } catch {
+      // Its sender does not wait any more, or is gone.
+      Diagnostics.report(error)
+    }
+  }
+
+  /// The peer that sends; one that is not there sends, too, as long as nobody has to reach it.
+  func peer() throws -> PeerSession {
+    if let life = state.withLock({ $0.life }) { return life.peer }
+    return try PeerSession(name, in: container)
+  }
+}
+
+extension TestScene {
+  /// Makes a counterpart in the scene; see `Counterpart`.
+  public func counterpart(
+    _ role: WCSession.Role, watchName: String = "watch", script: [Counterpart.Step] = []
+  ) -> Counterpart {
+    let counterpart = Counterpart(role, watchName: watchName, in: container, script: script)
+    content.withLock { $0.counterparts.append(counterpart) }
+    return counterpart
+  }
+}

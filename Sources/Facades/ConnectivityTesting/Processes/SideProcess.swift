@@ -1,0 +1,239 @@
+import AppGroup
+import LineProcesses
+import Synchronization
+import SystemCalls
+
+/// The other side as a process of its own: a test starts it, reads its output line by line, stops it, continues
+/// it and kills it. It is killed when this object is released, at the latest.
+///
+/// Every wait has a deadline, and its error has the output so far. Standard output and standard error are read
+/// as one. The output is read when a test wants it: a program that prints more than a pipe holds (64 KiB) waits
+/// until then. Thread-safe; one thread at a time waits for a line.
+public final class SideProcess: Sendable {
+  /// How a process ended.
+  public enum End: Sendable, Hashable {
+    /// By itself, with a status.
+    case exited(status: Int32)
+    /// By a signal: 9 for `kill()`.
+    case killed(signal: Int32)
+  }
+
+  /// The name of the program, for messages.
+  public let name: String
+  private let process: LineProcess
+  private let lines = Mutex<[String]>([])
+  private let outcome = Mutex<End?>(nil)
+  private let isKilled = Atomic(false)
+
+  /// Starts a program.
+  ///
+  /// It gets this process's environment without the variables that begin with `WORMHOLE_` or
+  /// `WATCHCONNECTIVITY_`, because those belong to the test's user; `TestScene.start` sets them for the scene.
+  ///
+  /// - Parameters:
+  ///   - program: its path; `built(_:)` finds one of the package under test.
+  ///   - arguments: its arguments, without the program's name.
+  ///   - environment: variables that are added or replaced.
+  /// - Throws: `TestingError`: `process`.
+  public init(
+    _ program: String, _ arguments: [String] = [], environment: [String: String] = [:]
+  ) throws {
+    name = String(program.split(separator: "/").last ?? "")
+    let inherited = Program.environment.filter { entry in
+      !["WORMHOLE_", "WATCHCONNECTIVITY_"].contains { entry.hasPrefix($0) }
+        && !environment.keys.contains { entry.hasPrefix($0 + "=") }
+    }
+    do {
+      process = try LineProcess(
+        program, arguments, environment: inherited + environment.map { "\($0.key)=\($0.value)" })
+    } catch {
+      throw TestingError(.process, "start \(program)", reason: "\(error)")
+    }
+  }
+
+  deinit { kill() }
+
+  /// The path of a program that was built together with the tests: `swift build` puts it beside them.
+  ///
+  /// - Throws: `TestingError`: `process`.
+  public static func built(_ name: String) throws -> String {
+    do {
+      let tests = try Program.executablePath()
+      return tests[..<(tests.lastIndex(of: "/") ?? tests.startIndex)] + "/" + name
+    } catch {
+      throw TestingError(.process, "find the program \(name)", reason: "\(error)")
+    }
+  }
+
+  /// The number of the process.
+  public var processID: Int32 { process.processID }
+
+  /// The lines that were read so far.
+  public var output: [String] { lines.withLock { $0 } }
+
+  // MARK: Lines
+
+  /// Writes a line to its standard input.
+  ///
+  /// - Throws: `TestingError`: `ended` when it does not read any more.
+  public func tell(_ line: String) throws {
+    do {
+      try process.tell(line)
+    } catch {
+      throw failure(.ended, "tell \(name) \"\(line)\"", "\(error)")
+    }
+  }
+
+  /// The next line that it prints.
+  ///
+  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
+  /// - Throws: `TestingError`: `timedOut` or `ended`, each with the output so far.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func line(until deadline: ContinuousClock.Instant? = nil) throws -> String {
+    try next(deadline ?? .now + TestScene.patience, "a line")
+  }
+
+  /// The next line that it prints; see the form without `async`.
+  public func line(until deadline: ContinuousClock.Instant? = nil) async throws -> String {
+    try await Blocking.run { try self.next(deadline ?? .now + TestScene.patience, "a line") }
+  }
+
+  /// The next line with a text in it; the lines before it are passed over, and stay in `output`.
+  ///
+  /// - Throws: as `line`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func line(
+    containing text: String, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> String {
+    try next(containing: text, deadline ?? .now + TestScene.patience)
+  }
+
+  /// The next line with a text in it; see the form without `async`.
+  @discardableResult
+  public func line(
+    containing text: String, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> String {
+    try await Blocking.run {
+      try self.next(containing: text, deadline ?? .now + TestScene.patience)
+    }
+  }
+
+  private func next(containing text: String, _ deadline: ContinuousClock.Instant) throws -> String {
+    while true {
+      let line = try next(deadline, "\"\(text)\"")
+      if line.contains(text) { return line }
+    }
+  }
+
+  private func next(_ deadline: ContinuousClock.Instant, _ what: String) throws -> String {
+    let action = "read \(what) of \(name)"
+    do {
+      guard let line = try process.lineIfAny(until: deadline) else {
+        throw failure(.timedOut, action, "it did not print that in time")
+      }
+      lines.withLock { $0.append(line) }
+      return line
+    } catch let error as LineProcess.Failure {
+      throw failure(.ended, action, error.description)
+    }
+  }
+
+  // MARK: Its life
+
+  /// Suspends it (SIGSTOP), and waits until it is suspended.
+  ///
+  /// - Throws: `TestingError`: `timedOut`, or `ended`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func stop(until deadline: ContinuousClock.Instant? = nil) throws {
+    try stopNow(deadline)
+  }
+
+  /// Suspends it; see the form without `async`.
+  public func stop(until deadline: ContinuousClock.Instant? = nil) async throws {
+    try await Blocking.run { try self.stopNow(deadline) }
+  }
+
+  private func stopNow(_ deadline: ContinuousClock.Instant?) throws {
+    let deadline = deadline ?? .now + TestScene.patience
+    do {
+      try process.send(.stop)
+      try process.waitUntilStopped(until: deadline)
+    } catch {
+      throw failure(
+        ContinuousClock.now < deadline ? .ended : .timedOut, "stop \(name)", "\(error)")
+    }
+  }
+
+  /// Continues it (SIGCONT).
+  ///
+  /// - Throws: `TestingError`: `ended`.
+  public func resume() throws {
+    do {
+      try process.send(.continue)
+    } catch {
+      throw failure(.ended, "continue \(name)", "\(error)")
+    }
+  }
+
+  /// Kills it (SIGKILL), and waits until it and its open files are gone: a few milliseconds. Further calls have
+  /// no effect.
+  public func kill() {
+    guard !isKilled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    do {
+      try process.end()
+      outcome.withLock { $0 = $0 ?? .killed(signal: Signal.kill.rawValue) }
+    } catch {
+      // It has ended already, which is the aim; its end was or will be told by `waitForEnd`.
+      return
+    }
+  }
+
+  /// Waits until it has ended by itself, and reads what it prints until then.
+  ///
+  /// - Returns: how it ended.
+  /// - Throws: `TestingError`: `timedOut`, with the output so far.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) throws -> End {
+    try endNow(deadline ?? .now + TestScene.patience)
+  }
+
+  /// Waits until it has ended by itself; see the form without `async`.
+  public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) async throws -> End {
+    try await Blocking.run { try self.endNow(deadline ?? .now + TestScene.patience) }
+  }
+
+  private func endNow(_ deadline: ContinuousClock.Instant) throws -> End {
+    if let known = outcome.withLock({ $0 }) { return known }
+    let action = "wait for the end of \(name)"
+    do {
+      while let line = try process.lineIfAny(until: deadline) {
+        lines.withLock { $0.append(line) }
+      }
+      throw failure(.timedOut, action, "it still runs")
+    } catch is LineProcess.Failure {
+      // Its output has ended, and so will it.
+    }
+    guard let termination = try process.termination(until: deadline) else {
+      throw failure(.timedOut, action, "it still runs, and prints nothing any more")
+    }
+    let end: End
+    switch termination {
+    case .exited(let status): end = .exited(status: status)
+    case .killed(let signal): end = .killed(signal: signal)
+    }
+    outcome.withLock { $0 = end }
+    return end
+  }
+
+  private func failure(
+    _ code: TestingError.Code, _ action: String, _ reason: String
+  ) -> TestingError {
+    let said = output.suffix(20)
+    return TestingError(
+      code, action,
+      reason: reason
+        + (said.isEmpty
+          ? "; it has printed nothing" : "; it has printed:\n" + said.joined(separator: "\n")))
+  }
+}

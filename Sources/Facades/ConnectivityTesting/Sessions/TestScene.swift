@@ -1,0 +1,141 @@
+public import AppGroup
+public import Foundation
+import Synchronization
+public import WatchConnectivity
+
+/// What one test has for itself: a container, and the sessions, counterparts and processes that share it.
+///
+/// Any number of scenes live in one process at the same time, and none sees another's. `end()` ends everything
+/// that the scene has made, and removes its directory; a scene that is released without it does the same in the
+/// background. A process that is killed leaves its scenes' directories in TMPDIR.
+public final class TestScene: Sendable {
+  /// How long the waits of this module last where no deadline is given.
+  public static let patience: Duration = .seconds(10)
+
+  /// The container's directory.
+  public let directory: URL
+  /// The container that everything in the scene shares.
+  public let container: SharedContainer
+  let content = Mutex(Content())
+
+  struct Content {
+    var sessions: [WCSession] = []
+    var counterparts: [Counterpart] = []
+    var processes: [SideProcess] = []
+  }
+
+  /// Makes a container in a new temporary directory.
+  ///
+  /// - Parameter parent: the directory in which to make it; by default that for temporary files.
+  /// - Throws: `TestingError`: `directory`; or `AppGroupError`.
+  public init(in parent: URL? = nil) throws {
+    let parent = parent ?? FileManager.default.temporaryDirectory
+    directory = parent.appending(
+      path: "connectivity-test-\(UUID().uuidString)", directoryHint: .isDirectory)
+    do {
+      try FileManager.default.createDirectory(
+        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw TestingError(.directory, "make \(directory.path)", reason: "\(error)")
+    }
+    container = try SharedContainer(url: directory)
+  }
+
+  deinit {
+    let (content, directory) = (content.withLock { $0.take() }, directory)
+    Task.detached {
+      do {
+        try await content.end(until: .now + Self.patience)
+        try await content.remove(directory)
+      } catch {
+        Diagnostics.report(error)
+      }
+    }
+  }
+
+  /// Makes a session of the scene: set its delegate, and call `activate()`. It is independent of
+  /// `WCSession.default`; see `WCSession.asDefault` for code that asks for that.
+  ///
+  /// - Parameters:
+  ///   - role: which side it is.
+  ///   - watchName: on the watch: which one it is.
+  ///   - replyTimeout: how long a message waits for its reply.
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that no watch can have.
+  public func session(
+    _ role: WCSession.Role, watchName: String = "watch", replyTimeout: Duration = patience
+  ) throws -> WCSession {
+    let session = try WCSession.making(
+      role, in: container, watchName: watchName, replyTimeout: replyTimeout)
+    content.withLock { $0.sessions.append(session) }
+    return session
+  }
+
+  /// Ends the sessions, counterparts and processes of the scene, and removes its directory. Further calls have
+  /// no effect.
+  ///
+  /// - Throws: `TestingError`: `timedOut` when a delegate's method does not return; `directory`. Everything
+  ///   else has ended all the same.
+  public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
+    let content = content.withLock { $0.take() }
+    try await content.end(until: deadline ?? .now + Self.patience)
+    try await content.remove(directory)
+  }
+
+  /// Ends everything; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func end(until deadline: ContinuousClock.Instant? = nil) throws {
+    let content = content.withLock { $0.take() }
+    try content.end(until: deadline ?? .now + Self.patience)
+    try content.remove(directory)
+  }
+}
+
+extension TestScene.Content {
+  mutating func take() -> Self {
+    defer { self = Self() }
+    return self
+  }
+
+  // The processes first: they talk to the others.
+  private func endOthers() {
+    for process in processes { process.kill() }
+    for counterpart in counterparts { counterpart.leave() }
+  }
+
+  func end(until deadline: ContinuousClock.Instant) async throws {
+    try await Blocking.run { self.endOthers() }
+    var failure: (any Error)?
+    for session in sessions {
+      do { try await session.end(until: deadline) } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+
+  @available(*, noasync, message: "it blocks")
+  func end(until deadline: ContinuousClock.Instant) throws {
+    endOthers()
+    var failure: (any Error)?
+    for session in sessions {
+      do { try session.end(until: deadline) } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+
+  func remove(_ directory: URL) async throws {
+    try await Blocking.run { try self.removeNow(directory) }
+  }
+
+  @available(*, noasync, message: "it blocks")
+  func remove(_ directory: URL) throws { try removeNow(directory) }
+
+  private func removeNow(_ directory: URL) throws {
+    do {
+      try FileManager.default.removeItem(at: directory)
+    } catch CocoaError.fileNoSuchFile {
+      // It was ended before.
+      return
+    } catch {
+      throw TestingError(.directory, "remove \(directory.path)", reason: "\(error)")
+    }
+  }
+}

@@ -1,0 +1,26 @@
+public import AppGroup
+
+/// The kit could not do what a test asked for: mostly, what the test waited for did not happen.
+public struct TestingError: DescribedError {
+  /// The kind of failure.
+  public enum Code: String, Sendable, Hashable {
+    /// The deadline passed.
+    case timedOut
+    /// The process that the test drives has ended.
+    case ended
+    /// The process could not be started, or not be reached.
+    case process
+    /// The directory of a test could not be made or removed.
+    case directory
+  }
+
+  /// The kind of failure.
+  public let code: Code
+  /// The parts of the sentence.
+  public let failure: FailureDescription
+
+  init(_ code: Code, _ action: String, reason: String) {
+    self.code = code
+    failure = FailureDescription(action, reason: reason)
+  }
+}

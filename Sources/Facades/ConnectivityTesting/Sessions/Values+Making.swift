@@ -1,0 +1,44 @@
+public import Foundation
+public import WatchConnectivity
+
+// The values that a session hands to its delegate, for tests that call a delegate's methods themselves.
+extension WCSessionFile {
+  /// Makes a file as it is handed to a delegate.
+  ///
+  /// - Parameters:
+  ///   - url: where it lies; the test makes and removes it.
+  ///   - metadata: what was sent with it.
+  public static func making(_ url: URL, metadata: [String: Any]? = nil) -> WCSessionFile {
+    made(url, metadata: metadata)
+  }
+}
+
+extension WCSessionUserInfoTransfer {
+  /// Makes the transfer of a dictionary as it is handed to a delegate. No session sends it.
+  ///
+  /// - Parameters:
+  ///   - userInfo: the dictionary.
+  ///   - isTransferring: whether it is still under way; then `cancel()` is in time.
+  ///   - isCurrentComplicationInfo: whether it is the latest for the complication.
+  public static func making(
+    _ userInfo: [String: Any] = [:], isTransferring: Bool = false,
+    isCurrentComplicationInfo: Bool = false
+  ) -> WCSessionUserInfoTransfer {
+    made(userInfo, isTransferring: isTransferring, isCurrent: isCurrentComplicationInfo)
+  }
+}
+
+extension WCSessionFileTransfer {
+  /// Makes the transfer of a file as it is handed to a delegate. No session sends it.
+  ///
+  /// - Parameters:
+  ///   - url: the file at its sender's place.
+  ///   - metadata: what is sent with it.
+  ///   - isTransferring: whether it is still under way; then `cancel()` is in time, and its progress is not
+  ///     complete.
+  public static func making(
+    _ url: URL, metadata: [String: Any]? = nil, isTransferring: Bool = false
+  ) -> WCSessionFileTransfer {
+    made(.making(url, metadata: metadata), isTransferring: isTransferring)
+  }
+}

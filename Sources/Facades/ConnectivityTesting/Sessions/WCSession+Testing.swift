@@ -1,0 +1,101 @@
+import AppGroup
+import Synchronization
+public import WatchConnectivity
+
+// Sessions that end: an app has one for as long as its process runs, a test has its own.
+extension WCSession {
+  /// Ends the session of this process, and lets `WCSession.default` be a new one, which `configure` or the
+  /// environment places.
+  ///
+  /// When this returns, the session before has no presence and no task, its messages under way have ended
+  /// with an error, and neither its delegate nor a handler is called any more. Objects that kept it get
+  /// `sessionNotActivated` from `activate()`.
+  ///
+  /// The process has one such session, so tests that use it run one after another: in Swift Testing a suite
+  /// with `.serialized`, and no other suite beside it that uses the session. The form that tests run in
+  /// parallel with is `asDefault`.
+  ///
+  /// - Parameter deadline: until when to wait for a method of the delegate that runs; by default 10 seconds
+  ///   from now.
+  /// - Throws: `TestingError`: `timedOut`. The next session is there all the same.
+  public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
+    let old = replaceDefault()
+    try await old.end(until: deadline)
+  }
+
+  /// Ends the session of this process; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public static func reset(until deadline: ContinuousClock.Instant? = nil) throws {
+    let old = replaceDefault()
+    try old.end(until: deadline)
+  }
+
+  /// Ends this session for good; see `reset`. Further calls have no effect.
+  ///
+  /// - Throws: `TestingError`: `timedOut`, when a method of its delegate does not return.
+  public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
+    try await runSuspending { SessionEnd(of: self, until: deadline) }
+  }
+
+  /// Ends this session for good; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func end(until deadline: ContinuousClock.Instant? = nil) throws {
+    try SessionEnd(of: self, until: deadline).run()
+  }
+
+  /// Makes this session the one that `WCSession.default` is for a function, and for the tasks that it begins.
+  ///
+  /// It is so as well in every call of a delegate and of a handler that the session makes. It is lost where
+  /// code goes on by other means than tasks: in a closure that is given to a `DispatchQueue`, an
+  /// `OperationQueue` or a `Thread`, and in `Task.detached`. There `WCSession.default` is the session of the
+  /// process; tests of such code use `reset`.
+  ///
+  /// - Parameter body: what is called.
+  /// - Returns: what the function returns.
+  public func asDefault<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try withDefault(body)
+  }
+
+  /// Makes this session the one that `WCSession.default` is for an async function; see the other form.
+  public func asDefault<Result>(
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+  ) async rethrows -> Result {
+    try await withDefault(isolation: isolation, body)
+  }
+}
+
+/// One caller's wait for the end of a session.
+private final class SessionEnd: Waiting, Sendable {
+  private let session: WCSession
+  private let deadline: ContinuousClock.Instant
+  private let hasEnded = Atomic(false)
+  private let latch = WakeLatch()
+  private let task = Mutex<Task<Void, Never>?>(nil)
+
+  init(of session: WCSession, until deadline: ContinuousClock.Instant?) {
+    self.session = session
+    self.deadline = deadline ?? .now + TestScene.patience
+  }
+
+  func step() throws -> WaitingStep<Void> {
+    begin()
+    if hasEnded.load(ordering: .acquiring) { return .done(()) }
+    guard ContinuousClock.now < deadline else {
+      throw TestingError(
+        .timedOut, "end a session",
+        reason: "a method of its delegate, or a handler, does not return")
+    }
+    return .wait(for: latch, until: deadline)
+  }
+
+  private func begin() {
+    task.withLock { task in
+      guard task == nil else { return }
+      task = Task {
+        await self.session.endForGood()
+        self.hasEnded.store(true, ordering: .releasing)
+        self.latch.raise()
+      }
+    }
+  }
+}

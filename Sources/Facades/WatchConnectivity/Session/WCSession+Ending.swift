@@ -1,0 +1,90 @@
+package import AppGroup
+import PeerConnectivity
+import Synchronization
+
+// Several sessions in one process, each of which ends; for tests. An app has one, which lasts as long as its
+// process.
+extension WCSession {
+  /// A session of its own, with a place of its own.
+  ///
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that no peer can have.
+  package static func making(
+    _ role: Role, in container: SharedContainer, watchName: String, replyTimeout: Duration
+  ) throws(WCError) -> WCSession {
+    do {
+      return WCSession(
+        try SessionPlace(
+          role: role, container: container, watchName: watchName, replyTimeout: replyTimeout))
+    } catch {
+      throw WCError(error, of: .activation)
+    }
+  }
+
+  /// Takes the process's session away: the next `default` is a new one, which may be configured.
+  package static func replaceDefault() -> WCSession { exchange(WCSession(nil)) }
+
+  /// Begins work that changes the link; `endForGood()` cancels it, and waits until it has ended.
+  func begin(_ work: @escaping @Sendable () async -> Void) {
+    state.withLock { state in
+      guard !state.hasEnded else { return }
+      let number = state.nextWork
+      state.nextWork += 1
+      // Removes itself under the same lock, so not before it is noted.
+      state.works[number] = Task {
+        await work()
+        self.state.withLock { _ = $0.works.removeValue(forKey: number) }
+      }
+    }
+  }
+
+  /// Ends the session for good: its presence, its observations and its tasks. Messages under way end with an
+  /// error. When this returns, its delegate and its handlers are not called any more.
+  ///
+  /// Waits for a delegate's method that runs, however long that takes.
+  package func endForGood() async {
+    let works = state.withLock { state in
+      state.hasEnded = true
+      state.delegate = DelegateReference(nil)
+      return Array(state.works.values)
+    }
+    // Released outside the lock.
+    let layer = layer.withLock { $0.take() }
+    _ = layer
+    for work in works { work.cancel() }
+    for work in works { await work.value }
+    let link = await onQueue { session in session.close() }
+    await link?.ended()
+    // Behind everything that the above has put there: the ends of messages, for example.
+    await onQueue { _ in }
+  }
+
+  private func close() -> SessionLink? {
+    let (link, early) = state.withLock { state in
+      defer {
+        state.link = nil
+        state.activation = .notActivated
+        state.isActivating = false
+        state.activatesAgain = false
+        state.earlyRequests = []
+      }
+      return (state.link, state.earlyRequests)
+    }
+    link?.end()
+    if let peer = placeIfKnown?.peer {
+      peer.close()
+      // Its handler holds this session.
+      peer.refuseRequests()
+    }
+    // Released outside the lock, because that tells their senders.
+    _ = early
+    return link
+  }
+
+  private func onQueue<Result: Sendable>(
+    _ body: @escaping @Sendable (WCSession) -> Result
+  ) async -> Result {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: body(self)) }
+    }
+  }
+}

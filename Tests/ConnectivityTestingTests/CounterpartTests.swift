@@ -1,0 +1,203 @@
+import AppGroup
+import ConnectivityTesting
+import Foundation
+import PeerConnectivity
+import PropertyLists
+import TestScopes
+import TestSupport
+import Testing
+import WatchConnectivity
+
+@Suite("A counterpart", .blocking)
+struct CounterpartTests {
+  private let scene: TestScene
+  private let phone: WCSession
+  private let delegate = RecordingDelegate()
+
+  init() async throws {
+    scene = try TestScene()
+    phone = try scene.session(.phone, replyTimeout: .seconds(60))
+    phone.delegate = delegate
+    phone.activate()
+    try await phone.waitUntil(.activated)
+  }
+
+  private func watch(_ script: [Counterpart.Step]) async throws -> Counterpart {
+    let watch = scene.counterpart(.watch, script: script)
+    try await watch.arrive()
+    try await phone.waitUntil(\.isReachable)
+    return watch
+  }
+
+  @Test("replies as its script says, one step for each message; the last stays in force")
+  func script() async throws {
+    let watch = try await watch([
+      .answer(["by": "first"]), .refuses, .letsGo,
+      .answer { received in ["by": .string("\(received.value["n"]?.intValue ?? 0)")] },
+    ])
+    #expect(await phone.ask() == .reply("first"))
+    #expect(await phone.ask() == .failed(.deliveryFailed))
+    #expect(await phone.ask() == .failed(.messageReplyTimedOut))
+    #expect(await phone.ask(["n": 4]) == .reply("4"))
+    #expect(await phone.ask(["n": 5]) == .reply("5"))
+    watch.follow([.answer(["by": "new"])])
+    #expect(await phone.ask() == .reply("new"))
+    #expect(watch.received.count == 6)
+    try await scene.end()
+  }
+
+  @Test("is as slow as the test wants: it replies when the gate is opened")
+  func slow() async throws {
+    let gate = Gate()
+    let watch = try await watch([.answer(["by": "late"], after: gate)])
+    async let outcome = phone.ask(["n": 1])
+    let message = try await watch.next()
+    #expect(message.kind == .message && message.expectsReply && message.value == ["n": 1])
+    gate.open()
+    #expect(await outcome == .reply("late"))
+    try await scene.end()
+  }
+
+  @Test("is deaf: reachable, and silent until the sender's time has passed")
+  func deaf() async throws {
+    let impatient = try TestScene()
+    let phone = try impatient.session(.phone, replyTimeout: .milliseconds(50))
+    phone.delegate = delegate
+    phone.activate()
+    let watch = impatient.counterpart(.watch, script: [.isDeaf])
+    try await watch.arrive()
+    try await phone.waitUntil(\.isReachable)
+    #expect(await phone.ask() == .failed(.messageReplyTimedOut))
+    #expect(phone.isReachable && watch.received.count == 1)
+    try await impatient.end()
+    try await scene.end()
+  }
+
+  @Test(
+    "dies in the middle of a reply: its sender learns it at once, and others see a dead process")
+  func dying() async throws {
+    let watch = try await watch([.dies, .answer(["by": "again"])])
+    #expect(await phone.ask() == .failed(.notReachable))
+    #expect(!watch.isPresent && !phone.isReachable)
+    guard
+      case .gone(_, let ended) = try PeerSession("desk", in: scene.container)
+        .reachability(of: "watch")
+    else {
+      Issue.record("it is not gone")
+      return
+    }
+    // A process that leaves in order notes when.
+    #expect(ended == nil)
+    try await watch.arrive()
+    try await phone.waitUntil(\.isReachable)
+    #expect(await phone.ask() == .reply("again"))
+    watch.leave()
+    guard
+      case .gone(_, .some) = try PeerSession("desk", in: scene.container)
+        .reachability(of: "watch")
+    else {
+      Issue.record("it has not left")
+      return
+    }
+    try await scene.end()
+  }
+
+  @Test("gets dictionaries, contexts and files, and hangs while its gate is closed")
+  func transfers() async throws {
+    let watch = try await watch([])
+    watch.transfers.close()
+    phone.transferUserInfo(["a": 1])
+    await #expect(throws: TestingError.self) {
+      try await watch.next(until: .now + .milliseconds(50))
+    }
+    #expect(phone.outstandingUserInfoTransfers.count == 1)
+    watch.die()
+    #expect(watch.received.isEmpty)
+    try await watch.arrive()
+    watch.transfers.open()
+    #expect(try await watch.next() == watch.received[0])
+    #expect(watch.received[0].kind == .userInfo && watch.received[0].value == ["a": 1])
+    try eventually("it is delivered") { delegate.events.contains("finished [\"a\"]") }
+    try phone.updateApplicationContext(["b": 2])
+    #expect(try await watch.next().kind == .context)
+    let file = scene.directory.appending(path: "ticket.txt")
+    try Data("seat 7".utf8).write(to: file)
+    phone.transferFile(file, metadata: ["id": 7])
+    let received = try await watch.next()
+    #expect(received.fileName == "ticket.txt" && received.fileContent == Data("seat 7".utf8))
+    #expect(received.value == ["id": 7])
+    phone.sendMessageData(Data([1, 2]), replyHandler: nil)
+    #expect(try await watch.next().kind == .messageData)
+    try await scene.end()
+  }
+
+  @Test("sends messages, dictionaries, contexts and files")
+  func sending() async throws {
+    let watch = try await watch([])
+    #expect(try await watch.sendMessage(["a": 1]) == ["by": "phone"])
+    try await watch.tell(["b": 1])
+    try await watch.transferUserInfo(["c": 1])
+    try await watch.updateContext(["d": 1])
+    let file = scene.directory.appending(path: "note.txt")
+    try Data("seat 8".utf8).write(to: file)
+    let transfer = try watch.transferFile(file)
+    let events = [
+      "question [\"a\"]", "message [\"b\"]", "user info [\"c\"]", "context [\"d\"]", "file seat 8",
+    ]
+    try eventually("all have arrived") { events.allSatisfy(delegate.events.contains) }
+    #expect(try await transfer.finalStatus(until: .now + .seconds(20)) == .processed)
+    try await scene.end()
+  }
+
+  @Test("has the app or not, is paired or not, on either side")
+  func pairing() async throws {
+    let watch = try await watch([])
+    try watch.setAppInstalled(false)
+    #expect(await phone.ask() == .failed(.watchAppNotInstalled))
+    #expect(phone.isPaired && !phone.isWatchAppInstalled)
+    try watch.setAppInstalled(true)
+    try await phone.waitUntil(\.isWatchAppInstalled)
+    try watch.unpair()
+    #expect(await phone.ask() == .failed(.deviceNotPaired))
+    try await scene.end()
+
+    let other = try TestScene()
+    let onWrist = try other.session(.watch)
+    onWrist.delegate = delegate
+    onWrist.activate()
+    let handset = other.counterpart(.phone, script: [.answer(["by": "handset"])])
+    try await handset.arrive()
+    try await onWrist.waitUntil(\.isReachable)
+    #expect(await onWrist.ask() == .reply("handset"))
+    try handset.setAppInstalled(false)
+    #expect(await onWrist.ask() == .failed(.companionAppNotInstalled))
+    try handset.setAppInstalled(true)
+    try handset.unpair()
+    #expect(await onWrist.ask() == .failed(.deviceNotPaired))
+    try await other.end()
+  }
+
+  @Test("comes back as another watch: inactive, deactivated, activated with that one")
+  func anotherWatch() async throws {
+    let first = try await watch([.answer(["by": "first"])])
+    try await first.transferUserInfo(["last": 1])
+    try eventually("it is there") { delegate.events.contains("user info [\"last\"]") }
+    let second = try await first.comeBack(as: "left", script: [.answer(["by": "left"])])
+    try eventually("the session is active with the other watch") {
+      delegate.events.suffix(3) == ["inactive", "deactivated", "activation activated"]
+    }
+    try await phone.waitUntil(\.isReachable)
+    #expect(await phone.ask() == .reply("left"))
+    #expect(first.received.isEmpty && second.received.count == 1)
+    // And again as the first one.
+    let third = try await second.comeBack(as: "watch", script: [.answer(["by": "back"])])
+    try await phone.waitUntil(\.isReachable)
+    try eventually("it is the first watch again") {
+      delegate.events.filter { $0 == "activation activated" }.count == 3
+    }
+    try await phone.waitUntil(\.isReachable)
+    #expect(await phone.ask() == .reply("back"))
+    third.leave()
+    try await scene.end()
+  }
+}
