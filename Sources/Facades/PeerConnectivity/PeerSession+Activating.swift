@@ -113,7 +113,7 @@ extension PeerSession {
         return (state.registration, state.observation)
       }
       observation?.cancel()
-      end(registration)
+      leave(registration, PresenceRegistration.close)
     } catch {
       // Closed meanwhile; or the file system refuses, and presence tries again.
       return
@@ -153,10 +153,15 @@ extension PeerSession {
       return state
     }
     old.observation?.cancel()
-    if let registration = old.registration {
-      container.endPublishing(as: name)
-      leave(registration)()
-    }
+    self.leave(old.registration, leave)
     close(calls)
+  }
+
+  private func leave(
+    _ registration: PresenceRegistration?, _ leave: (PresenceRegistration) -> () -> Void
+  ) {
+    guard let registration else { return }
+    container.endPublishing(as: name)
+    leave(registration)()
   }
 }
