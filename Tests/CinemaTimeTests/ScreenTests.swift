@@ -44,6 +44,13 @@ struct ScreenTests {
     #expect(state.page == .tickets)
   }
 
+  @Test("goes on with what is open on the other side, from any page")
+  func goingOn() {
+    var state = state()
+    #expect(press("c", &state) == [.goOn])
+    #expect(press("fbc", &state) == [.goOn])
+  }
+
   @Test("keeps the selection inside a list that gets shorter, and empty")
   func shrinking() {
     var state = state()

@@ -3,6 +3,7 @@ import ConnectivityTesting
 import Foundation
 import PeerConnectivity
 import PropertyLists
+import Synchronization
 import TestScopes
 import TestSupport
 import Testing
@@ -60,17 +61,26 @@ struct CounterpartTests {
 
   @Test("is deaf: reachable, and silent until the sender's time has passed")
   func deaf() async throws {
+    let watch = try await watch([.isDeaf])
+    let outcomes = Mutex<[Outcome]>([])
+    phone.sendMessage([:]) { _ in
+      outcomes.withLock { $0.append(.reply("")) }
+    } errorHandler: { error in
+      outcomes.withLock { $0.append(.failed((error as? WCError)?.code)) }
+    }
+    #expect(try await watch.next().expectsReply)
+    #expect(phone.isReachable && outcomes.withLock { $0 }.isEmpty)
+    try await scene.end()
+    #expect(outcomes.withLock { $0 }.count == 1)
+
     let impatient = try TestScene()
     let phone = try impatient.session(.phone, replyTimeout: .milliseconds(50))
     phone.delegate = delegate
     phone.activate()
-    let watch = impatient.counterpart(.watch, script: [.isDeaf])
-    try await watch.arrive()
+    try await impatient.counterpart(.watch, script: [.isDeaf]).arrive()
     try await phone.waitUntil(\.isReachable)
     #expect(await phone.ask() == .failed(.messageReplyTimedOut))
-    #expect(phone.isReachable && watch.received.count == 1)
     try await impatient.end()
-    try await scene.end()
   }
 
   @Test(

@@ -5,6 +5,8 @@ import Synchronization
 extension PeerSession {
   struct State {
     var registration: PresenceRegistration?
+    /// Of the activity that is offered.
+    var offer: PresenceRegistration?
     var observation: ObservationToken?
     /// Requests may come as soon as others see the registration, which is before it is noted here.
     var isActivating = false
@@ -153,6 +155,7 @@ extension PeerSession {
       return state
     }
     old.observation?.cancel()
+    old.offer.map(leave)?()
     self.leave(old.registration, leave)
     close(calls)
   }

@@ -8,7 +8,7 @@ enum Commands {
 
   private static let verbs =
     "list, tickets, buy, purchase, yes, no, delete, show, delivery, tell, ask, data, askdata, "
-    + "activate, state, echo, quit"
+    + "activate, close, offers, continue, expire, state, echo, quit"
 
   /// - Returns: The lines of the answer; nil at the end.
   static func answer(_ verb: String, _ argument: String) throws -> [String]? {
@@ -18,7 +18,18 @@ enum Commands {
     case "buy": return [try buy(argument)]
     case "purchase", "yes", "no": return [try Purchase.answer(verb, movie(argument), argument)]
     case "delete": return [try change(argument, office.delete, "deleted", else: "no ticket for")]
-    case "show": return movie(argument).map(show) ?? [unknown(argument)]
+    case "show":
+      guard let movie = movie(argument) else { return [unknown(argument)] }
+      Handoff.show(movie)
+      return show(movie)
+    case "close":
+      Handoff.show(nil)
+      return ["closed"]
+    case "offers":
+      let lines = Handoff.invitations
+      return lines.isEmpty ? ["nothing to continue"] : lines
+    case "continue": return [Handoff.goOn()]
+    case "expire": return [expire(argument)]
     case "delivery": return [delivery(argument)]
     case "tell", "ask", "data", "askdata": return [Messages.send(verb, argument)]
     case "activate": return [activate(argument)]
@@ -75,6 +86,14 @@ enum Commands {
     }
     office.delivery = delivery
     return "delivery \(delivery.rawValue)"
+  }
+
+  private static func expire(_ text: String) -> String {
+    guard let seconds = Double(text), seconds > 0, seconds < 1e6 else {
+      return "error: '\(text)' is no number of seconds"
+    }
+    Handoff.expiry = .seconds(seconds)
+    return "offers for \(text) s"
   }
 
   private static func activate(_ name: String) -> String {

@@ -11,6 +11,8 @@ struct LaunchOptions: Sendable {
   var watchName = "watch"
   /// Whether the other side started the program, so that no user types.
   var isInBackground = false
+  /// Whether a film that is open on a watch is handed over to the phone.
+  var isContinuing = false
   var wantsHelp = false
 
   struct Problem: Error {
@@ -18,10 +20,11 @@ struct LaunchOptions: Sendable {
   }
 
   static let help = """
-    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME]]
+    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME] | continue]
 
     Tickets for nine films, on a phone and on a watch: two processes that share a directory.
     Without "phone" or "watch" the program plays a story with both, in a temporary directory.
+    "continue" opens the film that is open on a watch on the phone, and starts that if need be.
 
       --group ID            the container of this group (default: group.cinematime)
       --container DIRECTORY the container in this directory, which must exist
@@ -36,7 +39,10 @@ struct LaunchOptions: Sendable {
       tickets               the tickets
       buy ID, delete ID     buys a ticket, gives it back
       purchase ID, yes, no  asks before it buys, as the screen does
-      show ID               a film; with its QR code if there is a ticket
+      show ID               a film; with its QR code if there is a ticket. It is open, and
+                            offered to the other side, until 'close'
+      offers, continue      what is open on the other side; opens it here
+      expire SECONDS        how long the films shown from now on are offered
       delivery KIND         how changes are sent: failable, guaranteed or highPriority
       tell, ask [ID ...]    sends the tickets, without and with a reply; wants QR codes
       data, askdata TEXT    the same with data instead of numbers
@@ -52,6 +58,7 @@ struct LaunchOptions: Sendable {
     while let argument = rest.popFirst() {
       switch argument {
       case "phone", "watch": role = WCSession.Role(rawValue: argument)
+      case "continue": isContinuing = true
       case "--group": group = try Self.value(of: argument, &rest)
       case "--container": directory = try Self.value(of: argument, &rest)
       case "--name": watchName = try Self.value(of: argument, &rest)

@@ -11,6 +11,9 @@ enum Main {
       let options = try LaunchOptions(
         Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
       if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
+      if options.isContinuing {
+        exit(try Handoff.handOverToPhone(in: options.openContainer()) ? 0 : 1)
+      }
       guard let role = options.role else { exit(try Story(options).play() ? 0 : 1) }
       Cinema.begin(role, try options.openContainer(), options)
     } catch let problem as LaunchOptions.Problem {
@@ -28,6 +31,7 @@ enum Main {
     do {
       try TicketOffice.shared.open()
       try Installation.register()
+      try Handoff.begin()
       if Cinema.options.isInBackground {
         try BackgroundStay.begin()
       } else if Cinema.isPhone {

@@ -31,6 +31,9 @@ final class Screen {
       DispatchQueue.main.async { Screen.shared.show(message: line) }
     }
     TicketOffice.shared.didChange = { Screen.shared.draw() }
+    Handoff.opened = { movie in
+      Screen.shared.state.page = .details(movie, isConfirming: false)
+    }
     draw()
   }
 
@@ -101,6 +104,7 @@ final class Screen {
     state.isOtherReachable =
       WCSession.default.activationState == .activated && WCSession.default.isReachable
     state.nextShow = state.isPhone ? nil : Complication.movie()
+    Handoff.show(state.movie)
     state.code = state.movie.flatMap { office.isPurchased($0) ? QRCode.symbolRows($0) : nil }
     let drawing = ScreenDrawing(
       state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24,
@@ -134,6 +138,7 @@ final class Screen {
     case .delete(let movie):
       _ = try TicketOffice.shared.delete(movie)
       state.message = "gave back \(movie.title)"
+    case .goOn: state.message = Handoff.goOn()
     case .suspend: suspend()
     case .quit: end(0)
     }

@@ -14,6 +14,8 @@ struct ScreenState: Equatable {
   enum Action: Equatable {
     case buy(Movie)
     case delete(Movie)
+    /// Open here what is open on the other side.
+    case goOn
     case suspend
     case quit
   }
@@ -61,6 +63,7 @@ struct ScreenState: Equatable {
     switch key {
     case .quit: return .quit
     case .suspend: return .suspend
+    case .letter("c"): return .goOn
     default: break
     }
     if case .details(let movie, let isConfirming) = page {

@@ -31,6 +31,7 @@ final class Story {
     try conflict()
     try transfer()
     try suspension()
+    try handOver()
     try close()
     return checks.allSatisfy(\.holds)
   }
@@ -126,9 +127,31 @@ final class Story {
     check("a continued watch has missed nothing", true, caughtUp)
   }
 
-  private func close() throws {
-    let phone = try cast.side(.phone)
+  private func handOver() throws {
+    try stage.title("6. The film that is open on the watch is opened on the phone")
+    try cast.quit(.phone)
     let watch = try cast.side(.watch)
+    _ = try watch.answer(lines: "show \(Self.general)")
+    try stage.act("watch", "> show \(Self.general)")
+    let (duration, line) = try timed { try cast.handOver() }
+    try stage.act("user", line, took: duration)
+    try cast.waitForPhone(toPrint: "opens The General, continued from watch")
+    try stage.act("phone", "is started, and opens it")
+    try stage.explain(
+      "The watch offers the film for as long as its process lives. What is handed over is one "
+        + "value, which the phone takes when it runs.")
+    check(
+      "the film that is open on the watch is opened on the phone", true, duration)
+    try cast.kill(.watch)
+    try stage.act("watch", "is killed by SIGKILL")
+    let gone = try cast.handOver()
+    try stage.act("user", gone)
+    check("a dead watch offers nothing", gone == "nothing to continue", nil)
+  }
+
+  private func close() throws {
+    let phone = try cast.start(.phone)
+    let watch = try cast.start(.watch)
     let lists = try [phone, watch].map { try $0.answer(lines: "tickets") }
     for (name, list) in zip(["phone", "watch"], lists) {
       try stage.title("The tickets on the \(name)")

@@ -1,6 +1,7 @@
 import AppGroup
 import ConnectivityTesting
 import Foundation
+import PeerConnectivity
 import SystemCalls
 import Terminals
 import WatchConnectivity
@@ -70,6 +71,36 @@ final class StoryCast {
     sides[role] = nil
   }
 
+  /// Hands the film that is open on the watch over to the phone, by the program that a user would start for it.
+  ///
+  /// - Returns: What it prints.
+  func handOver() throws -> String {
+    try stage.act("user", "$ cinematime continue")
+    let program = try SideProcess(
+      program, ["--container", directory.path, "continue"], environment: ["TMPDIR": place.path])
+    let deadline = ContinuousClock.now + StorySide.patience
+    let line = try program.line(until: deadline)
+    _ = try program.waitForEnd(until: deadline)
+    return line
+  }
+
+  /// Waits until the phone that was started in the background has printed a text.
+  func waitForPhone(toPrint text: String) throws {
+    let registry = PeerLaunch.Registry(in: try SharedContainer(url: directory))
+    let deadline = ContinuousClock.now + StorySide.patience
+    while true {
+      let output = try registry.output(of: "phone").flatMap {
+        FileManager.default.contents(atPath: $0)
+      }
+      let lines = String(decoding: output ?? Data(), as: UTF8.self)
+      if lines.contains(text) { return }
+      guard ContinuousClock.now < deadline else {
+        throw StoryFailure(description: "the phone did not print '\(text)', but \(lines)")
+      }
+      pauseThread(.milliseconds(2))
+    }
+  }
+
   /// Returns whether a phone runs that this story has not started.
   func isPhoneInBackground() throws -> Bool {
     let members = try SharedContainer(url: directory).own.presence("peer/phone").members()
@@ -106,7 +137,7 @@ final class StoryCast {
 final class StorySide {
   /// The limit of every wait, so that a fault shows as a failed story and not as a hanging
   /// terminal.
-  private static let patience: Duration = .seconds(5)
+  static let patience: Duration = .seconds(5)
 
   private let stage: Stage
   private let role: WCSession.Role

@@ -19,7 +19,8 @@ enum OwnTitles {
     case .queue: queue(name)
     case .consumer: "the consumer of " + queue(name)
     case .presence:
-      PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" } ?? presence(name)
+      PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" }
+        ?? PeerNames.peer(ofActivity: name).map { "what \($0.quoted) offers" } ?? presence(name)
     }
   }
 
