@@ -47,11 +47,16 @@ let package = Package(
     .target(
       name: "Monitoring", dependencies: ["SystemCalls"], path: "Sources/Core/Monitoring",
       swiftSettings: settings),
-    // The container's directory, its leases, and its content: values and notifications.
+    // The container's directory, its leases, and its values.
     .target(
       name: "Containers",
       dependencies: ["Publications", "Monitoring", "PropertyLists", "SystemCalls"],
       path: "Sources/Core/Containers", swiftSettings: settings),
+    // Names that processes post and observe.
+    .target(
+      name: "Notifications",
+      dependencies: ["Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      path: "Sources/Core/Notifications", swiftSettings: settings),
     // Which processes are present.
     .target(
       name: "Presences",
@@ -77,16 +82,16 @@ let package = Package(
     .target(
       name: "Inspection",
       dependencies: [
-        "Queues", "Calls", "Entries", "Presences", "Containers", "Publications", "Monitoring",
-        "PropertyLists", "SystemCalls",
+        "Queues", "Calls", "Entries", "Presences", "Notifications", "Containers", "Publications",
+        "Monitoring", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
     // The core in one import.
     .target(
       name: "AppGroup",
       dependencies: [
-        "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers", "Publications",
-        "Monitoring",
+        "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications", "Containers",
+        "Publications", "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
     // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
@@ -227,8 +232,8 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Containers",
-        "Publications", "Monitoring",
+        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications",
+        "Containers", "Publications", "Monitoring",
         "PropertyLists", "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),

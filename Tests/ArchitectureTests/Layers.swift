@@ -18,16 +18,19 @@ enum Layers {
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
     "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
     "Containers": system.union(["Publications", "Monitoring", "Observation"]),
+    "Notifications": system.union(["Monitoring", "Containers"]),
     "Presences": system.union(["Monitoring", "Containers"]),
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["Monitoring", "Containers", "Entries"]),
     "Queues": system.union(["Monitoring", "Containers", "Entries", "Presences"]),
     "Inspection": system.union([
-      "Publications", "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues",
+      "Publications", "Monitoring", "Notifications", "Containers", "Entries", "Presences", "Calls",
+      "Queues",
     ]),
     // All of the above in one import.
     "AppGroup": [
-      "Publications", "Monitoring", "Containers", "Entries", "Presences", "Calls", "Queues",
+      "Publications", "Monitoring", "Notifications", "Containers", "Entries", "Presences", "Calls",
+      "Queues",
       "Inspection",
     ],
     "FileTrees": ["SystemCalls"],

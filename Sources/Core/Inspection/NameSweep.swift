@@ -1,5 +1,6 @@
 package import Containers
 import Monitoring
+import Notifications
 import Presences
 import Queues
 import Synchronization

@@ -5,6 +5,7 @@
 @_exported public import Entries
 @_exported public import Inspection
 @_exported public import Monitoring
+@_exported public import Notifications
 @_exported public import Presences
 @_exported public import Publications
 @_exported public import Queues

@@ -66,24 +66,12 @@ public final class SharedContainer: Sendable {
     Value(container: self, identifier: identifier, kind: .value)
   }
 
-  /// Returns the notification of a name. No file is touched before it is posted or observed.
-  ///
-  /// - Parameter name: Any string, byte for byte.
-  public func notification(_ name: String) -> DarwinNotification {
-    DarwinNotification(container: self, name: name)
-  }
-
   /// Returns the identifiers of all values that were ever written or observed, unordered.
   ///
   /// - Complexity: One directory listing, and one file read for each identifier that is too long
   ///   for a file name.
   public func valueIdentifiers() throws -> [String] {
     try identifiers(of: .value)
-  }
-
-  /// Returns the names of all notifications that were ever posted or observed, unordered.
-  public func notificationNames() throws -> [String] {
-    try identifiers(of: .notification)
   }
 
   package func identifiers(of kind: NameKind) throws -> [String] {

@@ -115,7 +115,7 @@ package final class ChangeDelivery<State: Sendable>: Cancelling {
   }
 
   /// Looks again as if this state had been delivered last.
-  func redeliver(from state: State) {
+  package func redeliver(from state: State) {
     condition.withLock { condition in
       condition.state = state
       condition.isReset = true

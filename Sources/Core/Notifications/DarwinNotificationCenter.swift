@@ -1,3 +1,4 @@
+public import Containers
 public import Dispatch
 import Synchronization
 

@@ -1,3 +1,4 @@
+package import Containers
 import Monitoring
 package import SystemCalls
 

@@ -1,3 +1,4 @@
+public import Containers
 public import Dispatch
 import Monitoring
 import PropertyLists
@@ -93,5 +94,19 @@ public struct DarwinNotification: Sendable {
   /// - Throws: `AppGroupError`, as `Value.replace`.
   public func setState(_ state: UInt64, until deadline: ContinuousClock.Instant? = nil) throws {
     try stateValue.replace(with: PropertyListValue(state), until: deadline)
+  }
+}
+
+extension SharedContainer {
+  /// Returns the notification of a name. No file is touched before it is posted or observed.
+  ///
+  /// - Parameter name: Any string, byte for byte.
+  public func notification(_ name: String) -> DarwinNotification {
+    DarwinNotification(container: self, name: name)
+  }
+
+  /// Returns the names of all notifications that were ever posted or observed, unordered.
+  public func notificationNames() throws -> [String] {
+    try identifiers(of: .notification)
   }
 }

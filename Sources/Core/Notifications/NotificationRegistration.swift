@@ -1,3 +1,4 @@
+import Containers
 import Dispatch
 public import Monitoring
 import Synchronization
