@@ -16,7 +16,7 @@ enum Layers {
     "SystemCalls": ["Glibc", "CSystemCalls", "Synchronization"],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
-    "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
+    "Publications": system,
     "Containers": system.union(["Publications", "Monitoring", "Observation"]),
     "Notifications": system.union(["Monitoring", "Containers"]),
     "Presences": system.union(["Monitoring", "Containers"]),

@@ -1,3 +1,4 @@
+import Publications
 package import SystemCalls
 
 /// The users that may use a container.
@@ -118,9 +119,31 @@ extension ContainerAccess {
     if self == .group { try file.setPermissions(fileMode) }
     return file
   }
+
+  /// Writes content that will be published to a file that this access created.
+  ///
+  /// A file whose content expires may be executed by its owner: that marks it for `Value.version()`,
+  /// which therefore need not read every file.
+  func write(
+    _ content: PublishedContent, to file: borrowing FileDescriptor
+  ) throws(Errno) {
+    try content.write(to: file)
+    guard content.expires else { return }
+    do throws(Errno) {
+      try file.setPermissions(fileMode | FileStatus.ownerMayExecute)
+    } catch {
+      // A file system without modes shows the same mode for each file.
+      guard error == .notPermitted || error == .unsupported else { throw error }
+    }
+  }
 }
 
 extension FileStatus {
+  fileprivate static let ownerMayExecute: UInt32 = 0o100
+
+  /// Whether it is a file whose content may expire.
+  var mayExpire: Bool { kind == .regular && permissions & Self.ownerMayExecute != 0 }
+
   /// Whether a file on its way to its name is so old that nobody works on it any more: a minute.
   package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
 }

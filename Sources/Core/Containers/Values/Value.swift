@@ -54,7 +54,7 @@ public struct Value: Sendable {
 
   // MARK: Reading
 
-  /// Returns the current value; nil only if it was never written or was removed.
+  /// Returns the current value; nil only if it was never written, was removed, or has expired.
   ///
   /// - Throws: `AppGroupError`: `damaged`, `notAValue` for anything but a regular file of this
   ///   user, `tooLarge`, or an error of the file system.
@@ -81,23 +81,31 @@ public struct Value: Sendable {
     }
   }
 
-  /// Returns the current publication; nil if the value was never written, or was removed.
+  /// Returns the current publication; nil if the value was never written, was removed, or has expired.
   ///
   /// A caller that kept the content of a snapshot with the same version need not read the value
   /// again. There is one exception: if another program makes two changes in place within one tick
   /// of the kernel's clock, and to the same size, the second may keep the version of the first.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
-  /// - Complexity: One system call; one more if there is no value.
+  /// - Complexity: One system call; one more if there is no value. A value that expires is read.
   public func version() throws -> Version? {
     try reporting("look at the value", path: path) {
       let handle = try container.root.handle()
+      let status: FileStatus
       do throws(Errno) {
-        return Version(try fileStatus(relativePath, at: handle.descriptor.rawValue))
+        status = try fileStatus(relativePath, at: handle.descriptor.rawValue)
       } catch {
         guard error == .noSuchFile || error == .notDirectory else { throw error }
         let fresh = try container.root.refreshed(handle)
         return fresh === handle ? nil : try version()
+      }
+      guard status.mayExpire else { return Version(status) }
+      do {
+        return try snapshot().version
+      } catch is AppGroupError {
+        // It cannot be read, and is a publication all the same.
+        return Version(status)
       }
     }
   }
