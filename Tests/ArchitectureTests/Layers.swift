@@ -17,7 +17,7 @@ enum Layers {
     "LineProcesses": ["SystemCalls", "Synchronization"],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
-    "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
+    "Publications": system,
     "Containers": system.union(["Publications", "Monitoring"]),
     "Values": system.union(["Publications", "Monitoring", "Containers", "Observation"]),
     "Notifications": system.union(["Monitoring", "Containers", "Values"]),

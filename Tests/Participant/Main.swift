@@ -11,6 +11,7 @@ import SystemCalls
 /// ```
 /// read KEY                         the value's description, or "nil"
 /// set KEY NUMBER                   replaces
+/// expiring KEY NUMBER MILLISECONDS replaces; the value expires after that time
 /// text KEY LENGTH                  replaces with a string of LENGTH characters
 /// remove KEY                       removes
 /// add KEY NUMBER                   updates: adds to the number
@@ -95,6 +96,9 @@ struct Participant {
     switch verb {
     case "read": return try value.read().map { "\($0)" } ?? "nil"
     case "set": try value.replace(with: .integer(number))
+    case "expiring":
+      let lifetime = Duration.milliseconds(Int64(rest.last ?? "") ?? 0)
+      try value.replace(with: .integer(number), expiresAfter: lifetime)
     case "durable": try value.replace(with: .integer(number), durability: .durable)
     case "ticks": return ticks(value, durability: rest.first == "durable" ? .durable : .standard)
     case "text": try value.replace(with: .string(String(repeating: "x", count: Int(number))))

@@ -50,6 +50,20 @@ struct ChannelTests {
     #expect(own?.publisher?.processID == ProcessIdentity.current.processID)
   }
 
+  @Test("has no latest message when that has expired, and passes the next")
+  func expiry() async throws {
+    let channel = Channel<Int>("n", in: container)
+    let messages = try channel.messages()
+    var iterator = messages.makeAsyncIterator()
+    try await channel.publish(1, expiresAfter: .seconds(3_600))
+    let received = await iterator.next()
+    #expect(try received?.message == 1 && received?.expiration != nil)
+    try await channel.publish(2, expiresAfter: .zero)
+    #expect(try await channel.latest() == nil)
+    try await channel.publish(3)
+    #expect(try await iterator.next()?.message == 3)
+  }
+
   @Test("reports a message of another type as an error, and continues with the next")
   func wrongShape() async throws {
     let tickets = Channel<Ticket>("tickets", in: container)

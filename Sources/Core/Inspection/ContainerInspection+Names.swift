@@ -54,7 +54,13 @@ extension ContainerInspection {
     }
     do {
       let snapshot = try value.snapshot()
+      if snapshot.isExpired {
+        content.bytes = nil
+        content.modified = nil
+        return
+      }
       let read = try snapshot.propertyList()
+      content.expiration = snapshot.expiration
       content.publisher = snapshot.publisher
       content.condition = .readable
       if kind == .ownValue, let read, let reason = problem(value.identifier, read) {

@@ -69,7 +69,7 @@ extension ContainerReport {
   public struct NamedContent: Sendable {
     /// The state of the content.
     public enum Condition: Sendable {
-      /// Never written, or removed.
+      /// Never written, removed, or expired.
       case absent
       case readable
       /// Reading it fails for every process.
@@ -88,6 +88,8 @@ extension ContainerReport {
     public internal(set) var modified: Date?
     /// The process that published it; nil if it is not told.
     public internal(set) var publisher: Publisher?
+    /// The moment from which it counts as never written; nil if it does not expire.
+    public internal(set) var expiration: Date?
     /// Whether it can be read.
     public internal(set) var condition: Condition = .absent
     /// The 64-bit state; notifications only.

@@ -91,6 +91,13 @@ extension SharedContainer {
     for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
       try outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
     }
+    for value in try valueIdentifiers().map({ value($0) })
+      + own.valueIdentifiers().map({ own.value($0) })
+    {
+      try outcome.attempt("remove an expired value", path: value.path) { outcome in
+        if try value.removeExpired(until: .now + patience) { outcome.removed.append(value.path) }
+      }
+    }
     try outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
     try removeEmptyNames(&outcome)
     return outcome

@@ -58,6 +58,13 @@ package struct PublicationRecord: Hashable, Sendable {
     return seconds * 1_000_000_000 + nanoseconds
   }
 
+  /// Returns the moment after a duration from now, in nanoseconds since 1970; at most the year 2262.
+  package static func expiry(after duration: Duration) -> Int64 {
+    let nanoseconds = min(max(duration / .nanoseconds(1), 0), 9e18)
+    let (sum, overflow) = now.addingReportingOverflow(Int64(nanoseconds))
+    return overflow ? .max : sum
+  }
+
   /// Whether the content counts as never written by now.
   package var hasExpired: Bool { expiry.map { $0 <= Self.now } ?? false }
 

@@ -8,6 +8,8 @@ package struct PublishedContent: Sendable {
   private let document: [UInt8]
   private let unchanged: Int
   private let end: [UInt8]
+  /// Whether the content expires.
+  package let expires: Bool
 
   package init(_ document: [UInt8], _ record: PublicationRecord?) {
     self.document = document
@@ -16,6 +18,8 @@ package struct PublishedContent: Sendable {
     }
     unchanged = end?.unchanged ?? document.count
     self.end = end?.bytes ?? []
+    expires = record?.expiry != nil
+    precondition(!expires || end != nil, "only a binary property list can expire")
   }
 
   /// The number of bytes of the file.

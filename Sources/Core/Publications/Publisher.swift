@@ -15,7 +15,7 @@ public struct Publisher: Sendable, Hashable {
   package let nanosecondsSince1970: Int64
 
   /// The time of the publication, by the clock of its machine.
-  public var date: Date { Date(timeIntervalSince1970: Double(nanosecondsSince1970) / 1e9) }
+  public var date: Date { Date(nanosecondsSince1970: nanosecondsSince1970) }
 
   package init(processID: Int32, program: String, peer: String?, nanosecondsSince1970: Int64) {
     self.processID = processID
@@ -35,5 +35,11 @@ extension Publisher: CustomStringConvertible {
   public var description: String {
     let name = peer.map { " as \"\($0)\"" } ?? ""
     return "process \(processID) (\(program))\(name)"
+  }
+}
+
+extension Date {
+  package init(nanosecondsSince1970 nanoseconds: Int64) {
+    self.init(timeIntervalSince1970: Double(nanoseconds) / 1e9)
   }
 }

@@ -178,7 +178,7 @@ private struct TransactionWork<Result: Sendable>: Sendable {
         try lease.note(part)
         if part.kind == .replace { staged[number] = try nameInLease(part, lease, directory) }
         if part.kind != .keep, !found[number].isAbsent {
-          try values[number].mark(found[number], lease)
+          try values[number].mark(lease)
         }
       }
       if durability == .durable { try synchronize(transaction, leases, directory) }

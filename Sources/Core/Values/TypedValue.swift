@@ -38,27 +38,30 @@ public struct TypedValue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - content: Any `Codable` value that a property list can hold, even a string or a number.
   ///   - durability: The failures that the write survives.
+  ///   - lifetime: The time from now for which it is the content; nil for ever. See
+  ///     <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; by default `Value.standardWait` from now.
   /// - Throws: The error of encoding, or `AppGroupError`, as `Value.replace`.
   /// - Complexity: As `Value.replace`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with content: Content, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws {
     try value.replace(
-      withBytes: Self.encode(content), durability: durability, until: deadline,
-      willPublish: willPublish)
+      withBytes: Self.encode(content), durability: durability, expiresAfter: lifetime,
+      until: deadline, willPublish: willPublish)
   }
 
   /// Replaces the content; see the form without `async`.
   public func replace(
     with content: Content, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
     let bytes = try Self.encode(content)
     try await value.replace(
-      withBytes: bytes, durability: durability, until: deadline, willPublish: willPublish)
+      withBytes: bytes, durability: durability, expiresAfter: lifetime, until: deadline,
+      willPublish: willPublish)
   }
 
   /// Reads the content, changes it and publishes the result atomically: no other change comes

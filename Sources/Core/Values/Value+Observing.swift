@@ -1,6 +1,7 @@
 import Containers
 public import Dispatch
 public import Monitoring
+import Publications
 import SystemCalls
 
 extension Value {
@@ -8,7 +9,8 @@ extension Value {
   ///
   /// After any burst of changes at least the last value is delivered. Each delivered value was
   /// really published, and none comes after a newer one. Publications of this process are
-  /// delivered, too. An unreadable value is delivered as a snapshot whose methods throw.
+  /// delivered, too. An unreadable value is delivered as a snapshot whose methods throw, and the
+  /// expiry of a value as an absent one.
   ///
   /// - Parameters:
   ///   - startsWithCurrent: Whether the current value, even an absent one, is delivered first.
@@ -23,17 +25,22 @@ extension Value {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
   ) throws -> ObservationToken {
+    let timer = ExpiryTimer(on: Blocking.timers)
     let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = snapshotOrFailure()
+      timer.set(snapshot.expiry)
       let now = Seen.version(snapshot)
       let call: @Sendable () -> Void = { handler(snapshot) }
       return (now, now == last ? nil : call)
     }
+    timer.use { [weak delivery] in delivery?.signal() }
     let watch = try directory.watch { delivery.signal() }
     if startsWithCurrent {
       delivery.open(signalled: true)
     } else {
-      delivery.open(known: Seen.version(snapshotOrFailure()))
+      let known = snapshotOrFailure()
+      timer.set(known.expiry)
+      delivery.open(known: Seen.version(known))
     }
     return ObservationToken(watch: watch, delivery: delivery)
   }
@@ -50,9 +57,17 @@ extension Value {
   public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots {
     let latch = WakeLatch()
     let watch = try directory.watch { latch.raise() }
-    let known = startsWithCurrent ? Seen.nothing : .version(snapshotOrFailure())
-    if startsWithCurrent { latch.raise() }
-    return ValueSnapshots(value: self, watch: watch, latch: latch, known: known)
+    let timer = ExpiryTimer(on: Blocking.timers)
+    timer.use { latch.raise() }
+    var known = Seen.nothing
+    if startsWithCurrent {
+      latch.raise()
+    } else {
+      let snapshot = snapshotOrFailure()
+      timer.set(snapshot.expiry)
+      known = .version(snapshot)
+    }
+    return ValueSnapshots(value: self, watch: watch, latch: latch, timer: timer, known: known)
   }
 
   fileprivate func snapshotOrFailure() -> ValueSnapshot {
@@ -91,6 +106,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   let value: Value
   let watch: Watch
   let latch: WakeLatch
+  let timer: ExpiryTimer
   let known: Seen
 
   /// The way in which changes are noticed.
@@ -120,6 +136,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
         } catch {
           preconditionFailure("a closure that throws nothing threw \(error)")
         }
+        sequence.timer.set(snapshot.expiry)
         let now = Seen.version(snapshot)
         guard now != known else { continue }
         known = now

@@ -10,6 +10,8 @@ extension Value {
   /// - Parameters:
   ///   - value: The new value.
   ///   - durability: The failures that the write survives.
+  ///   - lifetime: The time from now for which it is the value; nil for ever. See
+  ///     <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
   /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
@@ -20,9 +22,10 @@ extension Value {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try replace(withBytes: encode(value), durability: durability, until: deadline)
+    try replace(
+      withBytes: encode(value), durability: durability, expiresAfter: lifetime, until: deadline)
   }
 
   /// Replaces the bytes; the caller guarantees that the new ones are a property list.
@@ -30,10 +33,12 @@ extension Value {
   /// - Parameter willPublish: Receives the version just before it becomes visible.
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
-    try replacement(bytes, .init(durability, until: deadline, willPublish: willPublish)).run()
+    var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
+    terms.expiry = lifetime.map(PublicationRecord.expiry)
+    try replacement(bytes, terms).run()
   }
 
   /// Removes the value; afterwards it reads as never written.
@@ -60,8 +65,8 @@ extension Value {
   ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is
   ///     thrown.
   ///   - body: Receives the value, nil if there is none, and leaves the new one there; nil removes
-  ///     it. An unchanged value is not published again (`.durable` flushes it to the disk). If the
-  ///     closure throws, nothing changes.
+  ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
+  ///     its expiry; a new one does not expire. If the closure throws, nothing changes.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` with the
   ///   new holder, or an error of the file system.
@@ -99,20 +104,22 @@ extension Value {
   /// lease with `CancellationError`.
   public func replace(
     with value: PropertyListValue, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
     let bytes = try encode(value)
-    return try await replace(withBytes: bytes, durability: durability, until: deadline)
+    return try await replace(
+      withBytes: bytes, durability: durability, expiresAfter: lifetime, until: deadline)
   }
 
   /// Replaces the bytes; see the form without `async`.
   package func replace(
     withBytes bytes: [UInt8], durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) async throws {
-    let terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
-    try await runSuspending { replacement(bytes, terms) }
+    var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
+    terms.expiry = lifetime.map(PublicationRecord.expiry)
+    try await runSuspending { [terms] in replacement(bytes, terms) }
   }
 
   /// Removes the value; see the form without `async`.
@@ -148,6 +155,14 @@ extension Value {
 }
 
 extension Value {
+  /// Removes the file of a value that has expired.
+  ///
+  /// - Returns: Whether it had.
+  package func removeExpired(until deadline: ContinuousClock.Instant) throws -> Bool {
+    guard try snapshot().isExpired else { return false }
+    return try edit(.init(until: deadline)) { (.keep, $0.isExpired) }
+  }
+
   func encode(_ value: PropertyListValue) throws -> [UInt8] {
     do throws(PropertyListError) {
       return try value.binaryBytes(limits: .standard)
@@ -197,6 +212,7 @@ extension Value {
       let (edit, result): (Edit, Result)
       do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
       switch edit {
+      case .keep where old.isExpired: _ = try value.remove(lease, durability)
       case .keep: if durability == .durable { try lease.synchronize(value.fileName) }
       case .replace(let bytes):
         try value.publish(
@@ -209,9 +225,11 @@ extension Value {
   }
 
   private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
-    let wasThere = try lease.remove(fileName, durability: durability)
+    // An expired value is removed, and was not there.
+    let isValue = try version() != nil
+    let isRemoved = try lease.remove(fileName, durability: durability)
     followUp(durability)
-    return wasThere
+    return isRemoved && isValue
   }
 
   /// Returns bytes together with the record of their publication by this process.

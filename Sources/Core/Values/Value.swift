@@ -55,7 +55,7 @@ public struct Value: Sendable {
 
   // MARK: Reading
 
-  /// Returns the current value; nil only if it was never written or was removed.
+  /// Returns the current value; nil only if it was never written, was removed, or has expired.
   ///
   /// - Throws: `AppGroupError`: `damaged`, `notAValue` for anything but a regular file of this
   ///   user, `tooLarge`, or an error of the file system.
@@ -72,18 +72,13 @@ public struct Value: Sendable {
   public func snapshot(limits: PropertyListLimits = .standard) throws -> ValueSnapshot {
     try reporting("read the value", path: path) {
       let handle = try container.root.handle()
-      let absent = ValueSnapshot(bytes: nil, version: nil, path: path)
-      func look(_ path: String) throws -> (ValueSnapshot, FileStatus) {
-        try snapshot(at: handle.descriptor.rawValue, path, handle.status, limits)
-      }
-      let found = try settled(in: handle) {
-        try ifThere(look(relativePath))
-      } pending: {
-        try committed(in: handle, absent: absent) { try look($0).0 }
+      let found = try settled(in: handle) { path in
+        try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits))
       }
       if let found { return found }
       let fresh = try container.root.refreshed(handle)
-      return try fresh === handle ? absent : snapshot(limits: limits)
+      return try fresh === handle
+        ? ValueSnapshot(bytes: nil, version: nil, path: path) : snapshot(limits: limits)
     }
   }
 
@@ -95,28 +90,26 @@ public struct Value: Sendable {
     }
   }
 
-  /// Returns the current publication; nil if the value was never written, or was removed.
+  /// Returns the current publication; nil if the value was never written, was removed, or has expired.
   ///
   /// A caller that kept the content of a snapshot with the same version need not read the value
   /// again. There is one exception: if another program makes two changes in place within one tick
   /// of the kernel's clock, and to the same size, the second may keep the version of the first.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
-  /// - Complexity: One system call; one more if there is no value.
+  /// - Complexity: One system call; one more if there is no value. A value that expires is read.
   public func version() throws -> Version? {
     try reporting("look at the value", path: path) {
       let handle = try container.root.handle()
-      func look(_ path: String) throws -> FileStatus {
-        try fileStatus(path, at: handle.descriptor.rawValue)
+      let found = try ifThere(fileStatus(relativePath, at: handle.descriptor.rawValue))
+      if let found, !found.isMarked { return Version(found) }
+      do {
+        return try snapshot().version
+      } catch let error as AppGroupError {
+        // It cannot be read, and is a publication all the same.
+        guard let found else { throw error }
+        return Version(found)
       }
-      let found: Version?? = try settled(in: handle) {
-        try ifThere(look(relativePath)).map { (Version($0), $0) }
-      } pending: {
-        try committed(in: handle, absent: nil as Version?) { Version(try look($0)) }
-      }
-      if let found { return found }
-      let fresh = try container.root.refreshed(handle)
-      return fresh === handle ? nil : try version()
     }
   }
 
@@ -124,7 +117,7 @@ public struct Value: Sendable {
   private func snapshot(
     at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
     isSecondLook: Bool = false
-  ) throws -> (ValueSnapshot, FileStatus) {
+  ) throws -> (snapshot: ValueSnapshot, status: FileStatus) {
     let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
     let status = try file.status()
     guard status.kind == .regular else { throw notAValue("it is not a regular file") }

@@ -1,5 +1,5 @@
 public import Containers
-import FoundationEssentials
+public import FoundationEssentials
 public import PropertyLists
 public import Publications
 
@@ -7,18 +7,21 @@ public import Publications
 public struct ValueSnapshot: Sendable {
   private let content: Result<[UInt8]?, AppGroupError>
   private let path: String
-  /// The publication; nil if the value was never written, or was removed.
+  /// The publication; nil if the value was never written, was removed, or has expired.
   public let version: Version?
   private let record: PublicationRecord?
+  /// Whether there is a file whose content has expired.
+  package let isExpired: Bool
 
   /// - Parameters:
   ///   - bytes: The content, without the record of its publication.
   ///   - record: What the publication told about itself.
   init(bytes: [UInt8]?, version: Version?, path: String, record: PublicationRecord? = nil) {
-    content = .success(bytes)
-    self.version = version
+    isExpired = record?.hasExpired ?? false
+    content = .success(isExpired ? nil : bytes)
+    self.version = isExpired ? nil : version
     self.path = path
-    self.record = record
+    self.record = isExpired ? nil : record
   }
 
   init(failure: AppGroupError, version: Version?, path: String) {
@@ -26,6 +29,7 @@ public struct ValueSnapshot: Sendable {
     self.version = version
     self.path = path
     record = nil
+    isExpired = false
   }
 
   /// The process that published the content, and when; nil if it is not told: there is no value, or
@@ -35,9 +39,16 @@ public struct ValueSnapshot: Sendable {
   /// proves.
   public var publisher: Publisher? { record?.publisher }
 
+  /// The moment from which the value reads as never written, by the time of day; nil if it does not
+  /// expire.
+  public var expiration: Date? { record?.expiry.map { Date(nanosecondsSince1970: $0) } }
+
+  /// The same in nanoseconds since 1970.
+  var expiry: Int64? { record?.expiry }
+
   package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
 
-  /// Whether the value was never written, or was removed.
+  /// Whether the value was never written, was removed, or has expired.
   public var isAbsent: Bool { version == nil }
 
   /// Returns the property list as it was published, or nil if there is no value. The file may have

@@ -1,4 +1,5 @@
 public import AppGroup
+public import FoundationEssentials
 
 /// Messages of one type under one identifier: the latest message is kept, and every listener
 /// receives it.
@@ -25,23 +26,27 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - message: Any `Codable` value that a property list can hold, even a string or a number.
   ///   - durability: What the message survives.
+  ///   - lifetime: The time from now for which it is the latest message, and listeners that have not
+  ///     received it still do; nil for ever. See `Value.replace`.
   ///   - deadline: The latest instant to wait for another process's update of the same identifier;
   ///     by default `Value.standardWait` from now.
   /// - Throws: The error of encoding the message, or `AppGroupError`, as `Value.replace`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func publish(
     _ message: Message, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try content.replace(with: message, durability: durability, until: deadline)
+    try content.replace(
+      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
   }
 
   /// Passes a message; see the form without `async`. Blocks no thread of the cooperative pool.
   public func publish(
     _ message: Message, durability: Durability = .standard,
-    until deadline: ContinuousClock.Instant? = nil
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await content.replace(with: message, durability: durability, until: deadline)
+    try await content.replace(
+      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
   }
 
   /// Returns the latest message, or nil if there never was one or it was cleared.
@@ -109,6 +114,8 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 /// A message as a listener receives it.
 public struct Received<Message: Codable & Sendable>: Sendable {
   private let snapshot: ValueSnapshot
+  /// The moment from which it is the latest message no more; nil if it does not expire.
+  public var expiration: Date? { snapshot.expiration }
   /// Whether the listener's own channel, or a copy of it, sent the message.
   public let isOwn: Bool
 

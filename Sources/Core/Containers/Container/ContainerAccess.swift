@@ -1,3 +1,4 @@
+import Publications
 package import SystemCalls
 
 /// The users that may use a container.
@@ -118,9 +119,33 @@ extension ContainerAccess {
     if self == .group { try file.setPermissions(fileMode) }
     return file
   }
+
+  /// Writes content that will be published to a file that this access created.
+  ///
+  /// A file whose content expires is marked: see `FileStatus.isMarked`.
+  func write(
+    _ content: PublishedContent, to file: borrowing FileDescriptor
+  ) throws(Errno) {
+    try content.write(to: file)
+    guard content.expires else { return }
+    do throws(Errno) {
+      try file.setPermissions(fileMode | FileStatus.mark)
+    } catch {
+      // A file system without modes shows the same mode for each file.
+      guard error == .notPermitted || error == .unsupported else { throw error }
+    }
+  }
 }
 
 extension FileStatus {
+  /// The mark of a value's file: its owner may execute it.
+  package static let mark: UInt32 = 0o100
+
+  /// Whether the content of a value's file may not be the value: because it may expire, or because a
+  /// transaction may be about to replace it. A reader sees that in the status that it looks at in any
+  /// case, and looks further only then.
+  package var isMarked: Bool { kind == .regular && permissions & Self.mark != 0 }
+
   /// Whether a file on its way to its name is so old that nobody works on it any more: a minute.
   package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
 }

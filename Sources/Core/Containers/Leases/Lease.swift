@@ -117,7 +117,7 @@ package final class Lease: Sendable {
     guard let file = staged.withLock({ $0.take() }) else {
       preconditionFailure("a lease publishes once")
     }
-    try content.write(to: file.descriptor)
+    try site.home.access.write(content, to: file.descriptor)
     let stamp = try site.home.stamp(file.descriptor)
     switch diligence {
     case .durable: try file.descriptor.synchronize()

@@ -31,7 +31,7 @@ package final class PreparedContent: Sendable {
     do throws(Errno) {
       // Free: only a sweeper opens it, and that removes it, so renaming it will fail.
       _ = try file.tryLock(.exclusive)
-      try content.write(to: file)
+      try site.home.access.write(content, to: file)
       stamp = try site.home.stamp(file)
       if durability == .durable { try file.synchronize() } else { try file.writeBack() }
     } catch {

@@ -15,7 +15,7 @@ package import SystemCalls
 /// | step | made by | effect |
 /// |---|---|---|
 /// | the note `lease/transaction`, through the lease's descriptor (rule 2) | the writer, for each value | none yet |
-/// | the mark on each file that is to be replaced | the writer | readers of the file look for the note |
+/// | the mark on each file that is to be replaced (`FileStatus.isMarked`) | the writer | readers of the file look for the note |
 /// | `open` becomes `committed` | the writer | readers take the content from here |
 /// | the part is published, and its note removed | the writer, or the next holder of that lease | readers take the value's file |
 /// | `open` is unlinked | a holder that finds a note of an uncommitted transaction | it can't be committed any more |
@@ -51,9 +51,6 @@ package struct Transaction: Sendable {
   }
 
   package static let directory = NameKind.own + "/transactions"
-  /// The mark of a file that may be about to be replaced: the permission of its owner to execute it.
-  /// A reader sees it in the status that it looks at in any case.
-  package static let mark: UInt32 = 0o100
 
   let nonce: String
 

@@ -62,6 +62,7 @@ extension ContainerReport.NamedContent {
       identifierKey: identifier, "path": path, "condition": name, "problem": problem,
       "bytes": bytes, "modified": modified?.wholeSeconds,
       "state": state.map { PropertyListValue($0) }, "publisher": publisher?.propertyList,
+      "expires": expiration?.wholeSeconds,
     ])
   }
 }

@@ -9,24 +9,31 @@ extension CommandDescription {
     discussion: """
       The message replaces the last one with this identifier in one step: a reader sees the old one \
       or the new one, whole.
+
+      With --expires the message is gone after that time for every reader, as if it was cleared. The \
+      time is told by the clock of the day.
       """,
     positionals: [.identifier, .json("message")],
-    options: [.durable("the message")]
+    options: [
+      .value("expires", "seconds", .seconds, help: "Without it, the message stays until the next."),
+      .durable("the message"),
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let message = try environment.value(arguments.text("value"), "the message")
     try arguments.container.open().value(identifier).replace(
-      with: message, durability: arguments.durability)
+      with: message, durability: arguments.durability,
+      expiresAfter: arguments.seconds("expires"))
   }
 
   static let read = CommandDescription(
     name: "read",
     abstract: "Print the latest message; exit status 1 if there is none.",
     discussion: """
-      With --envelope a line is {"identifier": ..., "message": ..., "publisher": {"date": ..., \
-      "peer": ..., "process": ..., "program": ...}}: the process that sent the message, and when. \
-      "peer" is left out for a process that was none, and "publisher" for a file that another kind \
-      of program wrote.
+      With --envelope a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
+      {"date": ..., "peer": ..., "process": ..., "program": ...}}: the process that sent the message, \
+      and when. "expires" is left out for a message that does not expire, "peer" for a process that \
+      was none, and "publisher" for a file that another kind of program wrote.
       """,
     positionals: [.identifier],
     options: [
@@ -122,7 +129,10 @@ extension CommandDescription {
 extension ValueSnapshot {
   /// A message with what its publication tells. Keys are only ever added.
   func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
-    .object(["identifier": identifier, "message": message, "publisher": publisher?.propertyList])
+    .object([
+      "expires": expiration, "identifier": identifier, "message": message,
+      "publisher": publisher?.propertyList,
+    ])
   }
 }
 

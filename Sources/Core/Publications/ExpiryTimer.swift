@@ -1,0 +1,45 @@
+package import Dispatch
+import Synchronization
+
+/// Calls a handler when a value expires, which no event of the file system tells: one timer for an
+/// observer, and none as long as it has seen no value that expires.
+///
+/// It runs by the time of day, as the expiry does: if the clock is set, it is early or late with it.
+package final class ExpiryTimer: Sendable {
+  private struct State {
+    var timer: (any DispatchSourceTimer)?
+    var handler: @Sendable () -> Void = {}
+  }
+
+  private let state = Mutex(State())
+  private let queue: DispatchQueue
+
+  /// - Parameter queue: The queue of the handler.
+  package init(on queue: DispatchQueue) { self.queue = queue }
+
+  deinit { state.withLock { $0.timer?.cancel() } }
+
+  /// Sets the handler; it is called once for each expiry, and perhaps once more.
+  package func use(_ handler: @escaping @Sendable () -> Void) {
+    state.withLock { $0.handler = handler }
+  }
+
+  /// Sets the moment of the next call, in nanoseconds since 1970; nil changes nothing, because a call
+  /// too many does no harm.
+  package func set(_ expiry: Int64?) {
+    guard let expiry else { return }
+    let left = max(0, expiry - PublicationRecord.now)
+    state.withLock { state in
+      let timer = state.timer ?? makeTimer()
+      state.timer = timer
+      timer.schedule(wallDeadline: .now() + .nanoseconds(Int(left)))
+    }
+  }
+
+  private func makeTimer() -> any DispatchSourceTimer {
+    let timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in self?.state.withLock(\.handler)() }
+    timer.activate()
+    return timer
+  }
+}
