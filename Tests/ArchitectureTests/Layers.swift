@@ -17,7 +17,7 @@ enum Layers {
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
     "Publications": ["SystemCalls", "PropertyLists", "FoundationEssentials", "Synchronization"],
-    "Containers": system.union(["Publications", "Monitoring", "Observation"]),
+    "Containers": system.union(["Publications", "Hooks", "Monitoring", "Observation"]),
     "Presences": system.union(["Monitoring", "Containers"]),
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["Monitoring", "Containers", "Entries"]),

@@ -200,7 +200,8 @@ struct ConsumerSteps {
       "an entry of \"\(queue.name)\" is delivered for the \(deliveries). time",
       in: queue.container.root.path,
       fields: [
-        "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))", "deliveries": "\(deliveries)",
+        "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))",
+        "deliveries": "\(deliveries)",
       ])
     return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
   }

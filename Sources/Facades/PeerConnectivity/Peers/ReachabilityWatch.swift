@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import FoundationEssentials
 import Synchronization
 
 /// Tells one observer how a peer can be reached, and remembers the state that it told last.
@@ -97,7 +98,7 @@ final class ReachabilityWatch: Cancelling {
     if let last, last != now {
       Diagnostics.note(
         .reachability, .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
-        in: container.root.path, dimensions: ["state": now.word],
+        in: container.url.path, dimensions: ["state": now.word],
         fields: ["peer": peer, "reason": now.reason])
     }
     return last != now ? now : nil

@@ -1,5 +1,5 @@
 import Dispatch
-package import Monitoring
+import Monitoring
 import Synchronization
 import SystemCalls
 
@@ -135,7 +135,9 @@ public enum Diagnostics {
     }
     // Released outside the lock, because its captures may call back here.
     withExtendedLifetime(old) {}
-    if mustAwaitExit { Program.atExit { Diagnostics.flush(until: .now + Diagnostics.exitPatience) } }
+    if mustAwaitExit {
+      Program.atExit { Diagnostics.flush(until: .now + Diagnostics.exitPatience) }
+    }
   }
 
   /// Waits until the handlers have received everything that happened before.
@@ -205,22 +207,6 @@ extension Diagnostics {
     if !isFull { queue.async { deliver(event, measurement) } }
   }
 
-  /// Notes that something was taken over from another process.
-  ///
-  /// - Parameter what: a word.
-  package static func noteTakeover(
-    of what: String, _ path: @autoclosure () -> String, from holder: @autoclosure () -> LeaseHolder?,
-    in container: @autoclosure () -> String? = nil
-  ) {
-    guard isWanted else { return }
-    let (path, holder) = (path(), holder())
-    let victim = holder.map { "\($0)" } ?? "a process that cannot be told"
-    note(
-      .takeover, .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
-      dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],
-      fields: ["path": path, "from": victim])
-  }
-
   package static var isWanted: Bool { wanted.load(ordering: .relaxed) }
 
   private static func deliver(_ event: Event?, _ measurement: Measurement) {
@@ -239,48 +225,6 @@ extension Diagnostics {
     }
     if let event { onEvent?(event) }
     onMeasurement?(measurement)
-  }
-}
-
-/// Measures one wait for other processes, and notes it when it has ended.
-package struct WaitMeter {
-  private var began: ContinuousClock.Instant?
-
-  package init() {}
-
-  /// Takes a step of the wait.
-  ///
-  /// - Parameter what: what is waited for: a word.
-  package mutating func take<Outcome>(
-    _ what: String, path: @autoclosure () -> String, in container: @autoclosure () -> String? = nil,
-    _ step: () throws -> WaitingStep<Outcome>
-  ) rethrows -> WaitingStep<Outcome> {
-    do {
-      let result = try step()
-      switch result {
-      case .wait: began = began ?? .now
-      case .done: note(what, path(), container(), "done")
-      case .spin: break
-      }
-      return result
-    } catch {
-      let code = (error as? any DescribedError).map { "\($0.code)" }
-      note(what, path(), container(), code ?? "failed")
-      throw error
-    }
-  }
-
-  private mutating func note(
-    _ what: String, _ path: @autoclosure () -> String, _ container: @autoclosure () -> String?,
-    _ outcome: String
-  ) {
-    // One that got what it wanted at once has not waited.
-    guard let began = began.take() else { return }
-    let duration = ContinuousClock.now - began
-    Diagnostics.note(
-      .wait, .debug, "waited \(duration.tenthsOfSeconds) s for the \(what) of \(path())",
-      in: container(), lasting: duration, dimensions: ["what": what, "outcome": outcome],
-      fields: ["path": path()])
   }
 }
 
