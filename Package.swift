@@ -52,10 +52,14 @@ let package = Package(
     .target(
       name: "Monitoring", dependencies: ["SystemCalls"], path: "Sources/Core/Monitoring",
       swiftSettings: settings),
+    // The hooks for a program's log and metrics.
+    .target(
+      name: "Hooks", dependencies: ["Monitoring", "SystemCalls"], path: "Sources/Core/Hooks",
+      swiftSettings: settings),
     // The container's directory, and its leases.
     .target(
       name: "Containers",
-      dependencies: ["Publications", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: ["Publications", "Hooks", "Monitoring", "PropertyLists", "SystemCalls"],
       path: "Sources/Core/Containers", swiftSettings: settings),
     // Values: read without a lock, changed under a lease, observed; several in one step.
     .target(

@@ -37,7 +37,7 @@ import SystemCalls
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs` and `WormholeVerbs`.
+/// `CommunicatorVerbs`, `WormholeVerbs` and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -45,6 +45,7 @@ struct Participant {
   let container: SharedContainer
 
   static func main() {
+    DiagnosticsVerbs.begin()
     do {
       try run()
     } catch {
@@ -66,7 +67,9 @@ struct Participant {
     let participant = Participant(container: container)
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
-      try Program.write(Array((participant.answer(words[...]) + "\n").utf8), to: 1)
+      let answer = participant.answer(words[...])
+      DiagnosticsVerbs.finish()
+      try Program.write(answer + "\n", to: 1)
     }
   }
 
@@ -137,6 +140,8 @@ struct Participant {
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("file-"):
       return try PeerFileVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
+    case "events", "measured":
+      return try DiagnosticsVerbs.perform(verb, key, Array(rest), container)
     case "settings": return Settings.shared.perform(key, rest.first)
     case "shared-url": return NoteFiles.sharedURL(key)?.path ?? "none"
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)

@@ -20,6 +20,7 @@ final class ExclusiveEntry: Waiting, Sendable {
     /// The process that was present when its file was removed.
     var removed: PresenceMember?
     var suspendedSince: [String: ContinuousClock.Instant] = [:]
+    var meter = WaitMeter()
   }
 
   private let latch: WakeLatch
@@ -46,6 +47,15 @@ final class ExclusiveEntry: Waiting, Sendable {
   deinit { looks.cancel() }
 
   func step() throws -> WaitingStep<PresenceRegistration> {
+    // Only one thread at a time takes a step.
+    var meter = state.withLock(\.meter)
+    defer { state.withLock { [meter] in $0.meter = meter } }
+    return try meter.take(
+      presence.roleWord, path: presence.path, in: presence.container.root.path
+    ) { try attemptReporting() }
+  }
+
+  private func attemptReporting() throws -> WaitingStep<PresenceRegistration> {
     try reporting(presence.action, path: presence.path) {
       try begin()
       do {

@@ -55,6 +55,9 @@ extension Presence {
     case removed(PresenceMember)
   }
 
+  /// The role, for events.
+  var roleWord: String { place.directory.kind.primitive == .consumer ? "consumer" : "role" }
+
   /// The value that names the registration with the exclusive role.
   package var role: Value {
     Value(container: container, identifier: name, kind: place.directory.kind)
@@ -102,6 +105,8 @@ extension Presence {
     }
     if let other = holders.other {
       guard holders.mayEnter else { return .busy(other) }
+      Diagnostics.noteTakeover(
+        of: roleWord, path, from: other.holder, in: container.root.path)
       try place.retire(other)
     }
     try place.publish(record, at: directory.descriptor)

@@ -194,6 +194,15 @@ struct ConsumerSteps {
     }
     try takeAttachment(of: payload, by: batch.consumer)
     guard let deliveries = try batch.deliver(index) else { return nil }
+    let isAgain = deliveries > 1
+    Diagnostics.note(
+      isAgain ? .redelivery : .delivery, isAgain ? .info : nil,
+      "an entry of \"\(queue.name)\" is delivered for the \(deliveries). time",
+      in: queue.container.root.path,
+      fields: [
+        "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))",
+        "deliveries": "\(deliveries)",
+      ])
     return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
   }
 

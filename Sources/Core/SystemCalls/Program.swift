@@ -82,6 +82,12 @@ package enum Program {
     return columns > 0 ? Int(columns) : nil
   }
 
+  /// Runs a function when the program exits. The corresponding C function is `atexit`.
+  package static func atExit(_ body: @convention(c) () -> Void) {
+    // Fails only for lack of memory (atexit(3)); then the program exits without it.
+    _ = Glibc.atexit(body)
+  }
+
   /// Ends the program. The corresponding C function is `exit`.
   package static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
 
@@ -124,6 +130,11 @@ package enum Program {
       }
     }
     if let failure { throw failure }
+  }
+
+  /// Writes a text to a descriptor that this process does not own.
+  package static func write(_ text: String, to descriptor: Int32) throws(Errno) {
+    try write(Array(text.utf8), to: descriptor)
   }
 
   static func write(_ buffer: UnsafeRawBufferPointer, to descriptor: Int32) throws(Errno) {

@@ -135,13 +135,18 @@ package final class Change<Result: Sendable>: Waiting {
     } catch let error as BodyError {
       throw error.cause
     } catch let error as AppGroupError where error.code == .leaseLost {
-      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw error }
-      return .again
+      try beginAgain(after: error)
     } catch let error as Errno where error == .noSuchFile {
       // A step before publishing found the lease's directory removed.
-      let lost = leases[0].lost()
-      guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw lost }
-      return .again
+      try beginAgain(after: leases[0].lost())
     }
+    return .again
+  }
+
+  private func beginAgain(after loss: AppGroupError) throws {
+    guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw loss }
+    Diagnostics.note(
+      .retry, .notice, "a change begins again: \(loss)", in: leases.first?.site.containerPath,
+      dimensions: ["what": "lease"], fields: ["path": path])
   }
 }

@@ -140,6 +140,7 @@ extension ItemSite {
     guard let entry = try lease.takeIn(name.text) else { return true }
     if isAlive {
       try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+      Diagnostics.noteTakeover(of: "claim", location.text, from: name.holder)
     } else {
       try lease.discard(entry)
     }

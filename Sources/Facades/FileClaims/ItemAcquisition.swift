@@ -49,6 +49,7 @@ package final class ItemAcquisition: Waiting {
   /// The place in the line of waiters, and the claim found ahead of it.
   private var place: ClaimLinePlace?
   private var obstacle: ClaimName?
+  private var meter = WaitMeter()
 
   package init(
     _ location: ItemPath, _ kind: AccessKind, tellsPurpose: Bool = false, purpose: String,
@@ -68,6 +69,10 @@ package final class ItemAcquisition: Waiting {
   deinit { leaveSite() }
 
   package func step() throws -> WaitingStep<ItemAccess> {
+    try meter.take("claim", path: location.text) { try attemptReporting() }
+  }
+
+  private func attemptReporting() throws -> WaitingStep<ItemAccess> {
     let given = location.text
     do {
       try patience.check(kind.action, path: given)

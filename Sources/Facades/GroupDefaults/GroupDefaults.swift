@@ -102,7 +102,8 @@ public final class GroupDefaults: Sendable {
     return name.isEmpty ? "program" : name
   }
 
-  /// The receiver of errors from methods that cannot throw; by default a line on standard error.
+  /// The receiver of errors from methods that cannot throw; by default they are events of
+  /// `Diagnostics`.
   public var onError: (@Sendable (any Error) -> Void)? {
     get { reporter.handler }
     set { reporter.handler = newValue }

@@ -16,7 +16,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
 
   package init(of properties: [ObservableProperty<Object>]) { self.properties = properties }
 
-  /// Adds an observer. A property that is not among the observable ones is reported on standard error, and
+  /// Adds an observer. A property that is not among the observable ones is an event of `Diagnostics`, and
   /// its handler gets at most the initial call.
   ///
   /// The caller then calls `tellChanges`, for a change during this call.

@@ -58,8 +58,8 @@ extension Progress {
   /// `isPausable`. The handler is called in the thread that changes the property, as with Apple's: for
   /// the copying that is a queue of the transfer's own.
   ///
-  /// No other progress can be observed, because Foundation's class on Linux tells nobody of a change: one
-  /// line on standard error says so, and the handler gets at most the initial call. The same holds for
+  /// No other progress can be observed, because Foundation's class on Linux tells nobody of a change: an
+  /// event of `Diagnostics` says so, and the handler gets at most the initial call. The same holds for
   /// any other property.
   ///
   /// - Parameters:

@@ -116,7 +116,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     }
   }
 
-  /// The receiver of errors; by default they are written to standard error.
+  /// The receiver of errors; by default they are events of `Diagnostics`.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
     get { files.errorHandler }
     set { files.errorHandler = newValue }

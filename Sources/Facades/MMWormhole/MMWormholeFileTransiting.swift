@@ -62,7 +62,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     MMWormholeFileTransiting(applicationGroupIdentifier: identifier, optionalDirectory: directory)
   }
 
-  /// The receiver of errors; by default they are written to standard error.
+  /// The receiver of errors; by default they are events of `Diagnostics`.
   public var errorHandler: (@Sendable (any Error) -> Void)? {
     get { reporter.handler }
     set { reporter.handler = newValue }

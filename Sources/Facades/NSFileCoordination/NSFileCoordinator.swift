@@ -169,7 +169,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   // MARK: Presenters
 
   /// Registers a presenter, which is retained until it is removed as often as it was added. A
-  /// registration that fails is reported to standard error, because the original has no error here.
+  /// registration that fails is an event of `Diagnostics`, because the original has no error here.
   open class func addFilePresenter(_ filePresenter: any NSFilePresenter) {
     PresenterAdapter.add(filePresenter)
   }

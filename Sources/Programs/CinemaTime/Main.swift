@@ -7,6 +7,10 @@ import WatchConnectivity
 enum Main {
   static func main() {
     ignoreFatalWriteSignals()
+    Diagnostics.onEvent = { event in
+      // With standard error closed, nobody reads it.
+      if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }
+    }
     do {
       let options = try LaunchOptions(
         Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)

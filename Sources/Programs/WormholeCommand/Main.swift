@@ -6,6 +6,10 @@ struct Main {
   static func main() {
     // A closed pipe or a file that may not grow is an error to report, not a death.
     ignoreFatalWriteSignals()
+    Diagnostics.onEvent = { event in
+      // With standard error closed, only the exit status remains to tell.
+      if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }
+    }
     let program = WormholeProgram(root: .root, environment: .process)
     let status = program.run(Array(Program.rawArguments.dropFirst()))
     SharedContainer.followUpBeforeExit()

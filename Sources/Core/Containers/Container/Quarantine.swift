@@ -8,6 +8,14 @@ package enum Quarantine {
   package static func take(_ name: FileName, at source: Int32, root: ContainerRoot) throws(Errno) {
     let place = try place(for: name.text, root: root)
     try rename(name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
+    note(name.text, as: place.name, root)
+  }
+
+  private static func note(_ name: String, as quarantined: String, _ root: ContainerRoot) {
+    let path = { root.path + "/" + directory + "/" + quarantined }
+    Diagnostics.note(
+      .quarantine, .warning, "\(name) cannot be used, and was put aside as \(path())",
+      in: root.path, fields: ["path": path(), "from": name])
   }
 
   /// Moves a directory aside, in one step, but never a file.
@@ -22,6 +30,7 @@ package enum Quarantine {
   ) throws(Errno) -> String {
     let place = try place(for: name, root: root)
     try rename(name + "/", at: source, to: place.name, at: place.directory.descriptor.rawValue)
+    note(name, as: place.name, root)
     return directory + "/" + place.name
   }
 
@@ -33,6 +42,7 @@ package enum Quarantine {
   ) throws(Errno) -> String {
     let place = try place(for: name, root: root)
     try SystemCalls.link(name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
+    note(name, as: place.name, root)
     return directory + "/" + place.name
   }
 

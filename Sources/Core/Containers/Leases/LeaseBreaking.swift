@@ -17,6 +17,9 @@ extension LeaseSite {
       try ifPresent(rename(layout.held, at: directory, to: layout.prefix + broken, at: directory))
         != nil
     else { return }
+    Diagnostics.noteTakeover(
+      of: "lease", path, from: victim.map { LeaseHolder(identity: $0.identity, held: $0.age) },
+      in: containerPath)
     try note(victim)
     try clear(broken)
   }

@@ -36,6 +36,7 @@ package final class LeaseRequest: Waiting {
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
   private var line: WaitingLine
+  private var meter = WaitMeter()
 
   package init(site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant) {
     self.site = site
@@ -50,6 +51,10 @@ package final class LeaseRequest: Waiting {
   /// - Throws: `timedOut` with the holder if the deadline has passed. There is one attempt even
   ///   after that, so a deadline in the past means "only if it is free".
   package func step() throws -> WaitingStep<Lease> {
+    try meter.take("lease", path: site.path, in: site.containerPath) { try attempt() }
+  }
+
+  private func attempt() throws -> WaitingStep<Lease> {
     while true {
       do {
         if let lease = try tryOnce() { return .done(lease) }

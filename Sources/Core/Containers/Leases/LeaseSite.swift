@@ -21,6 +21,8 @@ package final class LeaseSite: Sendable {
   /// For messages only, so it is composed only for one.
   package var path: String { describe() }
   private let describe: @Sendable () -> String
+  /// The container that it is in, if it is in one.
+  var containerPath: String? { (home as? ContainerRoot)?.path }
 
   package static let lease = "lease"
   static let held = "lease/held"

@@ -28,6 +28,17 @@ public enum PeerReachability: Sendable, Hashable {
     if case .reachable = self { true } else { false }
   }
 
+  /// For machines; the values are never changed.
+  package var word: String {
+    switch self {
+    case .reachable: "reachable"
+    case .suspended: "suspended"
+    case .launchable: "launchable"
+    case .gone: "gone"
+    case .neverSeen: "neverSeen"
+    }
+  }
+
   /// Why it is so, as a clause for people: "process 4711 (watchd) is stopped".
   public var reason: String {
     switch self {

@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import FoundationEssentials
 import Synchronization
 
 /// Tells one observer how a peer can be reached, and remembers the state that it told last.
@@ -89,12 +90,18 @@ final class ReachabilityWatch: Cancelling {
     let now = found ?? PeerReachability(state.withLock(\.members))
     // The answer is old already: a look follows.
     if answer != nil { signal() }
-    let isNew = state.withLock { state in
+    let last = state.withLock { state in
       defer { state.told = now }
-      return state.told != now
+      return state.told
     }
     watchForStop(of: now.member)
-    return isNew ? now : nil
+    if let last, last != now {
+      Diagnostics.note(
+        .reachability, .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
+        in: container.url.path, dimensions: ["state": now.word],
+        fields: ["peer": peer, "reason": now.reason])
+    }
+    return last != now ? now : nil
   }
 
   // MARK: Stops

@@ -9,7 +9,7 @@ extension WCSession {
   ///
   /// On a session that is active the delegate is told so again. On one that is inactive it counts as
   /// soon as everything received is delivered and the session is deactivated: nothing is lost. Without
-  /// a delegate it does nothing but to say so on standard error.
+  /// a delegate it does nothing but to say so to `Diagnostics`.
   ///
   /// The error that the delegate gets is `sessionNotSupported` where it is not known where the session
   /// is, or `sessionNotActivated`, whose `failureReason` names the process that has the session

@@ -15,8 +15,8 @@ extension WCSession {
   ///
   /// These can be observed: `activationState`, `hasContentPending`, `isReachable`, `isPaired`,
   /// `isWatchAppInstalled`, `isComplicationEnabled`, `remainingComplicationUserInfoTransfers`,
-  /// `watchDirectoryURL` and `isCompanionAppInstalled`. Any other property is reported on standard error,
-  /// and its handler gets at most the initial call.
+  /// `watchDirectoryURL` and `isCompanionAppInstalled`. Any other property is an event of
+  /// `Diagnostics`, and its handler gets at most the initial call.
   ///
   /// The handler is called on the queue of the delegate, before the delegate is told of the same change;
   /// only the initial call comes in the thread of this call. Changes are told while the session is

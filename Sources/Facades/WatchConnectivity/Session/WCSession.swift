@@ -77,8 +77,8 @@ public final class WCSession: NSObject, Sendable {
 
   /// Whether a session can be used here: it is known where it is, and its container can be opened.
   ///
-  /// If not, `activate()` tells the delegate the reason. An environment that is incomplete or wrong is also
-  /// reported on standard error, once, because a program without a session mostly continues without a
+  /// If not, `activate()` tells the delegate the reason. An environment that is incomplete or wrong is also an
+  /// event of `Diagnostics`, once, because a program without a session mostly continues without a
   /// word.
   public static func isSupported() -> Bool { WCSession.default.knownPlace != nil }
 

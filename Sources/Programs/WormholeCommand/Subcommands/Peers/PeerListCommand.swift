@@ -64,19 +64,6 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   }
 }
 
-extension PeerReachability {
-  /// For machines; the values are never changed.
-  var word: String {
-    switch self {
-    case .reachable: "reachable"
-    case .suspended: "suspended"
-    case .launchable: "launchable"
-    case .gone: "gone"
-    case .neverSeen: "neverSeen"
-    }
-  }
-}
-
 extension Peer {
   /// Keys are only ever added; one whose value is unknown is left out.
   var propertyList: PropertyListValue {
