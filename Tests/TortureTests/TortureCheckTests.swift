@@ -124,7 +124,7 @@ struct TortureCheckTests {
   func journal() throws {
     let entries: [JournalEntry] = [
       .did("large replace"), .retried, .lost, .timedOut, .late("it took\n9 s"), .torn("half"),
-      .failed("no"), .posting(bell: "b", at: 1), .posted(at: 2),
+      .uneven("2, then 1"), .failed("no"), .posting(bell: "b", at: 1), .posted(at: 2),
       .checked(bell: "b", from: 3, to: 4, heard: false),
     ]
     let text = try entries.map { try $0.line }.joined()
@@ -136,7 +136,8 @@ struct TortureCheckTests {
     records.journals = [Journal(life: 1, entries: JournalEntry.parse(text))]
     #expect(
       failed(JournalChecks(records: records).all) == [
-        "no value is torn or mixed", "no wait goes beyond its deadline",
+        "no value is torn or mixed", "several values change in one step",
+        "no wait goes beyond its deadline",
         "no operation fails for another reason",
       ])
   }

@@ -24,6 +24,8 @@ enum JournalEntry: Codable, Equatable {
   case timedOut
   case late(String)
   case torn(String)
+  /// Of two values that change in one step, one was older.
+  case uneven(String)
   case failed(String)
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)

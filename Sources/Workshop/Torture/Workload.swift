@@ -8,6 +8,8 @@ enum Workload {
     "register/0", "register/é \"1\"", "register/" + String(repeating: "2", count: 260),
   ]
   static let large = ["large"]
+  /// Two counters that are always changed together, so that they are equal at each moment.
+  static let twins = ["twin/0", "twin/1"]
   static let bells = ["bell/0", "bell/1"]
   /// The 64-bit state of the first notification.
   static let state = "state"

@@ -86,6 +86,39 @@ struct Operations {
     }
   }
 
+  /// Increments both twins in one step.
+  func incrementTwins(_ terms: Terms) throws {
+    let attempts = Attempts(recorder, Workload.twins[0], terms.disturbance)
+    let call = Operation.Call.update(from: nil, to: nil)
+    _ = try recorder.perform("increment of two", Workload.twins[0], call, patience: terms.patience) {
+      try terms.disturbance.during {
+        try container.update(
+          Workload.twins, durability: terms.durability, until: terms.deadline, term: terms.term,
+          repeatsAfterLoss: terms.repeatsAfterLoss
+        ) { values in
+          let numbers = try Workload.twins.map { try Content.number(values[$0], in: $0) }
+          if numbers[0] != numbers[1] {
+            try recorder.note(.uneven("an update found \(numbers)"))
+          }
+          try attempts.change(&values[Workload.twins[0]]) { ($0 ?? 0) + 1 }
+          values[Workload.twins[1]] = Content.make((numbers[0] ?? 0) + 1, for: Workload.twins[1])
+        }
+      }
+      return .done
+    }
+  }
+
+  /// Reads the twins one after the other: the second one may have changed in between, but it is not
+  /// older than the first one.
+  func readTwins(_ first: Int) throws {
+    let keys = [Workload.twins[first], Workload.twins[1 - first]]
+    let numbers = try keys.map { try Content.number(container.value($0).read(), in: $0) ?? 0 }
+    if numbers[0] > numbers[1] {
+      try recorder.note(.uneven("\(keys[0]) was \(numbers[0]), and then \(keys[1]) \(numbers[1])"))
+    }
+    try recorder.note(.did("read of two"))
+  }
+
   private func edit<Result: Sendable>(
     _ key: String, _ terms: Terms,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result

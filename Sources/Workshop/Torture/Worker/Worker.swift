@@ -92,7 +92,9 @@ final class Worker {
     let register = pick(Workload.registers)
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<28: try read()
-    case 28..<54: try increment(pick(Workload.counters), terms)
+    case 28..<32: try operations.incrementTwins(terms)
+    case 32..<36: try operations.readTwins(Int.random(in: 0..<2, using: &random))
+    case 36..<54: try increment(pick(Workload.counters), terms)
     case 54..<60: try operations.replace(register, with: newNumber(), terms)
     case 60..<64: try operations.remove(register, terms)
     case 64..<71: try update("update", register, terms)
