@@ -165,6 +165,8 @@ extension NamedDirectory {
   fileprivate func sweepLease(until deadline: ContinuousClock.Instant) throws {
     try Change<Void>(self, .init(until: deadline)) { lease, _ in
       try lease.site.clearRemains()
+      // Also where nothing tells the next holder that there is something to settle.
+      try lease.site.home.settle(lease)
     }.run()
   }
 }

@@ -7,7 +7,9 @@ struct JournalChecks {
       check("no value is torn or mixed", "every read") {
         if case .torn(let sentence) = $0 { sentence } else { nil }
       },
-      check("several values change in one step", "\(records.count(.did("increment of two"))) changes") {
+      check(
+        "several values change in one step", "\(records.count(.did("increment of two"))) changes"
+      ) {
         if case .uneven(let sentence) = $0 { sentence } else { nil }
       },
       check("no wait goes beyond its deadline", "\(records.count(.timedOut)) deadlines passed") {

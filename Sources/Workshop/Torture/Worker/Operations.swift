@@ -90,7 +90,8 @@ struct Operations {
   func incrementTwins(_ terms: Terms) throws {
     let attempts = Attempts(recorder, Workload.twins[0], terms.disturbance)
     let call = Operation.Call.update(from: nil, to: nil)
-    _ = try recorder.perform("increment of two", Workload.twins[0], call, patience: terms.patience) {
+    _ = try recorder.perform("increment of two", Workload.twins[0], call, patience: terms.patience)
+    {
       try terms.disturbance.during {
         try container.update(
           Workload.twins, durability: terms.durability, until: terms.deadline, term: terms.term,
