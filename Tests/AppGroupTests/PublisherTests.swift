@@ -122,7 +122,7 @@ struct PublisherTests {
       try file.writeAll(Array(document[..<end.unchanged]) + end.bytes)
       return try value.snapshot()
     }
-    let good = record.bytes()
+    let good = record.bytes
     let snapshot = try plant(good)
     #expect(snapshot.publisher == record.publisher)
     #expect(snapshot.publisher?.peer == "phone")

@@ -15,6 +15,8 @@ import WatchConnectivity
 /// communicator-now KIND              state, reachability, watch, phone, sent or received as it is now
 /// communicator-immediate ID N        sends; so with interactive, guaranteed, context, complication
 /// communicator-blob ID SIZE          transfers a blob of that many bytes, each the first of ID
+/// communicator-expiring ID MS        sends a guaranteed message with the key ID; 0: never expires
+/// communicator-expiring-blob ID MS   transfers a blob that expires
 /// communicator-large ID LENGTH       sends a guaranteed message with a text of that length
 /// communicator-cancel ID             cancels the transfer of ID; answers whether it exists
 /// communicator-raw MANNER            acts as a session of another app, which replies
@@ -42,6 +44,15 @@ enum CommunicatorVerbs {
     case "guaranteed":
       let message = GuaranteedMessage(identifier: first, content: content)
       keep(communicator().send(message) { complete(first, $0) }, first)
+    case "expiring":
+      let message = GuaranteedMessage(identifier: first, content: content)
+      let time = second.flatMap { Int($0) }.flatMap { $0 > 0 ? Duration.milliseconds($0) : nil }
+      keep(
+        communicator().send(message, expiresAfter: time, key: first) { complete(first, $0) }, first)
+    case "expiring-blob":
+      let blob = Blob(identifier: first, content: Data(count: 10))
+      let time = Duration.milliseconds(second.flatMap { Int($0) } ?? 0)
+      keep(communicator().transfer(blob, expiresAfter: time) { complete(first, $0) }, first)
     case "blob":
       let blob = Blob(
         identifier: first,

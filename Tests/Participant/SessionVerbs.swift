@@ -22,6 +22,9 @@ import WatchConnectivity
 /// session-context PAIRS…                     updates the application context
 /// session-contexts                           "SENT / RECEIVED"
 /// session-info FIRST COUNT                   transfers dictionaries {n: NUMBER}
+/// session-expiring NUMBER MS KEY             transfers {n: NUMBER}, which expires (0: never), with a key (-: none)
+/// session-file-expiring PATH MS              transfers a file that expires
+/// session-ask-expiring MS PAIRS…             as ask, with a time of its own
 /// session-complication FIRST COUNT           the same for the complication
 /// session-outstanding                        the numbers, "!" behind the current complication's
 /// session-cancel NUMBER                      cancels the dictionary with that number
@@ -197,6 +200,12 @@ struct SessionActor: Sendable {
       return ask(verb == "begin") {
         session.sendMessage(SessionWords.pairs(words), replyHandler: $0, errorHandler: $1)
       }
+    case "ask-expiring":
+      return ask(false) {
+        session.sendMessage(
+          SessionWords.pairs(Array(words.dropFirst())), expiresAfter: lifetime(words[0]) ?? .zero,
+          replyHandler: $0, errorHandler: $1)
+      }
     case "tell":
       session.sendMessage(SessionWords.pairs(words), replyHandler: nil) { [events] in
         events.add("failed \(SessionWords.code($0))")
@@ -217,6 +226,13 @@ struct SessionActor: Sendable {
       return SessionWords.text(session.applicationContext) + " / "
         + SessionWords.text(session.receivedApplicationContext)
     case "info": try each(words) { session.transferUserInfo(["n": $0]) }
+    case "expiring":
+      session.transferUserInfo(
+        ["n": Int(words[0]) ?? 0], expiresAfter: lifetime(words[1]),
+        key: words[2] == "-" ? nil : words[2])
+    case "file-expiring":
+      session.transferFile(
+        URL(filePath: words[0]), metadata: nil, expiresAfter: lifetime(words[1]))
     case "complication": try each(words) { session.transferCurrentComplicationUserInfo(["n": $0]) }
     case "cancel":
       for transfer in session.outstandingUserInfoTransfers
@@ -249,6 +265,10 @@ struct SessionActor: Sendable {
     default: return "error usage"
     }
     return "done"
+  }
+
+  private func lifetime(_ word: String) -> Duration? {
+    Int(word).flatMap { $0 > 0 ? .milliseconds($0) : nil }
   }
 
   private func each(_ words: [String], _ body: (Int) -> Void) throws {

@@ -4,15 +4,19 @@ import Synchronization
 /// publishes there.
 package enum ActivePeers {
   private static let names = Mutex<[String: [String]]>([:])
+  /// Most processes are no peer, and need not look.
+  private static let count = Atomic(0)
 
   package static func add(_ name: String, in container: String) {
     names.withLock { $0[container, default: []].append(name) }
+    count.add(1, ordering: .relaxed)
   }
 
   package static func remove(_ name: String, in container: String) {
     names.withLock { names in
       guard let index = names[container]?.firstIndex(of: name) else { return }
       names[container]?.remove(at: index)
+      count.subtract(1, ordering: .relaxed)
       if names[container]?.isEmpty ?? false { names[container] = nil }
     }
   }
@@ -21,7 +25,8 @@ package enum ActivePeers {
   ///
   /// - Parameter container: The path of its directory.
   package static func single(in container: String) -> String? {
-    names.withLock { names in
+    guard count.load(ordering: .relaxed) > 0 else { return nil }
+    return names.withLock { names in
       guard let here = names[container], here.count == 1 else { return nil }
       return here[0]
     }

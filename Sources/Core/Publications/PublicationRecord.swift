@@ -28,29 +28,121 @@ package struct PublicationRecord: Hashable, Sendable {
     case unknown
   }
 
-  package let publisher: Publisher
-  package let base: Base
-  /// The moment from which the content counts as never written, in nanoseconds since 1970.
-  package let expiry: Int64?
+  /// The record as it lies in the file; the fields are read from it when they are asked for.
+  package private(set) var bytes: [UInt8]
 
   package static let maximumProgramBytes = 64
   package static let maximumPeerBytes = 100
+
+  private enum Place {
+    static let process = 1
+    static let time = 5
+    static let expiry = 13
+    static let baseSeconds = 21
+    static let baseNanoseconds = 29
+    static let program = 33
+  }
+
   private static let version: UInt8 = 1
 
   /// Creates the record of a publication that this process makes now.
-  package init(peer: String?, base: Base, expiry: Int64?) {
+  ///
+  /// - Parameter processID: Its number, if the caller knows it: asking for it is a system call.
+  package init(
+    processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
+  ) {
     self.init(
       Publisher(
-        processID: ProcessIdentity.current.processID, program: ProcessIdentity.program, peer: peer,
+        processID: processID, program: ProcessIdentity.program, peer: peer,
         nanosecondsSince1970: Self.now),
       base: base, expiry: expiry)
   }
 
   package init(_ publisher: Publisher, base: Base, expiry: Int64?) {
-    self.publisher = publisher
-    self.base = base
-    self.expiry = expiry
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.maximumProgramBytes + Place.program)
+    bytes.append(Self.version)
+    bytes.append(number: publisher.processID)
+    bytes.append(number: publisher.nanosecondsSince1970)
+    bytes.append(number: expiry ?? 0)
+    let (seconds, nanoseconds): (Int64, Int32) =
+      switch base {
+      case .unknown: (0, -1)
+      case .nothing: (0, -2)
+      case .stamp(let seconds, let nanoseconds): (seconds, Int32(truncatingIfNeeded: nanoseconds))
+      }
+    bytes.append(number: seconds)
+    bytes.append(number: nanoseconds)
+    bytes.append(publisher.program, maximumBytes: Self.maximumProgramBytes)
+    bytes.append(publisher.peer ?? "", maximumBytes: Self.maximumPeerBytes)
+    self.bytes = bytes
   }
+
+  /// Reads bytes of any origin; nil if they are not a record.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Place.program + 2, bytes[0] == Self.version else { return nil }
+    self.bytes = bytes
+    guard number(at: Place.process, as: Int32.self) > 0,
+      number(at: Place.expiry, as: Int64.self) >= 0,
+      (-2..<1_000_000_000).contains(number(at: Place.baseNanoseconds, as: Int32.self)),
+      bytes[Place.program] <= Self.maximumProgramBytes, peerPlace < bytes.count,
+      bytes[peerPlace] <= Self.maximumPeerBytes,
+      bytes.count == peerPlace + 1 + Int(bytes[peerPlace]),
+      bytes[Place.program...].allSatisfy({ $0 < 0x80 }) || areTextsValid
+    else { return nil }
+  }
+
+  // MARK: Fields
+
+  package var publisher: Publisher {
+    Publisher(
+      processID: number(at: Place.process, as: Int32.self), program: text(at: Place.program) ?? "",
+      peer: bytes[peerPlace] == 0 ? nil : text(at: peerPlace),
+      nanosecondsSince1970: number(at: Place.time, as: Int64.self))
+  }
+
+  package var base: Base {
+    switch number(at: Place.baseNanoseconds, as: Int32.self) {
+    case -1: .unknown
+    case -2: .nothing
+    case let nanoseconds:
+      .stamp(
+        seconds: number(at: Place.baseSeconds, as: Int64.self), nanoseconds: Int64(nanoseconds))
+    }
+  }
+
+  /// Continues the run of publications that another record belongs to.
+  package mutating func takeBase(of other: PublicationRecord) {
+    for place in Place.baseSeconds..<Place.program { bytes[place] = other.bytes[place] }
+  }
+
+  /// The moment from which the content counts as never written, in nanoseconds since 1970.
+  package var expiry: Int64? {
+    let expiry = number(at: Place.expiry, as: Int64.self)
+    return expiry == 0 ? nil : expiry
+  }
+
+  /// Returns whether the same process made both publications.
+  package func isOfSameProcess(as other: PublicationRecord) -> Bool {
+    number(at: Place.process, as: Int32.self) == other.number(at: Place.process, as: Int32.self)
+      && bytes[Place.program...] == other.bytes[Place.program...]
+  }
+
+  private var peerPlace: Int { Place.program + 1 + Int(bytes[Place.program]) }
+
+  private var areTextsValid: Bool { text(at: Place.program) != nil && text(at: peerPlace) != nil }
+
+  private func text(at place: Int) -> String? {
+    String(validating: bytes[(place + 1)..<(place + 1 + Int(bytes[place]))], as: UTF8.self)
+  }
+
+  private func number<Number: FixedWidthInteger>(at place: Int, as: Number.Type) -> Number {
+    bytes.withUnsafeBytes {
+      Number(bigEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self))
+    }
+  }
+
+  // MARK: Time
 
   /// The time of day in nanoseconds since 1970.
   package static var now: Int64 {
@@ -67,56 +159,12 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Whether the content counts as never written by now.
   package var hasExpired: Bool { expiry.map { $0 <= Self.now } ?? false }
-
-  // MARK: Bytes
-
-  package func bytes() -> [UInt8] {
-    var bytes: [UInt8] = [Self.version]
-    bytes.reserveCapacity(64)
-    bytes.append(Int64(publisher.processID), width: 4)
-    bytes.append(publisher.nanosecondsSince1970, width: 8)
-    bytes.append(expiry ?? 0, width: 8)
-    let (seconds, nanoseconds): (Int64, Int64) =
-      switch base {
-      case .unknown: (0, -1)
-      case .nothing: (0, -2)
-      case .stamp(let seconds, let nanoseconds): (seconds, nanoseconds)
-      }
-    bytes.append(seconds, width: 8)
-    bytes.append(nanoseconds, width: 4)
-    bytes.append(publisher.program, maximumBytes: Self.maximumProgramBytes)
-    bytes.append(publisher.peer ?? "", maximumBytes: Self.maximumPeerBytes)
-    return bytes
-  }
-
-  /// Reads bytes of any origin; nil if they are not a record.
-  package init?(_ bytes: [UInt8]) {
-    var rest = bytes[...]
-    guard rest.popFirst() == Self.version,
-      let process = rest.popNumber(width: 4), let processID = Int32(exactly: process),
-      processID > 0,
-      let date = rest.popNumber(width: 8), let expiry = rest.popNumber(width: 8), expiry >= 0,
-      let seconds = rest.popNumber(width: 8),
-      let nanoseconds = rest.popNumber(width: 4), (-2..<1_000_000_000).contains(nanoseconds),
-      let program = rest.popText(maximumBytes: Self.maximumProgramBytes),
-      let peer = rest.popText(maximumBytes: Self.maximumPeerBytes), rest.isEmpty
-    else { return nil }
-    publisher = Publisher(
-      processID: processID, program: program, peer: peer.isEmpty ? nil : peer,
-      nanosecondsSince1970: date)
-    self.expiry = expiry == 0 ? nil : expiry
-    base =
-      switch nanoseconds {
-      case -1: .unknown
-      case -2: .nothing
-      default: .stamp(seconds: seconds, nanoseconds: nanoseconds)
-      }
-  }
 }
 
 extension [UInt8] {
-  fileprivate mutating func append(_ number: Int64, width: Int) {
-    for byte in 1...width { append(UInt8(truncatingIfNeeded: number >> (8 * (width - byte)))) }
+  /// Appends the bytes of a number, most significant byte first.
+  fileprivate mutating func append(number: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
   }
 
   /// Appends a text with its length, cut between two characters if it is too long.
@@ -125,22 +173,5 @@ extension [UInt8] {
     while text.utf8.count > maximumBytes { text.removeLast() }
     append(UInt8(text.utf8.count))
     append(contentsOf: text.utf8)
-  }
-}
-
-extension ArraySlice<UInt8> {
-  fileprivate mutating func popNumber(width: Int) -> Int64? {
-    guard count >= width else { return nil }
-    let bits = prefix(width).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    removeFirst(width)
-    let unused = 64 - 8 * width
-    return Int64(bitPattern: bits << unused) >> unused
-  }
-
-  fileprivate mutating func popText(maximumBytes: Int) -> String? {
-    guard let length = popFirst(), length <= maximumBytes, count >= length else { return nil }
-    let bytes = prefix(Int(length))
-    removeFirst(Int(length))
-    return String(validating: bytes, as: UTF8.self)
   }
 }

@@ -14,7 +14,7 @@ package struct PublishedContent: Sendable {
   package init(_ document: [UInt8], _ record: PublicationRecord?) {
     self.document = document
     let end = record.flatMap {
-      BinaryPropertyListAnnotation.end(with: $0.bytes(), of: document)
+      BinaryPropertyListAnnotation.end(with: $0.bytes, of: document)
     }
     unchanged = end?.unchanged ?? document.count
     self.end = end?.bytes ?? []

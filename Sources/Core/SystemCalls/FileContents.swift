@@ -69,15 +69,22 @@ extension FileDescriptor {
     _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
   ) throws(Errno) {
     guard second.count > 0 else { return try Program.write(first, to: rawValue) }
-    let parts = [first, second].map {
-      iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+    var parts = (part(first), part(second))
+    let done = try perform(.write) {
+      withUnsafeBytes(of: &parts) {
+        writev(rawValue, $0.assumingMemoryBound(to: iovec.self).baseAddress, 2)
+      }
     }
-    let done = try perform(.write) { writev(rawValue, parts, 2) }
     try Program.write(
       UnsafeRawBufferPointer(rebasing: first.dropFirst(done)), to: rawValue)
     try Program.write(
       UnsafeRawBufferPointer(rebasing: second.dropFirst(max(0, done - first.count))),
       to: rawValue)
+  }
+
+  private func part(_ bytes: UnsafeRawBufferPointer) -> iovec {
+    iovec(
+      iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
   }
 
   /// Waits until the content, and the metadata needed to find it, is on the disk. The corresponding

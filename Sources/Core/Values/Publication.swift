@@ -1,5 +1,6 @@
 package import Containers
 package import Publications
+import SystemCalls
 
 /// The publication that somebody saw last: its stamp and what it told about itself.
 package struct Publication: Sendable {
@@ -21,7 +22,7 @@ package struct Publication: Sendable {
     case last?.base ?? .nothing: return record.publisher
     case let base:
       guard let lastRecord = last?.record, lastRecord.base == base,
-        lastRecord.publisher.isSameProcess(as: record.publisher)
+        lastRecord.isOfSameProcess(as: record)
       else { return nil }
       return record.publisher
     }
@@ -36,16 +37,16 @@ package struct Publication: Sendable {
 extension PublicationRecord {
   /// Creates the record of a publication that this process makes now.
   ///
-  /// - Parameter old: What it replaces; nil if nobody looked.
-  init(peer: String?, after old: Publication?, expiry: Int64?) {
-    let new = PublicationRecord(peer: peer, base: old?.base ?? .unknown, expiry: expiry)
-    guard let record = old?.record, record.base != .unknown,
-      record.publisher.isSameProcess(as: new.publisher)
-    else {
-      self = new
+  /// - Parameters:
+  ///   - lease: The lease under which it is made, if it is held already; it knows the process.
+  ///   - old: What it replaces; nil if nobody looked.
+  init(_ lease: Lease?, peer: String?, after old: Publication?, expiry: Int64?) {
+    let processID = lease?.declaration.identity.processID ?? ProcessIdentity.current.processID
+    self.init(processID: processID, peer: peer, base: old?.base ?? .unknown, expiry: expiry)
+    guard let record = old?.record, record.isOfSameProcess(as: self), record.base != .unknown else {
       return
     }
-    self.init(new.publisher, base: record.base, expiry: expiry)
+    takeBase(of: record)
   }
 }
 

@@ -178,7 +178,7 @@ extension Value {
     let value = self
     let durability = terms.durability
     let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
-    let content: @Sendable () -> PublishedContent = { value.content(bytes, terms) }
+    let content = { @Sendable in value.content(bytes, terms, nil) }
     return Change(directory, protecting: fileName, terms, preparing: isPrepared ? content : nil) {
       lease, prepared in
       if let prepared {
@@ -186,7 +186,7 @@ extension Value {
         try lease.publish(
           prepared: prepared, as: value.fileName, exists: true, durability: durability)
       } else {
-        try value.publish(content(), lease, terms, exists: true)
+        try value.publish(value.content(bytes, terms, lease), lease, terms, exists: true)
       }
       value.followUp(durability)
     }
@@ -216,7 +216,7 @@ extension Value {
       case .keep: if durability == .durable { try lease.synchronize(value.fileName) }
       case .replace(let bytes):
         try value.publish(
-          value.content(bytes, terms, after: old), lease, terms, exists: !old.isAbsent)
+          value.content(bytes, terms, lease, after: old), lease, terms, exists: !old.isAbsent)
         value.followUp(durability)
       case .remove: _ = try value.remove(lease, durability)
       }
@@ -236,12 +236,12 @@ extension Value {
   ///
   /// - Parameter old: What they replace; nil if nobody looked.
   func content(
-    _ bytes: [UInt8], _ terms: ChangeTerms, after old: ValueSnapshot? = nil
+    _ bytes: [UInt8], _ terms: ChangeTerms, _ lease: Lease? = nil, after old: ValueSnapshot? = nil
   ) -> PublishedContent {
     PublishedContent(
       bytes,
       PublicationRecord(
-        peer: peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
+        lease, peer: peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
         expiry: terms.expiry))
   }
 

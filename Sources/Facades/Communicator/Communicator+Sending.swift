@@ -70,15 +70,7 @@ extension Communicator {
   public func send(
     _ guaranteedMessage: GuaranteedMessage, completion: GuaranteedMessage.Completion? = nil
   ) -> (any Cancellable)? {
-    do {
-      let message = try dictionary(guaranteedMessage.wire, .backgroundOnly)
-      return sessionDelegate.userInfoTransfers.begin(completion) {
-        session.transferUserInfo(message)
-      }
-    } catch {
-      completion?(.failure(error))
-      return nil
-    }
+    send(guaranteedMessage, expiresAfter: nil, completion: completion)
   }
 
   /// Queues data of any size, which the counterpart gets even if both processes end before.
@@ -95,16 +87,7 @@ extension Communicator {
   public func transfer(
     _ blob: Blob, completion: Blob.Completion? = nil
   ) -> (any Cancellable)? {
-    do {
-      let metadata = try dictionary(blob.wireMetadata, .backgroundOnly)
-      let file = try TemporaryContent.blob.write(blob.content)
-      return sessionDelegate.fileTransfers.begin(completion) {
-        session.transferFile(file, metadata: metadata)
-      }
-    } catch {
-      completion?(.failure(error))
-      return nil
-    }
+    transfer(blob, expiresAfter: nil, completion: completion)
   }
 
   /// Queues a blob as `transfer(_:completion:)` does; the original's README uses this name.
@@ -162,7 +145,7 @@ extension Communicator {
   }
 
   /// - Throws: `Communicator.Error`, or `WCError` for content that no property list can hold.
-  private func dictionary(_ payload: SharedContent, _ minimum: Reachability) throws -> Content {
+  func dictionary(_ payload: SharedContent, _ minimum: Reachability) throws -> Content {
     let actual = currentReachability
     guard actual.suffices(for: minimum) else {
       throw Error.sessionIsNotReachable(minimumReachability: minimum, actual: actual)

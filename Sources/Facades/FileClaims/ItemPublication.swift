@@ -146,6 +146,9 @@ package final class ItemPublication: Waiting {
       return try wait(name.holder, "shares it") { others.watch($0) }
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
+    if case .replaced(let status) = change {
+      ItemPublisher.mark(location.name.text, status, at: claim.descriptor)
+    }
     try moveIn(change, under: lease)
     isPublished = true
     // The lock is on the old item, which is removed next.

@@ -21,7 +21,6 @@ package enum BinaryPropertyListAnnotation {
   /// The most that a document grows by an annotation; most of it for wider entries of the table.
   package static let maximumGrowth = headSize + 255 + 2 * 0xFFFF
 
-  private static let mark = Array("wormhole".utf8)
   private static let headSize = 3
   private static let footerSize = 1 + 8 + 8
 
@@ -36,29 +35,33 @@ package enum BinaryPropertyListAnnotation {
     with content: [UInt8], of document: [UInt8]
   ) -> (unchanged: Int, bytes: [UInt8])? {
     precondition(content.count <= maximumBytes, "an annotation is small")
-    guard document.starts(with: "bplist00".utf8),
-      let trailer = BinaryPropertyListTrailer(of: document)
-    else { return nil }
-    let size = headSize + content.count + footerSize
-    let tableOffset = trailer.tableOffset + size
-    var width = trailer.offsetSize
-    if !BinaryPropertyListTrailer.canCount(to: tableOffset, width: width) {
-      // Every writer uses powers of two; other widths could grow by more than the most.
-      guard width <= 2 else { return nil }
-      width *= 2
+    return document.withUnsafeBytes { document in
+      guard let trailer = trailer(of: document) else { return nil }
+      let size = headSize + content.count + footerSize
+      let tableOffset = trailer.tableOffset + size
+      var width = trailer.offsetSize
+      if !BinaryPropertyListTrailer.canCount(to: tableOffset, width: width) {
+        // Every writer uses powers of two; other widths could grow by more than the most.
+        guard width <= 2 else { return nil }
+        width *= 2
+      }
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(
+        size + trailer.objectCount * width + BinaryPropertyListTrailer.size)
+      bytes.append(0x4F)
+      bytes.append(0x10)
+      bytes.append(UInt8(content.count + footerSize))
+      bytes.append(contentsOf: content)
+      bytes.append(UInt8(trailer.offsetSize))
+      bytes.append(contentsOf: UInt64(trailer.tableOffset))
+      bytes.append(contentsOf: mark)
+      appendTable(of: document, trailer, width: width, to: &bytes)
+      bytes.append(
+        contentsOf: UnsafeRawBufferPointer(
+          rebasing: document.suffix(BinaryPropertyListTrailer.size)))
+      bytes.setTrailer(offsetSize: width, tableOffset: tableOffset)
+      return (trailer.tableOffset, bytes)
     }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(
-      size + trailer.objectCount * width + BinaryPropertyListTrailer.size)
-    bytes += [0x4F, 0x10, UInt8(content.count + footerSize)]
-    bytes += content
-    bytes.append(UInt8(trailer.offsetSize))
-    bytes.appendBigEndian(UInt64(trailer.tableOffset), width: 8)
-    bytes += mark
-    appendTable(of: document, trailer, width: width, to: &bytes)
-    bytes += document.suffix(BinaryPropertyListTrailer.size)
-    bytes.setTrailer(offsetSize: width, tableOffset: tableOffset)
-    return (trailer.tableOffset, bytes)
   }
 
   /// Removes the annotation of a document, which is then, byte for byte, the one without it.
@@ -66,14 +69,50 @@ package enum BinaryPropertyListAnnotation {
   /// - Returns: The content of the annotation; nil, and the document as it was, if there is none.
   /// - Complexity: Constant, and the entries of the offset table are moved.
   package static func remove(from document: inout [UInt8]) -> [UInt8]? {
-    guard document.starts(with: "bplist00".utf8),
-      let trailer = BinaryPropertyListTrailer(of: document)
-    else { return nil }
+    guard let found = document.withUnsafeBytes({ find(in: $0) }) else { return nil }
+    let content = Array(document[(found.start + headSize)..<(found.end - footerSize)])
+    if let table = found.table {
+      let tableEnd = document.count - BinaryPropertyListTrailer.size
+      document.replaceSubrange(found.start..<tableEnd, with: table)
+    } else {
+      document.removeSubrange(found.start..<found.end)
+    }
+    document.setTrailer(offsetSize: found.width, tableOffset: found.start)
+    return content
+  }
+
+  // MARK: Finding
+
+  private struct Place {
+    let start: Int
+    /// Where the offset table begins.
+    let end: Int
+    /// The width of the entries without the annotation.
+    let width: Int
+    /// The offset table with entries of that width; nil if they have it now.
+    let table: [UInt8]?
+  }
+
+  private static let magic = number("bplist00")
+  private static let mark = number("wormhole")
+
+  /// The number whose eight bytes, most significant byte first, are a text.
+  private static func number(_ text: StaticString) -> UInt64 {
+    UnsafeRawBufferPointer(start: text.utf8Start, count: 8).bigEndian(at: 0)
+  }
+
+  private static func trailer(of document: UnsafeRawBufferPointer) -> BinaryPropertyListTrailer? {
+    guard document.count >= 8, document.bigEndian(at: 0) == magic else { return nil }
+    return BinaryPropertyListTrailer(of: document)
+  }
+
+  private static func find(in document: UnsafeRawBufferPointer) -> Place? {
+    guard let trailer = trailer(of: document) else { return nil }
     let end = trailer.tableOffset
     let footer = end - footerSize
     guard footer > BinaryPropertyListTrailer.headerSize + headSize,
-      document[(end - mark.count)..<end].elementsEqual(mark),
-      let start = Int(exactly: document.bigEndian(at: footer + 1, width: 8)),
+      document.bigEndian(at: end - 8) == mark,
+      let start = Int(exactly: document.bigEndian(at: footer + 1)),
       start > BinaryPropertyListTrailer.headerSize, start <= footer - headSize,
       document[start] == 0x4F, document[start + 1] == 0x10,
       Int(document[start + 2]) == end - start - headSize
@@ -82,30 +121,28 @@ package enum BinaryPropertyListAnnotation {
     guard (1...trailer.offsetSize).contains(width),
       BinaryPropertyListTrailer.canCount(to: start, width: width)
     else { return nil }
-    let content = Array(document[(start + headSize)..<footer])
-    if width == trailer.offsetSize {
-      document.removeSubrange(start..<end)
-    } else {
-      var table: [UInt8] = []
-      guard appendTable(of: document, trailer, width: width, below: start, to: &table) else {
-        return nil
-      }
-      let tableEnd = end + trailer.objectCount * trailer.offsetSize
-      document.replaceSubrange(start..<tableEnd, with: table)
+    guard width != trailer.offsetSize else {
+      return Place(start: start, end: end, width: width, table: nil)
     }
-    document.setTrailer(offsetSize: width, tableOffset: start)
-    return content
+    var table: [UInt8] = []
+    table.reserveCapacity(trailer.objectCount * width)
+    guard appendTable(of: document, trailer, width: width, below: start, to: &table) else {
+      return nil
+    }
+    return Place(start: start, end: end, width: width, table: table)
   }
 
   /// - Returns: False if an entry is not below the limit.
   @discardableResult
   private static func appendTable(
-    of document: [UInt8], _ trailer: BinaryPropertyListTrailer, width: Int, below limit: Int = .max,
-    to bytes: inout [UInt8]
+    of document: UnsafeRawBufferPointer, _ trailer: BinaryPropertyListTrailer, width: Int,
+    below limit: Int = .max, to bytes: inout [UInt8]
   ) -> Bool {
     let old = trailer.offsetSize
     guard width != old else {
-      bytes += document[trailer.tableOffset..<(trailer.tableOffset + trailer.objectCount * old)]
+      let end = trailer.tableOffset + trailer.objectCount * old
+      bytes.append(
+        contentsOf: UnsafeRawBufferPointer(rebasing: document[trailer.tableOffset..<end]))
       return true
     }
     for number in 0..<trailer.objectCount {
@@ -118,11 +155,17 @@ package enum BinaryPropertyListAnnotation {
 }
 
 extension [UInt8] {
+  /// Appends the eight bytes of a number, most significant byte first.
+  fileprivate mutating func append(contentsOf number: UInt64) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+  }
+
   fileprivate mutating func setTrailer(offsetSize: Int, tableOffset: Int) {
     let trailer = count - BinaryPropertyListTrailer.size
     self[trailer + 6] = UInt8(offsetSize)
-    for byte in 0..<8 {
-      self[trailer + 24 + byte] = UInt8(truncatingIfNeeded: tableOffset >> (8 * (7 - byte)))
+    withUnsafeMutableBytes {
+      $0.storeBytes(
+        of: UInt64(tableOffset).bigEndian, toByteOffset: trailer + 24, as: UInt64.self)
     }
   }
 }

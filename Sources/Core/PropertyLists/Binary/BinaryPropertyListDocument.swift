@@ -36,7 +36,7 @@ struct BinaryPropertyListDocument {
     guard bytes.count > Self.headerSize + BinaryPropertyListTrailer.size else {
       throw PropertyListError(.malformed, atByte: bytes.count, "it is cut short")
     }
-    guard let trailer = BinaryPropertyListTrailer(of: bytes) else {
+    guard let trailer = bytes.withUnsafeBytes({ BinaryPropertyListTrailer(of: $0) }) else {
       throw PropertyListError(
         .malformed, atByte: bytes.count - BinaryPropertyListTrailer.size,
         "its trailer contradicts its size")

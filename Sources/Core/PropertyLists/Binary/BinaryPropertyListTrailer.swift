@@ -10,14 +10,14 @@ struct BinaryPropertyListTrailer {
   let tableOffset: Int
 
   /// Reads the trailer; nil if it contradicts the size of the file.
-  init?(of bytes: [UInt8]) {
+  init?(of bytes: UnsafeRawBufferPointer) {
     guard bytes.count > Self.headerSize + Self.size else { return nil }
     let place = bytes.count - Self.size
     offsetSize = Int(bytes[place + 6])
     referenceSize = Int(bytes[place + 7])
-    guard let objectCount = Int(exactly: bytes.bigEndian(at: place + 8, width: 8)),
-      let topObject = Int(exactly: bytes.bigEndian(at: place + 16, width: 8)),
-      let tableOffset = Int(exactly: bytes.bigEndian(at: place + 24, width: 8)),
+    guard let objectCount = Int(exactly: bytes.bigEndian(at: place + 8)),
+      let topObject = Int(exactly: bytes.bigEndian(at: place + 16)),
+      let tableOffset = Int(exactly: bytes.bigEndian(at: place + 24)),
       (1...8).contains(offsetSize), (1...8).contains(referenceSize), topObject < objectCount,
       objectCount <= place, tableOffset > Self.headerSize, tableOffset <= place,
       objectCount * offsetSize == place - tableOffset,
@@ -31,6 +31,20 @@ struct BinaryPropertyListTrailer {
 
   static func canCount(to count: Int, width: Int) -> Bool {
     width == 8 || count < 1 << (8 * width)
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Returns the number in 8 bytes, most significant byte first.
+  func bigEndian(at offset: Int) -> UInt64 {
+    UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  /// Returns the number in `width` bytes, most significant byte first.
+  func bigEndian(at offset: Int, width: Int) -> UInt64 {
+    var number: UInt64 = 0
+    for index in offset..<(offset + width) { number = number << 8 | UInt64(self[index]) }
+    return number
   }
 }
 

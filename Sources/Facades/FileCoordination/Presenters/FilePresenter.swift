@@ -1,4 +1,6 @@
+public import AppGroup
 public import Dispatch
+import FileClaims
 public import FoundationEssentials
 
 /// An object that shows or edits a file or a directory. It is asked before others use the item, and
@@ -29,6 +31,8 @@ public protocol FilePresenter: AnyObject, Sendable {
   associatedtype _DeletionAnswer
   /// Inferred.
   associatedtype _SubitemDeletionAnswer
+  /// Inferred.
+  associatedtype _ChangeAnswer
 
   /// Where the item is; nil as long as it has not been created.
   ///
@@ -82,6 +86,14 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// The item's content or attributes have changed, or it appeared, or it is gone. May come without
   /// need. By default nothing.
   func presentedItemDidChange()
+
+  /// The same, for a presenter that wants to know who changed the item; called instead of
+  /// `presentedItemDidChange()` where it is implemented. By default it calls that.
+  ///
+  /// - Parameter publisher: the process that published what is there now, through a coordinator; nil for a
+  ///   directory, and where it is not told (see `FileCoordinator.publisher(ofItemAt:)`).
+  @discardableResult
+  func presentedItemDidChange(by publisher: Publisher?) -> _ChangeAnswer
 
   /// Another access is about to delete or replace something in the presented directory, at any depth. By
   /// default it goes on at once.
@@ -153,6 +165,19 @@ extension FilePresenter {
   /// Does nothing.
   public func presentedItemDidChange() {}
 
+  /// Calls `presentedItemDidChange()`.
+  @discardableResult
+  public func presentedItemDidChange(by publisher: Publisher?) -> AnsweredByDefault {
+    presentedItemDidChange()
+    return AnsweredByDefault()
+  }
+
+  /// Tells of a change, and by whom if the presenter implements that itself: otherwise nobody looks.
+  func tellChange(at url: URL?) {
+    guard _ChangeAnswer.self != AnsweredByDefault.self else { return presentedItemDidChange() }
+    presentedItemDidChange(by: url.flatMap { FileCoordinator.publisher(ofItemAt: $0) })
+  }
+
   /// Lets the subitem be deleted.
   @discardableResult
   public func accommodatePresentedSubitemDeletion(
@@ -163,13 +188,13 @@ extension FilePresenter {
   }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitemDidAppear(at url: URL) { presentedItemDidChange() }
+  public func presentedSubitemDidAppear(at url: URL) { tellChange(at: url) }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { presentedItemDidChange() }
+  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { tellChange(at: newURL) }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitemDidChange(at url: URL) { presentedItemDidChange() }
+  public func presentedSubitemDidChange(at url: URL) { tellChange(at: url) }
 }
 
 extension FileCoordinator {
@@ -197,6 +222,16 @@ extension FileCoordinator {
   public static func removeFilePresenter(_ presenter: any FilePresenter) {
     RegisteredPresenter.remove(presenter)
   }
+
+  /// Returns the process that published a file's present content through a coordinator, and when.
+  ///
+  /// It is told by an extended attribute of the file, which is set before the file takes the item's place,
+  /// and speaks of that file's content only: nil after a program has changed the file without a
+  /// coordinator, for a copy, for a directory, and on a file system without extended attributes. It is the
+  /// publisher's own word, as for values. Its `peer` is nil.
+  ///
+  /// - Complexity: four system calls.
+  public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }
 
   /// The registered presenters of this process, in no order.
   public static var filePresenters: [any FilePresenter] {

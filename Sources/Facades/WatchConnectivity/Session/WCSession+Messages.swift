@@ -37,12 +37,9 @@ extension WCSessionMessaging where Self == WCSession {
     _ message: [String: Any], replyHandler: (@isolated(any) ([String: Any]) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    let handlers = MessageHandlers(
-      reply: replyHandler.map { handler in
-        let handler = IsolatedHandler(handler)
-        return { value in Payload.objects(value).map { handler($0) } != nil }
-      }, error: errorHandler.map { IsolatedHandler($0) })
-    self.send(handlers) { try Payload.value(message, maximumBytes: Payload.maximumMessageBytes) }
+    self.send(.init(dictionaries: replyHandler, error: errorHandler)) {
+      try Payload.value(message, maximumBytes: Payload.maximumMessageBytes)
+    }
   }
 
   /// Sends data to the counterpart at once; see `sendMessage`. At most 65,536 bytes.
@@ -87,13 +84,17 @@ extension WCSession {
     sendMessageData(data, replyHandler: reply, errorHandler: error)
   }
 
-  fileprivate func send(_ handlers: MessageHandlers, _ payload: () throws -> PropertyListValue) {
+  /// - Parameter time: the time for the message and its reply, if less than that of the session.
+  func send(
+    _ handlers: MessageHandlers, within time: Duration? = nil,
+    _ payload: () throws -> PropertyListValue
+  ) {
     do {
       let payload = try payload()
       let (route, reachability) = try routeToReachable()
       route.peer.request(
         payload, to: route.counterpart, reachability, expectsReply: handlers.expectsReply,
-        until: .now + route.link.place.replyTimeout, on: queue
+        until: .now + min(time ?? .seconds(Int64.max), route.link.place.replyTimeout), on: queue
       ) { result in self.withDefault { handlers.end(result) } }
     } catch {
       queue.async { self.withDefault { handlers.end(.failure(error)) } }
@@ -106,6 +107,23 @@ struct MessageHandlers: Sendable {
   /// Returns false for a value that is no reply to such a message.
   let reply: (@Sendable (PropertyListValue) -> Bool)?
   let error: IsolatedHandler<any Error>?
+
+  init(reply: (@Sendable (PropertyListValue) -> Bool)?, error: IsolatedHandler<any Error>?) {
+    self.reply = reply
+    self.error = error
+  }
+
+  /// Creates the handlers of a message that is a dictionary, and so is its reply.
+  init(
+    dictionaries reply: (@isolated(any) ([String: Any]) -> Void)?,
+    error: (@isolated(any) (any Error) -> Void)?
+  ) {
+    self.init(
+      reply: reply.map { handler in
+        let handler = IsolatedHandler(handler)
+        return { value in Payload.objects(value).map { handler($0) } != nil }
+      }, error: error.map { IsolatedHandler($0) })
+  }
 
   var expectsReply: Bool { reply != nil }
 

@@ -14,7 +14,7 @@ extension WCSession {
   /// to the delegate's `session(_:didFinish:error:)`, and the transfer is not listed as outstanding.
   @discardableResult
   public func transferUserInfo(_ userInfo: [String: Any] = [:]) -> WCSessionUserInfoTransfer {
-    transfer(userInfo) { _ in false }
+    transfer(userInfo)
   }
 
   /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
@@ -49,6 +49,12 @@ extension WCSession {
   /// delegate's `session(_:didFinish:error:)`.
   @discardableResult
   public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
+    transfer(file, metadata, .init())
+  }
+
+  func transfer(
+    _ file: URL, _ metadata: [String: Any]?, _ options: PeerFileOptions
+  ) -> WCSessionFileTransfer {
     do {
       guard file.isFileURL else {
         throw WCError(.invalidParameter, reason: "\(file) is no file's URL.")
@@ -57,9 +63,11 @@ extension WCSession {
         try Payload.value(objects, maximumBytes: Payload.maximumUserInfoBytes)
       }
       let route = try route()
-      let sent = try route.peer.transfer(fileAt: file, to: route.counterpart, metadata: value)
+      let sent = try route.peer.transfer(
+        fileAt: file, to: route.counterpart, metadata: value,
+        options: options)
       let transfer = WCSessionFileTransfer(sent, in: route.link)
-      route.link.fileTransfers.add(transfer)
+      route.link.fileTransfers.add(transfer, endsInOrder: options.expiry == nil)
       return transfer
     } catch {
       let transfer = WCSessionFileTransfer(refused: file, metadata)
@@ -84,19 +92,22 @@ extension WCSession {
     }
   }
 
-  private func transfer(
-    _ userInfo: [String: Any], isForComplication: (Route) throws -> Bool
+  func transfer(
+    _ userInfo: [String: Any], _ options: PeerMessageOptions = .init(keepsReceipt: true),
+    isForComplication: (Route) throws -> Bool = { _ in false }
   ) -> WCSessionUserInfoTransfer {
     do {
       let value = try Payload.value(userInfo, maximumBytes: Payload.maximumUserInfoBytes)
       let route = try route()
       let link = route.link
       let isUrgent = try isForComplication(route)
-      let sent = try route.peer.enqueue(
-        value, to: route.counterpart, options: .init(isUrgent: isUrgent, keepsReceipt: true))
+      var options = options
+      options.isUrgent = isUrgent
+      let sent = try route.peer.enqueue(value, to: route.counterpart, options: options)
       if isUrgent { try link.complications?.setCurrent(sent.id) }
       let transfer = WCSessionUserInfoTransfer(sent, in: link)
-      link.userInfoTransfers.add(transfer)
+      link.userInfoTransfers.add(
+        transfer, endsInOrder: options.expiry == nil && options.key == nil)
       if isUrgent { queue.async { link.compare() } }
       return transfer
     } catch {

@@ -5,7 +5,8 @@ import Synchronization
 
 /// The transfers that have not ended, in the order of sending; the delegate is told their ends.
 ///
-/// One task waits for one transfer after the other: the counterpart takes them in that order.
+/// One task waits for one transfer after the other: the counterpart takes them in that order. A transfer
+/// that may end before its turn, because it expires or a newer one takes its place, has a task of its own.
 final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   private struct State {
     var next = 0
@@ -17,17 +18,26 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   private let state = Mutex(State())
   private let ends: AsyncStream<Transfer>
   private let adding: AsyncStream<Transfer>.Continuation
+  private let earlyEnds: AsyncStream<Transfer>
+  private let addingEarly: AsyncStream<Transfer>.Continuation
 
-  init() { (ends, adding) = AsyncStream.makeStream() }
+  init() {
+    (ends, adding) = AsyncStream.makeStream()
+    (earlyEnds, addingEarly) = AsyncStream.makeStream()
+  }
 
   /// All of them, in the order of sending.
   var all: [Transfer] {
     state.withLock { $0.transfers.values.sorted { $0.number < $1.number }.map(\.transfer) }
   }
 
-  /// - Parameter status: the status of a transfer of an earlier process: after its end it is not listed,
-  ///   and the delegate is told.
-  func add(_ transfer: Transfer, _ status: QueueEntryStatus = .stored) {
+  /// - Parameters:
+  ///   - status: the status of a transfer of an earlier process: after its end it is not listed, and the
+  ///     delegate is told.
+  ///   - endsInOrder: whether it ends after those that were added before it.
+  func add(
+    _ transfer: Transfer, _ status: QueueEntryStatus = .stored, endsInOrder: Bool = true
+  ) {
     guard let id = transfer.course.id else { return }
     if [.stored, .taken].contains(status) {
       state.withLock { state in
@@ -37,7 +47,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     } else {
       transfer.course.finish()
     }
-    adding.yield(transfer)
+    (endsInOrder ? adding : addingEarly).yield(transfer)
   }
 
   /// Not to be listed any more: its app has cancelled it.
@@ -46,8 +56,13 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   /// Begins to tell the delegate of ends.
   func start(_ link: SessionLink) {
     let session = link.session
-    let task = Task { [weak self, ends] in
-      for await transfer in ends { await self?.end(transfer, session) }
+    let task = Task { [weak self, ends, earlyEnds] in
+      await withDiscardingTaskGroup { group in
+        group.addTask { for await transfer in ends { await self?.end(transfer, session) } }
+        for await transfer in earlyEnds {
+          group.addTask { await self?.end(transfer, session) }
+        }
+      }
     }
     let hasEnded = state.withLock {
       $0.task = task
@@ -59,6 +74,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   /// Stops telling ends: those that come later are told at the next activation.
   func end() {
     adding.finish()
+    addingEarly.finish()
     state.withLock { state in
       state.hasEnded = true
       return state.task
@@ -78,7 +94,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
       case .cancelled where transfer.course.isTakenBackHere: return
       // `wormhole peer cancel` runs in another process: the app has to learn of it.
       case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
-      case .superseded: return conclude(transfer)
+      case .superseded:
+        failure = WCError(.deliveryFailed, reason: "A newer one with its key took its place.")
       case .processed: failure = nil
       case .stored, .taken: return
       }

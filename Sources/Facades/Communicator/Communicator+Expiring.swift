@@ -1,0 +1,78 @@
+internal import Foundation
+internal import WatchConnectivity
+
+/// An extension that the original does not have: what is sent can lose its worth, with time or by
+/// something newer. See `WCSession.transferUserInfo(_:expiresAfter:key:)`.
+extension Communicator {
+  /// Sends the counterpart a message now, with a time for its delivery.
+  ///
+  /// - Parameters:
+  ///   - immediateMessage: The message.
+  ///   - lifetime: The time for which it may be delivered; afterwards the error handler gets
+  ///     `WCError.transferTimedOut`.
+  ///   - errorHandler: As for `send(_:errorHandler:)`.
+  @preconcurrency
+  public func send(
+    _ immediateMessage: ImmediateMessage, expiresAfter lifetime: Duration,
+    errorHandler: ImmediateMessage.ErrorHandler? = nil
+  ) {
+    do {
+      let message = try dictionary(immediateMessage.wire, .immediatelyReachable)
+      session.sendMessage(
+        message, expiresAfter: lifetime, replyHandler: nil, errorHandler: errorHandler)
+    } catch {
+      errorHandler?(error)
+    }
+  }
+
+  /// Queues a message as `send(_:completion:)` does, but only as long as it has not expired, and only
+  /// the newest of its key.
+  ///
+  /// - Parameters:
+  ///   - guaranteedMessage: The message.
+  ///   - lifetime: The time for which it may be delivered; nil for ever. Afterwards the completion
+  ///     gets `WCError.transferTimedOut`.
+  ///   - key: A newer message with the same key takes the place of one that waits; nil for none. The
+  ///     completion of the older one gets `WCError.deliveryFailed`.
+  ///   - completion: As for `send(_:completion:)`.
+  /// - Returns: A handle to cancel the message; nil if it was not queued.
+  @preconcurrency @discardableResult
+  public func send(
+    _ guaranteedMessage: GuaranteedMessage, expiresAfter lifetime: Duration?, key: String? = nil,
+    completion: GuaranteedMessage.Completion? = nil
+  ) -> (any Cancellable)? {
+    do {
+      let message = try dictionary(guaranteedMessage.wire, .backgroundOnly)
+      return sessionDelegate.userInfoTransfers.begin(completion) {
+        session.transferUserInfo(message, expiresAfter: lifetime, key: key)
+      }
+    } catch {
+      completion?(.failure(error))
+      return nil
+    }
+  }
+
+  /// Queues data as `transfer(_:completion:)` does, but only as long as it has not expired.
+  ///
+  /// - Parameters:
+  ///   - blob: The data.
+  ///   - lifetime: The time for which it may be delivered; afterwards the completion gets
+  ///     `WCError.transferTimedOut`.
+  ///   - completion: As for `transfer(_:completion:)`.
+  /// - Returns: A handle to cancel the transfer; nil if it was not queued.
+  @preconcurrency @discardableResult
+  public func transfer(
+    _ blob: Blob, expiresAfter lifetime: Duration?, completion: Blob.Completion? = nil
+  ) -> (any Cancellable)? {
+    do {
+      let metadata = try dictionary(blob.wireMetadata, .backgroundOnly)
+      let file = try TemporaryContent.blob.write(blob.content)
+      return sessionDelegate.fileTransfers.begin(completion) {
+        session.transferFile(file, metadata: metadata, expiresAfter: lifetime)
+      }
+    } catch {
+      completion?(.failure(error))
+      return nil
+    }
+  }
+}
