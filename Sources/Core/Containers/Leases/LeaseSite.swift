@@ -22,7 +22,7 @@ package final class LeaseSite: Sendable {
   package var path: String { describe() }
   private let describe: @Sendable () -> String
   /// The container that it is in, if it is in one.
-  var containerPath: String? { (home as? ContainerRoot)?.path }
+  package var containerPath: String? { (home as? ContainerRoot)?.path }
 
   package static let lease = "lease"
   static let held = "lease/held"
