@@ -8,7 +8,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@testable import Containers
+@testable import Values
 
 @Suite("A value that expires", .blocking)
 struct ExpiryTests {
