@@ -10,8 +10,7 @@ struct BinaryPropertyListWriter {
   /// The references of all containers, in the order of `objects`. A dictionary lists its keys
   /// first, then its values.
   private var references: [UInt32] = []
-  /// The numbers of the strings that may be referred to again.
-  private var numbers: [StringBytes: UInt32] = [:]
+  private var strings = StringTable()
   private var output: [UInt8] = []
   private var referenceSize = 1
   private let spellsNullWide: Bool
@@ -23,8 +22,6 @@ struct BinaryPropertyListWriter {
 
   /// Below this number of nodes, looking for equal strings costs more than it saves.
   private static let leastObjectsToUnique = 32
-  /// Longer strings are rarely equal, and hashing them takes time.
-  private static let longestStringToUnique = 256
 
   /// - Parameter spellsNullWide: Whether the string "$null" is written in UTF-16. In ASCII it is
   ///   the spelling that `PropertyListEncoder` uses for `nil`, and the decoder reads it as `nil`.
@@ -108,10 +105,7 @@ struct BinaryPropertyListWriter {
     var number = next
     if case .string(let string) = value {
       contentBytes += string.utf8.count
-      if next >= Self.leastObjectsToUnique, string.utf8.count <= Self.longestStringToUnique {
-        number = numbers[StringBytes(string: string), default: next]
-        if number == next { numbers[StringBytes(string: string)] = next }
-      }
+      if next >= Self.leastObjectsToUnique { number = strings.number(of: string, orNew: next) }
     }
     references.append(number)
     guard number == next else { return }
@@ -249,20 +243,6 @@ struct BinaryPropertyListWriter {
     case ..<0x1_0000_0000: 4
     default: 8
     }
-  }
-}
-
-/// A string as its bytes, because Swift takes composed and decomposed letters for equal.
-private struct StringBytes: Hashable {
-  let string: String
-
-  static func == (left: StringBytes, right: StringBytes) -> Bool {
-    left.string.utf8.elementsEqual(right.string.utf8)
-  }
-
-  func hash(into hasher: inout Hasher) {
-    var string = string
-    string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 }
 
