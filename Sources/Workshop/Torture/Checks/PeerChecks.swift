@@ -53,7 +53,7 @@ struct PeerChecks {
         guard case .log(let reader, let event) = $0 else { return nil }
         return reader ?? subscriber == subscriber ? event : nil
       }
-      all += QueueChecks("message to subscriber \(subscriber)", events).logs
+      all += QueueChecks("\(subscriber)'s log message", events).logs
     }
   }
 
