@@ -9,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Values
 
 @Suite("A value that expires", .blocking)
 struct ExpiryTests {
