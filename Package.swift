@@ -95,11 +95,19 @@ let package = Package(
         "SystemCalls",
       ],
       path: "Sources/Core/Queues", swiftSettings: settings),
+    // Channels with history: messages with consecutive numbers, and subscribers at their own pace.
+    .target(
+      name: "Logs",
+      dependencies: [
+        "Entries", "Presences", "Values", "Containers", "Publications", "Monitoring",
+        "PropertyLists", "SystemCalls",
+      ],
+      path: "Sources/Core/Logs", swiftSettings: settings),
     // The content of a container, and its faults.
     .target(
       name: "Inspection",
       dependencies: [
-        "Queues", "Calls", "Entries", "Presences", "Notifications", "Values", "Containers",
+        "Logs", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values", "Containers",
         "Publications", "Monitoring", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
@@ -107,7 +115,7 @@ let package = Package(
     .target(
       name: "AppGroup",
       dependencies: [
-        "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values",
+        "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values",
         "Containers", "Publications", "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
@@ -258,9 +266,9 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "Inspection", "Queues", "Calls", "Entries", "Presences", "Notifications",
-        "Values", "Containers", "Publications", "Monitoring", "PropertyLists", "SystemCalls",
-        "TestScopes", "TestSupport", "participant",
+        "AppGroup", "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences",
+        "Notifications", "Values", "Containers", "Publications", "Monitoring", "PropertyLists",
+        "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -102,6 +102,21 @@
           let sender = try container.queue(name).sender("a")
           for outcome in try sender.outcomes() { try sender.forget(outcome.id) }
         }),
+      NameUse(
+        testDescription: "messages are appended and read", primitive: .log,
+        empty: { container, name in try container.log(name).subscribe("s").close() },
+        use: { container, name in
+          let log = container.log(name)
+          let first = try log.append(1)
+          #expect(try log.append(2) == first + 1)
+          let reader = try log.subscribe("s")
+          for number in 1...2 {
+            #expect(try reader.next(until: .now)?.payload == PropertyListValue(number))
+          }
+          try reader.acknowledge()
+          #expect(try reader.next(until: .now) == nil)
+          reader.close()
+        }),
     ]
 
     /// Ages a part, as if nothing had happened under the name since the day before yesterday.

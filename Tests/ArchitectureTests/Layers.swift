@@ -26,14 +26,17 @@ enum Layers {
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["Monitoring", "Containers", "Values", "Entries"]),
     "Queues": system.union(["Monitoring", "Containers", "Values", "Entries", "Presences"]),
+    "Logs": system.union([
+      "Publications", "Monitoring", "Containers", "Values", "Entries", "Presences",
+    ]),
     "Inspection": system.union([
       "Publications", "Monitoring", "Containers", "Values", "Notifications", "Entries", "Presences",
-      "Calls", "Queues",
+      "Calls", "Queues", "Logs",
     ]),
     // All of the above in one import.
     "AppGroup": [
       "Publications", "Monitoring", "Containers", "Values", "Notifications", "Entries", "Presences",
-      "Calls", "Queues",
+      "Calls", "Queues", "Logs",
       "Inspection",
     ],
     "FileTrees": ["SystemCalls"],

@@ -9,12 +9,13 @@ import Testing
   @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
-      (["l"], ["listen", "lock"]),
+      (["l"], ["listen", "lock", "log"]),
       (["s"], ["send", "status"]),
       (
         [""],
         [
-          "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "notify",
+          "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
+          "notify",
           "pairing", "peer", "read", "send", "status", "update", "watch",
         ]
       ),

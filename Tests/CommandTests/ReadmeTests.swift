@@ -35,6 +35,14 @@ struct ReadmeTests {
         $ ./program Faust                                    # in the second
         """),
     Trial(
+      line: "sales.subscribe(",
+      console: """
+        $ ./program Metropolis && ./program                  # in the first shell
+        1 Metropolis 0 false
+        2 Faust 0 false
+        $ ./program Faust                                    # in the second
+        """),
+    Trial(
       line: "FileCoordinator()",
       console: """
         $ ./program && ./program && cat seats.json && echo

@@ -134,6 +134,8 @@ struct Participant {
       return try LaunchVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("queue-"):
       return try QueueVerbs.perform(verb, container.queue(key), Array(rest))
+    case _ where verb.hasPrefix("log-"):
+      return try LogVerbs.perform(verb, container.log(key), Array(rest))
     case _ where verb.hasPrefix("message-") || verb.hasPrefix("context-"):
       return try PeerMessageVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
     case _ where verb.hasPrefix("peer-"):

@@ -14,6 +14,7 @@ extension ContainerInspection {
     switch kind.primitive {
     case .presence, .consumer: return lookAtPresence(identifier, kind, path)
     case .queue: return lookAtQueue(identifier, kind, path)
+    case .log: return lookAtLog(identifier, path)
     case .value, .notification: break
     }
     let value = Value(container: container, identifier: identifier, kind: kind)

@@ -1,5 +1,6 @@
 public import Containers
 public import FoundationEssentials
+public import Logs
 public import Presences
 public import Publications
 public import Queues
@@ -56,12 +57,15 @@ extension ContainerReport {
     public internal(set) var presences: [NamedPresence] = []
     /// The queues by name.
     public internal(set) var queues: [NamedQueue] = []
+    /// The logs by name.
+    public internal(set) var logs: [NamedLog] = []
 
     mutating func sort() {
       values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
       notifications.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
       presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       queues.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      logs.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
   }
 
@@ -137,6 +141,38 @@ extension ContainerReport {
     public internal(set) var failures: [QueueFailure] = []
     /// The number of entries in the files that senders keep as receipts.
     public internal(set) var receipts = 0
+  }
+
+  /// A log with its messages and its named subscribers.
+  public struct NamedLog: Sendable {
+    /// A named subscriber.
+    public struct Reading: Sendable {
+      /// Its name, and how far it is.
+      public let subscriber: LogSubscriber
+      /// The process that reads for it; nil if none does.
+      public let process: PresenceMember?
+    }
+
+    /// The name.
+    public let name: String
+    /// Its directory.
+    public let path: String
+    /// The number of messages.
+    public internal(set) var messages = 0
+    /// The size of their files in bytes.
+    public internal(set) var bytes: Int64 = 0
+    /// The number of the oldest message.
+    public internal(set) var first: Int?
+    /// The number of the newest message.
+    public internal(set) var last: Int?
+    /// When the newest message was appended.
+    public internal(set) var newest: Date?
+    /// The bounds.
+    public internal(set) var bounds = Log.Bounds.standard
+    /// The named subscribers, sorted.
+    public internal(set) var subscribers: [Reading] = []
+    /// Why nothing can be appended; nil if the log's file can be read.
+    public internal(set) var fault: AppGroupError?
   }
 
   /// A lease that is being held.

@@ -1,4 +1,5 @@
 package import Containers
+import Logs
 import Monitoring
 import Notifications
 import Presences
@@ -61,6 +62,8 @@ struct NameSweep {
       guard try removePresence(directory) else { return false }
     case .queue:
       guard try removeQueue(directory) else { return false }
+    case .log:
+      guard try removeLog(directory) else { return false }
     }
     return try directory.removeIfEmpty()
   }
@@ -138,6 +141,19 @@ struct NameSweep {
     guard try removeLease(of: directory, { try presence.removeRole($0) }) else { return false }
     try presence.removeLast()
     return true
+  }
+
+  private func removeLog(_ directory: NamedDirectory) throws -> Bool {
+    let log = container.log(directory.identifier)
+    let parts = [log.value.fileName, LogDirectory.entries]
+    guard try look(at: directory, { parts.contains($0.text) }) != nil,
+      let place = try LogDirectory(log), try !place.isUsed(watched: watched)
+    else { return false }
+    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
+      try log.removeFile(lease)
+    }
+    guard try unlessInUse({ try change.run() }) else { return false }
+    return try removeLease(of: directory)
   }
 
   private func removeQueue(_ directory: NamedDirectory) throws -> Bool {

@@ -1,5 +1,6 @@
 import Calls
 public import Containers
+import Logs
 import Monitoring
 import Presences
 package import PropertyLists
@@ -98,6 +99,11 @@ extension SharedContainer {
         if try value.removeExpired(until: .now + patience) { outcome.removed.append(value.path) }
       }
     }
+    for log in try logNames().map({ log($0) }) {
+      try outcome.attempt("sweep a log", path: log.path) {
+        $0.removed += try log.sweep(until: .now + patience)
+      }
+    }
     try outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
     try removeEmptyNames(&outcome)
     return outcome
@@ -117,6 +123,8 @@ extension SharedContainer {
     switch leftover.kind {
     case .abandonedPresence:
       try Presence(container: self, name: name, kind: kind).place.sweep()
+    case .abandonedEntry where kind == .log:
+      _ = try log(name).sweep(until: .now + patience)
     case .abandonedEntry:
       try Queue(container: self, name: name, kind: kind).sweep()
     default:
@@ -128,8 +136,18 @@ extension SharedContainer {
 
   private func removeEmptyNames(_ outcome: inout SweepReport) throws {
     let sweep = NameSweep(container: self)
+    for log in try logNames() {
+      let path = NamedDirectory(root: root, kind: .log, identifier: log).path
+      try outcome.attempt("remove an empty name", path: path) { outcome in
+        if try sweep.remove(log, of: .log) { outcome.names.append(path) }
+      }
+    }
+    // Before the values: the positions of their subscribers are some.
+    try outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
+      _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
+    }
     // A queue asks whether it has a consumer, so consumers come after queues.
-    for kind in NameKind.users + NameKind.owns {
+    for kind in (NameKind.users + NameKind.owns).filter({ $0 != .log }) {
       for identifier in try identifiers(of: kind) {
         let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
         try outcome.attempt("remove an empty name", path: path) { outcome in

@@ -40,7 +40,8 @@ extension Queue {
   ///
   /// The entries of one sender are taken in their order. Several workers may handle them at the same
   /// time, unless all workers keep the order: then a worker gets none of a sender as long as another
-  /// has one that is not acknowledged. Entries that were stored together, because their sender sent
+  /// has one that is not acknowledged. For that, each priority of a sender counts as a sender of its
+  /// own, and a delayed entry may be handled beside any. Entries that were stored together, because their sender sent
   /// faster than it stored, go to one worker.
   ///
   /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: one

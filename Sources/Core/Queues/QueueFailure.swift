@@ -2,7 +2,7 @@ import Containers
 import Entries
 public import FoundationEssentials
 public import PropertyLists
-package import SystemCalls
+import SystemCalls
 
 /// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
 ///
@@ -130,12 +130,5 @@ extension QueueDirectory {
     } catch {
       guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
     }
-  }
-}
-
-extension FileStatus {
-  /// When its content was last changed, by the system's clock.
-  package var modified: Date {
-    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
   }
 }

@@ -45,6 +45,7 @@ public struct Value: Sendable {
       case .value: LeaseSite.value
       case .notification: "state.plist"
       case .presence, .consumer: "exclusive.plist"
+      case .log: "log.plist"
       case .queue: preconditionFailure("a queue has a lease, and no value")
       }
     relativePath = directory.relativePath + "/" + fileName

@@ -60,6 +60,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "queue", measure: QueueRows.measure),
     RowGroup(name: "queue-rivals", measure: QueueRivalRows.measure),
     RowGroup(name: "queue-depth", measure: QueueDepthRows.measure),
+    RowGroup(name: "log", measure: LogRows.measure),
     RowGroup(name: "request", measure: RequestRows.measure),
     RowGroup(name: "files", measure: FileRows.measure),
     RowGroup(name: "coordination", measure: CoordinationRows.measure),

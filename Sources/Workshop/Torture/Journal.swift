@@ -32,6 +32,8 @@ enum JournalEntry: Codable, Equatable {
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
   case queue(QueueEvent)
   case file(QueueEvent)
+  /// About a log, as if it were a queue of each subscriber; without a reader it is about all of them.
+  case log(reader: String?, QueueEvent)
   case request(RequestEvent)
   /// Everything that this strand began has ended.
   case rested

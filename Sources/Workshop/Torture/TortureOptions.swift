@@ -31,7 +31,8 @@ struct TortureOptions {
       --processes <p>     The number of concurrent workers. (default: 6)
       --seed <s>          Repeats the choices of an earlier run, as far as the kernel lets them.
       --directory <dir>   The place of the temporary container. (default: TMPDIR or /tmp)
-      --only <kinds>      A comma-separated list of values, queues, requests, files, presence.
+      --only <kinds>      A comma-separated list of values, queues, requests, files, logs,
+                          presence.
       --break <rule>      Leaves a rule out, to see that the checks find it: rule2 (stage through
                           the lease's own descriptor), rule5 (remove a taken-over lease before
                           acting) or queue (a consumer uses its directory by its former name).

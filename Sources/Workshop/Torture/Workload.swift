@@ -52,6 +52,8 @@ enum Strand: Int, CaseIterable {
   case requests
   /// Files.
   case files
+  /// A log.
+  case logs
 }
 
 /// A kind of work: all kinds, or those that `--only` names.
@@ -64,6 +66,8 @@ enum Kind: String, CaseIterable, Codable {
   case requests
   /// Files between sessions.
   case files
+  /// A log with two subscribers.
+  case logs
   /// Presence.
   case presence
 

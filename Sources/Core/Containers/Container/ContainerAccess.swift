@@ -1,3 +1,4 @@
+package import FoundationEssentials
 import Publications
 package import SystemCalls
 
@@ -148,4 +149,9 @@ extension FileStatus {
 
   /// Whether a file on its way to its name is so old that nobody works on it any more: a minute.
   package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
+
+  /// When its content was last changed, by the system's clock.
+  package var modified: Date {
+    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
+  }
 }

@@ -15,6 +15,7 @@ package struct NameKind: Hashable, Sendable {
     case queue = "queues"
     /// The consumer of a queue is exclusively present under the queue's name.
     case consumer = "consumers"
+    case log = "logs"
   }
 
   package let primitive: Primitive
@@ -39,12 +40,13 @@ package struct NameKind: Hashable, Sendable {
   package static let presence = NameKind(.presence)
   package static let queue = NameKind(.queue)
   package static let consumer = NameKind(.consumer)
+  package static let log = NameKind(.log)
   package static let ownValue = NameKind(.value, isOwn: true)
   package static let ownPresence = NameKind(.presence, isOwn: true)
   package static let ownQueue = NameKind(.queue, isOwn: true)
   static let ownConsumer = NameKind(.consumer, isOwn: true)
 
-  package static let users = [value, notification, presence, queue, consumer]
+  package static let users = [value, notification, presence, queue, consumer, log]
   package static let owns = [ownValue, ownPresence, ownQueue, ownConsumer]
 
   /// The directory and its parents in the container, topmost first.

@@ -16,7 +16,7 @@ package final class Lease: Sendable {
   package let declaration: LeaseDeclaration
   /// The file that declares this process, and in an exclusive lease receives the content to
   /// publish; none in a transient site.
-  private let staged: Mutex<SharedDescriptor?>
+  let staged: Mutex<SharedDescriptor?>
   /// The entries of a transient site after locking: entries that only a holder of the lease creates
   /// or removes are still there.
   package let surroundings: [FileName]

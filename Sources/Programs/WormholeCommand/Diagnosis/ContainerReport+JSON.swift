@@ -12,6 +12,7 @@ extension ContainerReport {
       "notifications": names.notifications.map { $0.propertyList(identifierKey: "name") },
       "presences": names.presences.map(\.propertyList),
       "queues": names.queues.map(\.propertyList),
+      "logs": names.logs.map(\.propertyList),
       "own": own.propertyList,
       "leases": leases.map(\.propertyList),
       "leftovers": leftovers.map {
@@ -91,6 +92,26 @@ extension ContainerReport.NamedQueue {
       "workers": PropertyListValue.array(workers.map(\.propertyList)), "outcomes": outcomes,
       "receipts": receipts,
       "failed": failed,
+    ])
+  }
+}
+
+extension ContainerReport.NamedLog {
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "name": name, "path": path, "messages": messages, "bytes": bytes, "first": first,
+      "last": last, "newest": newest?.wholeSeconds, "bounds": bounds.propertyList,
+      "subscribers": PropertyListValue.array(subscribers.map(\.propertyList)),
+      "problem": fault?.briefReason,
+    ])
+  }
+}
+
+extension ContainerReport.NamedLog.Reading {
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "name": subscriber.name, "next": subscriber.next, "behind": subscriber.behind,
+      "process": process?.propertyList,
     ])
   }
 }

@@ -95,6 +95,7 @@ enum Findings {
         let title = OwnTitles.use(ofValue: $0.identifier).title
         return unreadable($0, title, nil, "quarantine-own", program)
       } + report.names.notifications.compactMap { unreadableState($0, program) }
+      + report.names.logs.compactMap { unusable($0, program) }
       + report.leases.compactMap(overdue)
       + leftovers(report, program)
       + report.foreignEntries.filter(\.isInTheWay).prefix(maximumEach).map(foreign)
@@ -147,6 +148,18 @@ enum Findings {
       kind: .damagedValue, what: what, path: content.path,
       advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
       command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
+  }
+
+  private static func unusable(
+    _ log: ContainerReport.NamedLog, _ program: String
+  ) -> Finding? {
+    guard let fault = log.fault else { return nil }
+    return Finding(
+      kind: .damagedValue,
+      what: "Nothing can be appended to the log \(log.name.quoted): \(fault.briefReason).",
+      path: fault.path,
+      advice: "Put its file aside; the messages stay, and its bounds have to be set again:",
+      command: program + "doctor --quarantine-log \(log.name.quotedForShell)")
   }
 
   private static func unreadableState(

@@ -8,19 +8,20 @@ import WatchPairing
 enum OwnTitles {
   static func use(ofValue name: String) -> OwnUse {
     GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
-      ?? WatchNames.use(ofOwnValue: name)
+      ?? Log.use(ofOwnValue: name) ?? WatchNames.use(ofOwnValue: name)
       ?? OwnUse("the package's own value \(name.quoted)")
   }
 
   /// The title of one of the package's own names.
   static func title(_ name: String, _ kind: NameKind) -> String {
     switch kind.primitive {
-    case .value, .notification: use(ofValue: name).title
+    case .value, .notification, .log: use(ofValue: name).title
     case .queue: queue(name)
     case .consumer: "the consumer of " + queue(name)
     case .presence:
       PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" }
-        ?? PeerNames.peer(ofActivity: name).map { "what \($0.quoted) offers" } ?? presence(name)
+        ?? PeerNames.peer(ofActivity: name).map { "what \($0.quoted) offers" }
+        ?? Log.use(ofOwnValue: name)?.title ?? presence(name)
     }
   }
 

@@ -31,6 +31,7 @@ struct StatusText {
       ["PRESENT AS", "PROCESS"],
       presences.flatMap { title, name in name.members.map { [title, member($0)] } })
     text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
+    text += table(["LOG", "MESSAGES", "READ BY"], report.names.logs.map(row))
     text += table(
       ["FAILED", "GIVEN UP", "WHY"],
       report.own.queues.flatMap(\.peerFailures).map { [$0.id, self.text($0.date), $0.reason] })
@@ -54,6 +55,7 @@ struct StatusText {
     let isEmpty =
       report.names.values.isEmpty && report.names.notifications.isEmpty
       && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty
+      && report.names.logs.isEmpty
     if isEmpty { text += "  empty\n" }
     return text
   }
@@ -69,7 +71,9 @@ struct StatusText {
   /// Those of a peer are in the peer's row.
   private var presences: [(title: String, ContainerReport.NamedPresence)] {
     report.names.presences.map { ($0.name, $0) }
-      + report.own.presences.filter { PeerNames.peer(ofPresence: $0.name) == nil }.map {
+      + report.own.presences.filter {
+        PeerNames.peer(ofPresence: $0.name) == nil && Log.use(ofOwnValue: $0.name) == nil
+      }.map {
         (OwnTitles.presence($0.name), $0)
       }
   }
@@ -99,6 +103,21 @@ struct StatusText {
     if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
     let consumers = ([queue.consumer].compactMap(\.self) + queue.workers).map(member)
     return [title, waiting, consumers.isEmpty ? "nobody" : consumers.joined(separator: ", ")]
+  }
+
+  private func row(_ log: ContainerReport.NamedLog) -> [String] {
+    var messages = "\(log.messages)"
+    if let newest = log.newest {
+      messages += " (\(size(log.bytes)), the last \(log.last ?? 0) of \(text(newest)))"
+    }
+    let subscribers = log.subscribers.map { reading in
+      let (name, behind) = (reading.subscriber.name, reading.subscriber.behind)
+      let process = reading.process.map { ", " + member($0) } ?? ""
+      return "\(name) (\(behind == 0 ? "all" : "all but \(behind)")\(process))"
+    }
+    return [
+      log.name, messages, subscribers.isEmpty ? "nobody" : subscribers.joined(separator: ", "),
+    ]
   }
 
   private var notes: [String] {

@@ -23,6 +23,9 @@ extension CommandDescription {
       .value(
         "quarantine-own", "name", .identifier,
         help: "The same for one of the package's own values, by the name that doctor prints."),
+      .value(
+        "quarantine-log", "name", .identifier,
+        help: "The same for the file of a log that is damaged; its messages stay."),
       .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,
     ]
@@ -76,6 +79,7 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
   let values = [
     arguments.text("quarantine").map { container.value($0) },
     arguments.text("quarantine-own").map { container.own.value($0) },
+    arguments.text("quarantine-log").map { container.log($0).value },
   ]
   for value in values.compactMap({ $0 }) {
     do {

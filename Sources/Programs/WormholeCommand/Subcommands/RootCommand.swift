@@ -25,7 +25,8 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .clear, .update, .notify, .defaults, .peer, .pairing, .lock, .watch,
+      .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
+      .watch,
       .status, .doctor, .groups, .demo,
     ],
     version: "0.1.0", run: nil)

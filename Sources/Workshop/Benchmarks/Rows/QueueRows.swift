@@ -66,7 +66,7 @@ enum QueueRows {
 }
 
 /// The bare files of a queue with one sender and one consumer.
-private final class RawQueue {
+final class RawQueue {
   private let directory: FileDescriptor
   private var sent = 0
   private var taken = 0

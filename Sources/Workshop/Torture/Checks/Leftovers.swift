@@ -19,7 +19,7 @@ struct Leftovers {
     var directories = 0
     for entry in try entries(path) {
       // The report covers the content of these.
-      guard !["presence", "queues", "consumers", "mailboxes", "own"].contains(entry) else {
+      guard !["presence", "queues", "consumers", "logs", "mailboxes", "own"].contains(entry) else {
         continue
       }
       guard ["container.plist", "values", "notifications"].contains(entry) else {

@@ -32,12 +32,28 @@ struct PeerChecks {
           return try container.queue(queue).sender("slot-\(slot)").status(of: id)
         })
     }
+    if options.kinds.contains(.logs) { try addLogs(container, &records, life: life) }
     if options.kinds.contains(.files) {
       let drained = try FileStrand.drain(container, options.processes, life: life)
       records.journals.append(Journal(life: life, entries: drained))
       let checks = QueueChecks(
         "file", Self.events(records) { if case .file(let event) = $0 { event } else { nil } })
       all += checks.all
+    }
+  }
+
+  private mutating func addLogs(
+    _ container: SharedContainer, _ records: inout Records, life: Int
+  ) throws {
+    for subscriber in LogStrand.subscribers {
+      let drained = try LogStrand.drain(subscriber, container, life: life)
+      records.journals.append(
+        Journal(life: life, entries: drained.map { .log(reader: subscriber, $0) }))
+      let events = Self.events(records) {
+        guard case .log(let reader, let event) = $0 else { return nil }
+        return reader ?? subscriber == subscriber ? event : nil
+      }
+      all += QueueChecks("\(subscriber)'s log message", events).logs
     }
   }
 

@@ -20,6 +20,10 @@ final class Companions {
       let recorder = try recorder(.queues)
       add(.queues, recorder, QueueStrand(container, recorder, arguments).turn)
     }
+    if arguments.kinds.contains(.logs) {
+      let recorder = try recorder(.logs)
+      add(.logs, recorder, try LogStrand(container, recorder, arguments).turn)
+    }
     guard !arguments.kinds.isDisjoint(with: [.requests, .files]) else { return }
     let session = try PeerSession(RequestStrand.name(slot: arguments.slot), in: container)
     self.session = session

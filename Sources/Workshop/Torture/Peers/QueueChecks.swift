@@ -68,6 +68,9 @@ struct QueueChecks {
 
   var all: [Check] { [noneLost, noneCancelled, repeatsMarked, inOrder, oneConsumer] }
 
+  /// Those for a log, of which nothing is cancelled.
+  var logs: [Check] { [noneLost, repeatsMarked, inOrder, oneConsumer] }
+
   private func name(_ number: UInt64) -> String {
     "\(what) \(number >> 32)/\(number & 0xFFFF_FFFF)"
   }

@@ -1,0 +1,223 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+
+extension CommandDescription {
+  /// The commands for logs: messages that stay, with numbers.
+  static let log = CommandDescription(
+    name: "log",
+    abstract: "Append messages to a log, and read it, each subscriber at its own pace.",
+    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget], run: nil)
+
+  static let logAppend = CommandDescription(
+    name: "append",
+    abstract: "Append a message, and print its number.",
+    discussion: """
+      Numbers are consecutive. The oldest messages go when the log exceeds its bounds; see 'log bounds'.
+      """,
+    positionals: [.logName, .json("message")],
+    options: [.durable("the message")]
+  ) { arguments, environment in
+    let name = arguments.requiredText("name")
+    let message = try environment.value(arguments.text("value"), "the message")
+    let number = try arguments.container.open().log(name).append(
+      message, durability: arguments.durability)
+    try environment.print(line: String(number))
+  }
+
+  static let logRead = CommandDescription(
+    name: "read",
+    abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
+    discussion: "With --as the messages are those that this subscriber has not read.",
+    positionals: [.logName],
+    options: [.subscriber, .fromNumber, .since, .count, .details, OutputFormat.option]
+  ) { arguments, environment in
+    let name = arguments.requiredText("name")
+    var remaining = arguments.count("count") ?? .max
+    guard let container = try arguments.container.openExisting(),
+      try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
+    else {
+      throw CommandError(
+        verb: "read", object: name.quoted, reason: "there is no such log", status: .no)
+    }
+    let reader = try arguments.reader(of: container.log(name))
+    var isEmpty = true
+    while remaining > 0, let message = try reader.next(until: .now) {
+      try environment.tell(message, of: name)
+      try environment.print(arguments.bytes(message, name))
+      remaining -= 1
+      isEmpty = false
+    }
+    try reader.acknowledge()
+    reader.close()
+    if isEmpty { throw ExitStatus.no }
+  }
+  .refusing(ParsedArguments.startProblem)
+
+  static let logFollow = CommandDescription(
+    name: "follow",
+    abstract: "Print the messages of a log, one line each, and those that are appended.",
+    discussion: """
+      The command prints 'listening' on standard error; from then on, and after a restart with --as, \
+      no message is missed unless the log's bounds took it away: then standard error says how many. \
+      Only one process at a time may follow for a subscriber. A message counts as read when its line is \
+      printed, or when COMMAND has ended; if 'follow' is killed before that, it comes again.
+
+      With a COMMAND, a failure is reported and following goes on; in the end the exit status is that \
+      of the last COMMAND that failed.
+      """,
+    positionals: [.logName],
+    options: [
+      .subscriber, .fromNumber, .since,
+      .flag("new", help: "Begin with the next message that is appended."),
+      .count, .timeout, .details, OutputFormat.option,
+    ],
+    tail: TailDescription(
+      name: "command",
+      help: "Run for each message, with the message on standard input, instead of printing it.",
+      isOptional: true)
+  ) { arguments, environment in
+    let deadline = arguments.deadline()
+    let name = arguments.requiredText("name")
+    let command = arguments.tail.map(ExternalCommand.init)
+    let opened = try arguments.container.openToListen(
+      until: deadline, environment, endsWithReader: command == nil)
+    let reader = try arguments.reader(of: opened.container.log(name))
+    if !opened.isNew { environment.tellListening(endsWithReader: command == nil) }
+    try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
+      try environment.tell(message, of: name)
+      var status = ExitStatus.done
+      do {
+        let bytes = try arguments.bytes(message, name)
+        if let command {
+          let termination = try command.run(input: bytes).termination
+          if let failure = command.failure(termination) {
+            environment.tell("\(failure), given message \(message.number) of \(name.quoted)")
+          }
+          status = ExitStatus(termination)
+        } else {
+          try environment.print(bytes)
+        }
+      } catch let error as CommandError where command == nil && error.status == .badData {
+        // A message that this format cannot express is reported, and counts as read.
+        environment.tell(error)
+        status = .no
+      }
+      try reader.acknowledge()
+      return status
+    }
+  }
+  .refusing(ParsedArguments.startProblem)
+
+  static let logBounds = CommandDescription(
+    name: "bounds",
+    abstract: "Print the bounds of a log as JSON, after setting those that are given.",
+    discussion: """
+      They hold for all processes that append. A log of which none was ever set has 10,000 messages and \
+      64 MiB, of any age.
+      """,
+    positionals: [.logName],
+    options: [
+      .value("messages", "n", .count, help: "Keep at most this many messages."),
+      .value("bytes", "n", .count, help: "Keep messages of at most this many bytes in all."),
+      .value("age", "seconds", .seconds, help: "Keep no message longer than this; 0 for any time."),
+    ]
+  ) { arguments, environment in
+    let log = try arguments.container.open().log(arguments.requiredText("name"))
+    var bounds = try log.bounds()
+    let old = bounds
+    if let messages = arguments.count("messages") { bounds.messages = messages }
+    if let bytes = arguments.count("bytes") { bounds.bytes = bytes }
+    if let age = arguments.seconds("age") { bounds.age = age > .zero ? age : nil }
+    if bounds != old { try log.setBounds(bounds) }
+    try environment.print(json: bounds.propertyList)
+  }
+
+  static let logForget = CommandDescription(
+    name: "forget",
+    abstract: "Forget subscribers of a log: if they come again, they are new ones.",
+    positionals: [
+      .logName,
+      PositionalDescription(
+        name: "subscriber", help: "The names of the subscribers; any text.", kind: .identifier,
+        isRepeating: true),
+    ]
+  ) { arguments, _ in
+    guard let container = try arguments.container.openExisting() else { return }
+    let log = container.log(arguments.requiredText("name"))
+    for subscriber in arguments.texts("subscriber") { try log.forget(subscriber: subscriber) }
+  }
+}
+
+extension PositionalDescription {
+  fileprivate static let logName = PositionalDescription(
+    name: "name", help: "The name of the log; any text.", kind: .identifier)
+}
+
+extension OptionDescription {
+  fileprivate static let subscriber = value(
+    "as", "subscriber", .identifier,
+    help:
+      "Read for this subscriber, from where it was; a new one begins where the other options say.")
+
+  fileprivate static let fromNumber = value(
+    "from", "n", .count, help: "Begin with this message; without it, with the oldest.")
+
+  fileprivate static let since = value(
+    "since", "seconds", .seconds, help: "Begin with what was appended in the last seconds.")
+
+  fileprivate static let details = flag(
+    "details",
+    help:
+      "Print {\"number\": ..., \"date\": ..., \"again\": ..., \"missed\": ..., \"message\": ...}.")
+}
+
+extension ParsedArguments {
+  fileprivate static let startProblem: @Sendable (ParsedArguments) -> String? = { arguments in
+    let given = ["from", "since"].filter { arguments.text($0) != nil }
+    let all = given + (arguments.has("new") ? ["new"] : [])
+    return all.count > 1 ? "--\(all[0]) and --\(all[1]) exclude each other" : nil
+  }
+
+  fileprivate func reader(of log: Log) throws -> Log.Reader {
+    var start = LogStart.beginning
+    if let number = count("from") { start = .number(number) }
+    if let age = seconds("since") {
+      start = .date(Date(timeIntervalSinceNow: -(age / .seconds(1))))
+    }
+    if has("new") { start = .end }
+    guard let subscriber = text("as") else { return try log.read(from: start) }
+    return try log.subscribe(subscriber, from: start)
+  }
+
+  fileprivate func bytes(_ message: LogMessage, _ log: String) throws -> [UInt8] {
+    var content = message.payload
+    if has("details") {
+      content = [
+        "number": PropertyListValue(message.number), "date": .date(message.date),
+        "again": .boolean(message.isRedelivery), "missed": PropertyListValue(message.missed),
+        "message": content,
+      ]
+    }
+    return try outputFormat.bytes(content, of: "message \(message.number) of \(log.quoted)")
+  }
+}
+
+extension CommandEnvironment {
+  /// Tells people what is missing before a message.
+  fileprivate func tell(_ message: LogMessage, of log: String) throws {
+    if message.missed > 0 {
+      tell("\(message.missed) messages of \(log.quoted) were taken away before they were read")
+    }
+    if message.unreadable > 0 {
+      tell("\(message.unreadable) messages of \(log.quoted) cannot be read")
+    }
+  }
+}
+
+extension Log.Bounds {
+  /// `{"messages":10000,"bytes":67108864,"age":null}`, without what is not bounded.
+  var propertyList: PropertyListValue {
+    .object(["messages": messages, "bytes": bytes, "age": age.map { $0 / .seconds(1) }])
+  }
+}
