@@ -79,37 +79,6 @@ struct SidesTests {
     #expect(lines.map { String($0.prefix(11)) } == ["15:00 23523", "17:00 34340"])
   }
 
-  @Test("report each purchase to a sleeping watch by guaranteed delivery, in order")
-  func guaranteed() throws {
-    defer { cast.end() }
-    let phone = try cast.start(.phone)
-    #expect(try phone.answer("delivery guaranteed") == "delivery guaranteed")
-    for id in Self.films.prefix(3) { _ = try phone.answer("buy \(id)") }
-    let told = try cast.start(.watch).notices("user info says", count: 3)
-    #expect(told.map { $0.split(separator: ",").count } == [1, 2, 3])
-  }
-
-  @Test("report only the latest to a sleeping watch by high priority")
-  func highPriority() throws {
-    defer { cast.end() }
-    let phone = try cast.start(.phone)
-    _ = try phone.answer("delivery highPriority")
-    for id in Self.films.prefix(3) { _ = try phone.answer("buy \(id)") }
-    let watch = try cast.start(.watch)
-    let told = try watch.notices("context says", count: 1)
-    #expect(told[0].split(separator: ",").count == 3)
-    #expect(try watch.allNotices("context says").count == 1)
-  }
-
-  @Test("do not start a watch for a failable message, and report that on the phone")
-  func failable() throws {
-    defer { cast.end() }
-    let phone = try cast.start(.phone)
-    _ = try phone.answer("delivery failable")
-    _ = try phone.answer("buy 23523")
-    _ = try phone.notices("not told", count: 1)
-  }
-
   @Test("start a phone that does not run when the watch needs it")
   func wakingThePhone() throws {
     defer { cast.end() }

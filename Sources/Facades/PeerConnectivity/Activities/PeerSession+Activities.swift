@@ -12,7 +12,7 @@ extension PeerSession {
   /// A stopped process goes on offering: its activity can be gone on with elsewhere.
   ///
   /// - Returns: the offer, as the others see it.
-  /// - Throws: `PeerError`: `unsupportedValue` or `tooLarge` for an activity of more than 65,536 bytes, or an error
+  /// - Throws: `PeerError`: `unsupportedValue` for an activity of more than 65,536 bytes, or an error
   ///   of the container. The offer before is still there then.
   /// - Complexity: create, lock, write, rename, and a watch on a directory.
   @discardableResult
