@@ -14,8 +14,8 @@ extension WCSession {
   ///
   /// - Parameters:
   ///   - userInfo: the dictionary.
-  ///   - lifetime: how long it may be delivered; nil for ever. A counterpart that begins to receive later
-  ///     does not get it, and the delegate here is told `transferTimedOut`.
+  ///   - lifetime: how long it may be delivered; nil for ever. A counterpart that receives later does not
+  ///     get it, and the delegate here is told `transferTimedOut` then.
   ///   - key: a newer dictionary with the same key takes the place of one that waits; nil for none. The
   ///     delegate here is told `deliveryFailed` of the older one. One that the counterpart has already
   ///     is delivered.
@@ -34,8 +34,8 @@ extension WCSession {
   /// - Parameters:
   ///   - file: a regular file.
   ///   - metadata: a property list that is sent with it.
-  ///   - lifetime: how long it may be delivered, its copying included; nil for ever. Afterwards the
-  ///     delegate here is told `transferTimedOut`.
+  ///   - lifetime: how long it may be delivered, its copying included; nil for ever. A counterpart that
+  ///     receives later does not get it, and the delegate here is told `transferTimedOut` then.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?
