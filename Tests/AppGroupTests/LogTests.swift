@@ -321,11 +321,11 @@ struct LogTests {
   func planted() throws {
     try log.setBounds(.init(messages: 8, bytes: 1 << 20))
     try scene.append(0..<4)
+    #expect(try scene.read(as: "a") == [0, 1, 2, 3])
+    for number in [1 << 59, 5_000] { try scene.write("", to: scene.file(number)) }
+    // A new reader lists the log.
     let reader = try log.subscribe("a")
-    #expect(try scene.drain(reader) == [0, 1, 2, 3])
-    let planted = [1 << 59, 5_000, 11]
-    for number in planted { try scene.write("", to: scene.file(number)) }
-    #expect(try scene.drain(reader) == [], "the near one may be a message after a gap")
+    #expect(try scene.drain(reader) == [])
     let fresh = try scene.directory.container().log("l")
     for number in 4..<40 { try fresh.append(PropertyListValue(number)) }
     let all = try scene.drain(reader)
