@@ -21,6 +21,11 @@ extension Diagnostics {
   }
 }
 
+extension SharedContainer {
+  /// Its name in events: its path.
+  package var place: String { root.path }
+}
+
 /// Measures one wait for other processes, and notes it when it has ended.
 package struct WaitMeter {
   private var began: ContinuousClock.Instant?

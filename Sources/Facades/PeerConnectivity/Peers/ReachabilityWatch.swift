@@ -98,7 +98,7 @@ final class ReachabilityWatch: Cancelling {
     if let last, last != now {
       Diagnostics.note(
         .reachability, .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
-        in: container.url.path, dimensions: ["state": now.word],
+        in: container.place, dimensions: ["state": now.word],
         fields: ["peer": peer, "reason": now.reason])
     }
     return last != now ? now : nil
