@@ -22,9 +22,11 @@ struct WaitingEntries {
   private var nextScan: ContinuousClock.Instant?
   /// The shortest time between such listings.
   private static let scanInterval: Duration = .milliseconds(20)
-  /// Before this there is no listing for something that arrived: listings for that take at most an
-  /// eighth of the time, however much waits.
+  /// Before this there is no listing for something that arrived: listings of many entries for that
+  /// take at most an eighth of the time, however much waits.
   private var pause = ContinuousClock.now
+  /// As many entries are listed in about the time of one delivery, so there is no such pause.
+  private static let few = 64
   private let arrivals: Arrivals
 
   init(of queue: Queue, _ arrivals: Arrivals) {
@@ -82,7 +84,7 @@ struct WaitingEntries {
     }
     delayed.sort { $0.due > $1.due }
     nextScan = nil
-    pause = moment + (moment - begun) * 8
+    pause = all.count > Self.few ? moment + (moment - begun) * 8 : moment
   }
 
   private static func due(
