@@ -211,6 +211,37 @@ struct TransactionTests {
       #expect(step > 60)
     }
 
+    @Test(
+      "is seen by a reader that has opened the old file when another process publishes the new one")
+    func settledWhileReading() throws {
+      for name in ["a", "b"] { try container.value(name).replace(with: 1) }
+      // The third rename commits, and then the disk fails.
+      let renames = Atomic(0)
+      let failing = Faults.Plan { name, _ in
+        let count = renames.load(ordering: .relaxed)
+        if name == .renameat { renames.store(count + 1, ordering: .relaxed) }
+        return count < 3 || name == .close ? .proceed : .fail(.inputOutput)
+      }
+      try Faults.$plan.withValue(failing) {
+        try container.update(["a", "b"]) { ($0["a"], $0["b"]) = (3, 3) }
+      }
+      #expect(try state(["b"]) == [3])
+      // Before it looks for the note.
+      let value = container.value("a")
+      let opens = Atomic(0)
+      let settling = Faults.Plan { name, _ in
+        if name == .openat2, opens.wrappingAdd(1, ordering: .relaxed).newValue == 2 {
+          let settled = Result { try Faults.$plan.withValue(nil) { try value.update { _ in } } }
+          #expect(throws: Never.self) { try settled.get() }
+        }
+        return .proceed
+      }
+      #expect(try Faults.$plan.withValue(settling) { try value.read() } == 3)
+      #expect(opens.load(ordering: .relaxed) > 1)
+      try container.value("b").update { _ in }
+      #expect(try litter() == [], "\(directory.listing)")
+    }
+
     @Test("fails with a sentence and changes nothing when a call finds no space", arguments: 0..<3)
     func fullDisk(share: Int) throws {
       var call = share
