@@ -58,8 +58,8 @@ struct ChangeTests {
     #expect(runs.load(ordering: .relaxed) == 1)
   }
 
-  @Test("succeeds although its directory is removed while its content is prepared")
-  func removedWhilePreparing() throws {
+  /// Removes the directory of "k" while a change of it prepares its content.
+  private func removedWhilePreparing(_ change: () throws -> Void) throws {
     let path = directory.path + "/values/k"
     let made = Heard<Int>()
     let plan = Faults.Plan { call, _ in
@@ -71,9 +71,26 @@ struct ChangeTests {
         return .proceed
       }
     }
-    try Faults.$plan.withValue(plan) {
+    try Faults.$plan.withValue(plan, operation: change)
+  }
+
+  @Test("succeeds although its directory is removed while its content is prepared")
+  func removed() throws {
+    try removedWhilePreparing {
       try container.value("k").replace(with: 1, durability: .durable)
     }
     #expect(try container.value("k").read() == 1)
+  }
+
+  @Test("that has no time left when its directory is removed has timed out")
+  func removedLate() throws {
+    try removedWhilePreparing {
+      let error = #expect(throws: AppGroupError.self) {
+        try container.value("k").replace(
+          with: 1, durability: .durable, until: .now - .seconds(1))
+      }
+      #expect(error?.code == .timedOut)
+    }
+    #expect(try container.value("k").read() == nil)
   }
 }

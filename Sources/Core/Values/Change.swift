@@ -100,7 +100,12 @@ package final class Change<Result: Sendable>: Waiting {
         step = try current().step()
       } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
         // The value's directory was removed, perhaps with the whole container.
-        guard ContinuousClock.now < terms.deadline else { throw error }
+        guard ContinuousClock.now < terms.deadline else {
+          throw AppGroupError(
+            .timedOut, "change the value", path: path,
+            reason: "the deadline passed while another process removed its empty directory",
+            remedy: "try again, or with a later deadline", errorNumber: error.rawValue)
+        }
         self.request = nil
         // The removing process may not have finished.
         return .spin(.milliseconds(1))
