@@ -370,7 +370,7 @@ struct TransactionTests {
       try ItemText.write(note, to: place)
       try FileDescriptor.open(container.value("a").path, .readOnly).setPermissions(0o700)
       #expect(try state(["a", "b"]) == [1, nil], "\(note)")
-      // Whoever finds leftovers of a dead holder looks at it.
+      // A holder that finds leftovers of a dead one looks at it.
       try ItemText.write("", to: directory.path + "/values/a/lease/held/x-1")
       try container.value("a").replace(with: 5)
       #expect(try state(["a"]) == [5])

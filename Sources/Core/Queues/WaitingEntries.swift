@@ -65,7 +65,7 @@ struct WaitingEntries {
 
   private mutating func list(at place: QueueDirectory) throws {
     let begun = ContinuousClock.now
-    // Before the listing: what arrives after this is noted anew.
+    // Before the listing: what arrives after this is noted again.
     arrivals.clear()
     let all = try EntryFile.ordered { try place.batches(QueueDirectory.pending) ?? [] }
     let (now, moment) = (queue.clock(), ContinuousClock.now)
