@@ -165,7 +165,10 @@ extension Lease {
     let entry = nextEntry()
     let (directory, held) = (stagingPlace.directory, held.descriptor.rawValue)
     try failingAsLost { () throws(Errno) in
-      try site.home.access.createFile(entry, at: directory).writeAll(Array(part.note.utf8))
+      let file = try site.home.access.createFile(entry, at: directory)
+      try file.writeAll(Array(part.note.utf8))
+      // An empty note after a loss of power would undo this part alone.
+      try file.writeBack()
       try rename(entry, at: directory, to: "../" + LeaseSite.transaction, at: held)
     }
   }
