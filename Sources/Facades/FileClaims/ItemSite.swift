@@ -228,9 +228,6 @@ private struct ItemHome: LeaseHome {
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
     Stamp(try file.status())
   }
-
-  // An item takes part in no transaction.
-  func settle(_ lease: Lease) {}
 }
 
 /// What the last process does that leaves a site: see `SiteRemoval`.

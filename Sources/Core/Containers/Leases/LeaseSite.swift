@@ -177,6 +177,11 @@ package protocol LeaseHome: Sendable {
   func settle(_ lease: Lease) throws
 }
 
+extension LeaseHome {
+  /// Only a value takes part in transactions.
+  package func settle(_ lease: Lease) throws {}
+}
+
 extension ContainerRoot: LeaseHome {
   package var layout: LeaseLayout { .lasting }
 
