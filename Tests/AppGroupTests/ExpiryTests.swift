@@ -114,7 +114,7 @@ struct ExpiryTests {
     queue.sync { observation.cancel() }
   }
 
-  @Test("is told to an observer that begins with it, and to a task")
+  @Test("is told to an observer that begins with it, and to a task", .timeLimit(.minutes(1)))
   func observingFromTheBeginning() async throws {
     var late: ValueSnapshots
     var lifetime = Duration.milliseconds(50)
