@@ -102,6 +102,20 @@ struct ActivityTests {
     #expect { try phone.handOver(offer, to: "phone") } throws: {
       ($0 as? PeerError)?.code == .unreachable
     }
+    // A stopped process does not end its offer: each observer has a timer of its own.
+    let table = container.own.presence(PeerNames.activity("table"))
+    var stopped: PresenceRegistration
+    short.expiry = .milliseconds(100)
+    repeat {
+      short.expiry = short.expiry.map { $0 * 2 }
+      stopped = try table.enter(content: PeerOffer(short, of: "table").propertyList)
+      try eventually("it is told, or expires") {
+        try told.withLock { $0.last == 1 } || phone.offers().isEmpty
+      }
+    } while told.withLock { $0.last != 1 }
+    try eventually("its expiry is told") { told.withLock { $0.last == 0 } }
+    #expect(try !table.members().isEmpty)
+    stopped.close()
     // The timer of one that was replaced ends nothing.
     short.expiry = .milliseconds(100)
     try watch.offer(short)
@@ -118,7 +132,8 @@ struct ActivityTests {
     ran.wait()
   }
 
-  @Test("is handed over once, to a handler of the peer that goes on with it")
+  @Test(
+    "is handed over once, to a handler of the peer that goes on with it", .timeLimit(.minutes(1)))
   func handingOver() async throws {
     try await phone.activate()
     let taken = Taken()
@@ -128,7 +143,8 @@ struct ActivityTests {
     for number in 1...20 {
       let offer = try watch.offer(
         PeerActivity(type: "film", title: "\(number)", content: ["id": .integer(Int64(number))]))
-      try await phone.handOver(offer, to: "phone")
+      // It returns because it was taken, not because its deadline has passed.
+      try await phone.handOver(offer, to: "phone", until: .now + .seconds(3_600))
       try eventually("it is there") { taken.all.count == number }
       #expect(taken.all.last == offer && taken.all.last?.content["id"] == .integer(Int64(number)))
     }

@@ -65,10 +65,11 @@ final class HandOver: Waiting {
     guard offers.contains(offer) else {
       throw failure(.unreachable, "\"\(offer.peer)\" does not offer it any more")
     }
-    let latch = latch
-    observation = try value.observe(on: Blocking.queue()) { _ in latch.raise() }
     try value.replace(with: offer.propertyList, until: deadline)
     isWritten = true
+    // After the writing: if it was taken before an observer looked, nothing would have changed for it.
+    let latch = latch
+    observation = try value.observe(on: Blocking.queue()) { _ in latch.raise() }
     guard try !PeerReachability.of(peer, in: container).isActive else { return }
     guard try Launcher.launch(peer, for: .request, in: container, until: deadline) else {
       throw failure(
