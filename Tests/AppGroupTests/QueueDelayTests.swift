@@ -85,7 +85,11 @@ struct QueueDelayTests {
     try await queue.sender("a").enqueue(0, delay: .milliseconds(40))
     try await queue.sender("a").enqueue(1, delay: .seconds(3_600))
     let entry = try #require(
-      try await withTaskCancellationHandler { try await waiter.value } onCancel: { waiter.cancel() }
+      try await withTaskCancellationHandler {
+        try await waiter.value
+      } onCancel: {
+        waiter.cancel()
+      }
     )
     #expect(entry.payload == 0 && entry.deliveries == 1)
     #expect(try #require(entry.id.due) <= Date())
