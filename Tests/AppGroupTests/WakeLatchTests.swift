@@ -66,16 +66,6 @@ struct WakeLatchTests {
     }
   }
 
-  @Test("wakes a cancelled task")
-  func cancellation() async throws {
-    let latch = WakeLatch()
-    let far = ContinuousClock.now + .seconds(600)
-    let waiting = Task { await latch.suspend(until: far) }
-    waiting.cancel()
-    await waiting.value
-    #expect(ContinuousClock.now < far)
-  }
-
   @Test("wakes a blocked thread from another one, in any interleaving")
   func threads() throws {
     for _ in 0..<200 {

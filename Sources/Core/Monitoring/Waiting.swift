@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -61,44 +62,89 @@ extension Waiting {
   }
 }
 
-/// Takes all steps from a task: each step runs on a thread that may block, and the task is
-/// suspended between them. Cancelling the task ends a wait with `CancellationError`. The work is
-/// released before this function returns.
+/// Takes all steps from a task: each step runs on a thread that may block, and the task is suspended
+/// until the last one. Cancelling the task ends a wait with `CancellationError`. The work is released
+/// before this function returns.
+///
+/// What raises a latch hands the next step to such a thread, and the last step resumes the task: two
+/// threads are woken, however often it waits.
+///
+/// - Parameter latch: Waited for before the first step; nil if there is no need to.
 package func runSuspending<Work: Waiting>(
-  _ make: @escaping @Sendable () -> sending Work
+  after latch: WakeLatch? = nil, _ make: @escaping @Sendable () -> sending Work
 ) async throws -> Work.Outcome {
-  // One step at a time uses the work, so handing it from thread to thread is safe. The box shows
-  // that to the compiler with a lock that is never contended.
-  let box = WaitingBox(make)
-  do {
-    while true {
-      try Task.checkCancellation()
-      switch try await Blocking.run({ try box.step() }) {
-      case .done(let outcome): return outcome
-      case .wait(let latch, let deadline): await latch.suspend(until: deadline)
-      case .spin: continue
-      }
-    }
-  } catch {
-    // Its release may call the file system.
-    try await Blocking.run { box.release() }
-    throw error
+  let wait = SuspendedWait(make)
+  return try await withTaskCancellationHandler {
+    try await withCheckedThrowingContinuation { wait.begin(after: latch, $0) }
+  } onCancel: {
+    wait.cancel()
   }
 }
 
-/// A holder of work that is handed from thread to thread, one step at a time.
-private final class WaitingBox<Work: Waiting>: Sendable {
-  /// Nil after its release.
+/// A wait of a task: work that is handed from thread to thread, one step at a time.
+private final class SuspendedWait<Work: Waiting>: Sendable {
+  typealias Continuation = CheckedContinuation<Work.Outcome, any Error>
+
+  private struct Cancellation {
+    var isCancelled = false
+    /// The latch that it waits for, or the last one.
+    var latch: WakeLatch?
+  }
+
+  /// Nil after its release. The lock is never contended; it shows the compiler that one thread at a
+  /// time has the work.
   private let work: Mutex<Work?>
+  private let cancellation = Mutex(Cancellation())
+  private let queue = Blocking.queue()
 
   init(_ make: @Sendable () -> sending Work) {
     work = Mutex(make())
   }
 
+  func begin(after latch: WakeLatch?, _ task: Continuation) {
+    if let latch { wait(for: latch, until: nil, task) } else { goOn(task) }
+  }
+
+  /// Ends the wait that is under way or comes next.
+  func cancel() {
+    let latch = cancellation.withLock { cancellation in
+      cancellation.isCancelled = true
+      return cancellation.latch
+    }
+    latch?.raise()
+  }
+
+  private func goOn(_ task: Continuation) {
+    queue.async { [self] in
+      do {
+        guard !cancellation.withLock(\.isCancelled) else { throw CancellationError() }
+        switch try step() {
+        case .done(let outcome): task.resume(returning: outcome)
+        case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
+        case .spin: goOn(task)
+        }
+      } catch {
+        // Here, because its release may call the file system.
+        work.withLock { $0 = nil }
+        task.resume(throwing: error)
+      }
+    }
+  }
+
+  private func wait(
+    for latch: WakeLatch, until deadline: ContinuousClock.Instant?, _ task: Continuation
+  ) {
+    latch.wake(until: deadline) { [self] in goOn(task) }
+    let isCancelled = cancellation.withLock { cancellation in
+      cancellation.latch = latch
+      return cancellation.isCancelled
+    }
+    if isCancelled { latch.raise() }
+  }
+
   /// Takes the next step and its short pauses, because another thread would cost more than they
-  /// last. The last step releases the work, because this thread holds this box until a moment after
-  /// the task has gone on.
-  func step() throws -> WaitingStep<Work.Outcome> {
+  /// last. The last step releases the work.
+  private func step() throws -> WaitingStep<Work.Outcome> {
     try work.withLock { work in
       while true {
         // No step follows the release.
@@ -113,6 +159,4 @@ private final class WaitingBox<Work: Waiting>: Sendable {
       }
     }
   }
-
-  func release() { work.withLock { $0 = nil } }
 }

@@ -6,7 +6,7 @@ import Synchronization
 package final class WakeLatch: Sendable {
   private struct State {
     var isRaised = false
-    var sleeper: CheckedContinuation<Void, Never>?
+    var sleeper: (@Sendable () -> Void)?
     var blocked = 0
   }
 
@@ -15,7 +15,7 @@ package final class WakeLatch: Sendable {
 
   package init() {}
 
-  /// For tests: whether a thread or task waits.
+  /// For tests: whether anything waits.
   package var isAwaited: Bool { state.withLock { $0.sleeper != nil || $0.blocked > 0 } }
 
   /// Wakes all waiters, or the next one.
@@ -28,7 +28,7 @@ package final class WakeLatch: Sendable {
       state.blocked = 0
       return waiting
     }
-    sleeper?.resume()
+    sleeper?()
     for _ in 0..<blocked { semaphore.signal() }
   }
 
@@ -56,30 +56,27 @@ package final class WakeLatch: Sendable {
     if wasRaised { semaphore.wait() }
   }
 
-  /// Suspends the task until the latch is raised, the deadline has passed, or the task is
-  /// cancelled.
-  package func suspend(until deadline: ContinuousClock.Instant?) async {
-    if let deadline {
-      let remaining = ContinuousClock.now.duration(to: deadline)
-      Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
-        self?.raise()
+  /// Calls a closure once: when the latch is raised or the deadline has passed, and at once if it is
+  /// raised. One closure waits at a time.
+  ///
+  /// - Parameter body: Called on the thread that raises the latch, so it must be short.
+  package func wake(
+    until deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () -> Void
+  ) {
+    let isRaised = state.withLock { state in
+      guard !state.isRaised else {
+        state.isRaised = false
+        return true
       }
+      precondition(state.sleeper == nil, "one closure waits for a latch at a time")
+      state.sleeper = body
+      return false
     }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isRaised = state.withLock { state in
-          if state.isRaised || Task.isCancelled {
-            state.isRaised = false
-            return true
-          }
-          precondition(state.sleeper == nil, "one task waits for a latch at a time")
-          state.sleeper = continuation
-          return false
-        }
-        if isRaised { continuation.resume() }
-      }
-    } onCancel: {
-      raise()
+    guard !isRaised else { return body() }
+    guard let deadline else { return }
+    let remaining = ContinuousClock.now.duration(to: deadline)
+    Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
+      self?.raise()
     }
   }
 }

@@ -89,23 +89,35 @@ public struct PresenceChanges: AsyncSequence, Sendable {
 
     /// Returns the present processes after the next change, or nil if the task was cancelled.
     public mutating func next() async -> [PresenceMember]? {
-      var wait: ContinuousClock.Instant?
-      while !Task.isCancelled {
-        await sequence.latch.suspend(until: wait)
-        wait = nil
-        if Task.isCancelled { break }
-        let (presence, looks, last) = (sequence.presence, sequence.looks, known)
-        do {
-          let members = try await Blocking.run { try looks.members(of: presence, last: last) }
-          guard members != known else { continue }
-          known = members
-          return members
-        } catch {
-          // Perhaps a lack of descriptors, which may pass.
-          wait = .now + Presence.retry
-        }
+      let (sequence, last) = (sequence, known)
+      do {
+        known = try await runSuspending(after: sequence.latch) { NextMembers(of: sequence, last) }
+        return known
+      } catch {
+        // Its steps throw nothing, so the task was cancelled.
+        return nil
       }
-      return nil
+    }
+  }
+
+  /// One wait for other members than the known ones.
+  private final class NextMembers: Waiting {
+    private let sequence: PresenceChanges
+    private let known: [PresenceMember]?
+
+    init(of sequence: PresenceChanges, _ known: [PresenceMember]?) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    func step() -> WaitingStep<[PresenceMember]> {
+      do {
+        let members = try sequence.looks.members(of: sequence.presence, last: known)
+        return members == known ? .wait(for: sequence.latch, until: nil) : .done(members)
+      } catch {
+        // Perhaps a lack of descriptors, which may pass.
+        return .wait(for: sequence.latch, until: .now + Presence.retry)
+      }
     }
   }
 }

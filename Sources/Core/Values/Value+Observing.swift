@@ -126,23 +126,34 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
 
     /// Returns the next value, or nil if the task was cancelled.
     public mutating func next() async -> ValueSnapshot? {
-      while !Task.isCancelled {
-        await sequence.latch.suspend(until: nil)
-        if Task.isCancelled { break }
-        let value = sequence.value
-        let snapshot: ValueSnapshot
-        do {
-          snapshot = try await Blocking.run { value.snapshotOrFailure() }
-        } catch {
-          preconditionFailure("a closure that throws nothing threw \(error)")
+      let (sequence, known) = (sequence, known)
+      do {
+        let snapshot = try await runSuspending(after: sequence.latch) {
+          NextSnapshot(of: sequence, known)
         }
-        sequence.timer.set(snapshot.expiry)
-        let now = Seen.version(snapshot)
-        guard now != known else { continue }
-        known = now
+        self.known = .version(snapshot)
         return snapshot
+      } catch {
+        // Its steps throw nothing, so the task was cancelled.
+        return nil
       }
-      return nil
+    }
+  }
+
+  /// One wait for another value than the known one.
+  private final class NextSnapshot: Waiting {
+    private let sequence: ValueSnapshots
+    private let known: Seen
+
+    init(of sequence: ValueSnapshots, _ known: Seen) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    func step() -> WaitingStep<ValueSnapshot> {
+      let snapshot = sequence.value.snapshotOrFailure()
+      sequence.timer.set(snapshot.expiry)
+      return .version(snapshot) == known ? .wait(for: sequence.latch, until: nil) : .done(snapshot)
     }
   }
 }

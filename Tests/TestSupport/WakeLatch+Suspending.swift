@@ -1,0 +1,9 @@
+import Monitoring
+
+extension WakeLatch {
+  /// Suspends the task until the latch is raised or the deadline has passed.
+  package func suspend(until deadline: ContinuousClock.Instant?) async {
+    await withCheckedContinuation { continuation in wake(until: deadline) { continuation.resume() }
+    }
+  }
+}
