@@ -9,7 +9,12 @@ struct Main {
       if arguments.first == "worker" {
         try Worker.run(Array(arguments.dropFirst()))
       } else {
-        try Run(Options(arguments)).all()
+        let options = try Options(arguments)
+        if let file = options.plotted {
+          Output.line(try Plot(file: file).svg)
+        } else {
+          try Run(options).all()
+        }
       }
     } catch {
       Output.problem("\(error)")

@@ -30,7 +30,7 @@ struct Run {
     }
     Output.progress(nil)
     if options.asJSON {
-      Output.line(Table.json(rows, fileSystem: try bench.fileSystemName()))
+      Output.line(try Report(rows, fileSystem: try bench.fileSystemName()).json())
     } else {
       for line in Table.lines(rows) { Output.line(line) }
     }
@@ -52,6 +52,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "idle", measure: ObserverRows.measureIdle),
     RowGroup(name: "memory", measure: ObserverRows.measureMemory),
     RowGroup(name: "names", measure: NamesRows.measure),
+    RowGroup(name: "scale", measure: ScaleRows.measure),
     RowGroup(name: "start", measure: StartRow.measure),
     RowGroup(name: "durable", measure: ValueRows.measureDurable),
     RowGroup(name: "lone", measure: ValueRows.measureLone),
@@ -78,14 +79,17 @@ struct Options {
   /// The rows to measure; empty means all.
   var only: [String] = []
   var asJSON = false
+  /// A file with the output of a run with `--json`, to draw instead of measuring.
+  var plotted: String?
   /// Fewer rounds and names, to see that everything works.
   var isQuick = false
 
   static let usage = """
     usage: benchmarks [--directory DIR] [--only NAME,…] [--json] [--quick]
+           benchmarks --plot FILE
     names: \(RowGroup.all.map(\.name).joined(separator: ", "))
     Each row is measured alternately with its floor, in the same directory. --directory /dev/shm
-    measures on tmpfs.
+    measures on tmpfs. --plot draws the output of a run with --json as an SVG file.
     """
 
   init(_ arguments: [String]) throws(Misuse) {
@@ -95,6 +99,7 @@ struct Options {
       switch argument {
       case "--json": asJSON = true
       case "--quick": isQuick = true
+      case "--plot": plotted = try Self.value(of: argument, &rest)
       case "--directory": directory = try Self.value(of: argument, &rest)
       case "--only":
         only = try Self.value(of: argument, &rest).split(separator: ",").map(String.init)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The rows as text: a table for people, JSON for machines.
+/// The rows as a table for people.
 enum Table {
   static func lines(_ rows: [Row]) -> [String] {
     let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
@@ -32,7 +32,7 @@ enum Table {
     number.map { fixed($0, $0 < 100 ? 1 : 0) + " " + unit.rawValue } ?? "–"
   }
 
-  private static func expectation(_ row: Row) -> String {
+  static func expectation(_ row: Row) -> String {
     switch row.expectation {
     case .ratioAtMost(let limit): "≤ \(fixed(limit, 2))"
     case .oursAtMost(let limit): "≤ \(fixed(limit, 0)) \(row.unit.rawValue)"
@@ -43,36 +43,40 @@ enum Table {
   private static func verdict(_ row: Row) -> String {
     row.isMet.map { $0 ? "ok" : "above" } ?? ""
   }
+}
 
-  static func json(_ rows: [Row], fileSystem: String) -> String {
-    let objects = rows.map { row in
-      let members = [
-        ("name", quoted(row.name)), ("unit", quoted(row.unit.rawValue)), ("ours", number(row.ours)),
-        ("floor", number(row.floor)), ("ratio", number(row.ratio?.median)),
-        ("ratioLow", number(row.ratio?.low)), ("ratioHigh", number(row.ratio?.high)),
-        ("expected", quoted(expectation(row))), ("met", row.isMet.map { "\($0)" } ?? "null"),
-        ("notes", "[" + row.notes.map(quoted).joined(separator: ",") + "]"),
-      ]
-      return "  {" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
-    }
-    return "{\"fileSystem\":\(quoted(fileSystem)),\"rows\":[\n"
-      + objects.joined(separator: ",\n") + "\n]}"
+/// The rows of a run for machines. What was not measured is missing.
+struct Report: Codable {
+  struct Entry: Codable {
+    let name: String
+    let unit: String
+    let ours: Double?
+    let floor: Double?
+    let ratio: Double?
+    let ratioLow: Double?
+    let ratioHigh: Double?
+    let expected: String
+    let met: Bool?
+    let notes: [String]
   }
 
-  private static func number(_ number: Double?) -> String {
-    number.map { $0.isFinite ? fixed($0, 3) : "null" } ?? "null"
+  let fileSystem: String
+  let rows: [Entry]
+
+  init(_ rows: [Row], fileSystem: String) {
+    self.fileSystem = fileSystem
+    self.rows = rows.map { row in
+      Entry(
+        name: row.name, unit: row.unit.rawValue, ours: row.ours, floor: row.floor,
+        ratio: row.ratio?.median, ratioLow: row.ratio?.low, ratioHigh: row.ratio?.high,
+        expected: Table.expectation(row), met: row.isMet, notes: row.notes)
+    }
   }
 
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": quoted += "\\\(scalar)"
-      case _ where scalar.value < 0x20: quoted += " "
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
+  func json() throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(self), as: UTF8.self)
   }
 }
 

@@ -97,6 +97,13 @@ final class RawValue {
     return number
   }
 
+  /// open, fstat, read, close. Returns all bytes.
+  func readAll() throws(Errno) -> [UInt8] {
+    let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
+    let bytes = Int(try file.status().size)
+    return try file.readToEnd(expectedBytes: bytes, maximumBytes: bytes)
+  }
+
   /// flock, read, the same writes, unlock.
   func increment() throws(Errno) {
     try held.lockBlocking(.exclusive)

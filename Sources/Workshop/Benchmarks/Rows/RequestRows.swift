@@ -50,10 +50,11 @@ enum RequestRows {
     return try rows + [together(bench, session)]
   }
 
-  /// Measures many requests at once: each request's part of the whole.
+  /// Measures many requests at once: each request's part of the whole. The floor is our own code with
+  /// a tenth of them.
   private static func together(_ bench: Bench, _ session: PeerSession) throws -> Row {
-    let count = bench.scaled(1_000)
-    let times = try (0..<bench.rounds).map { _ in
+    let (few, many) = (bench.scaled(1_000), bench.scaled(10_000))
+    func ask(_ count: Int) throws -> Double {
       let group = DispatchGroup()
       let failure = FirstFailure()
       let begin = ContinuousClock.now
@@ -68,7 +69,11 @@ enum RequestRows {
       try failure.check()
       return (ContinuousClock.now - begin).nanoseconds / Double(count)
     }
-    return Row("request, \(count) at once, each", ours: times)
+    let results = try alternate(
+      rounds: bench.rounds, [{ try ask(many) }, { try ask(few) }])
+    return Row(
+      "request, \(many) at once, each / \(few) at once", ours: results[0], floor: results[1],
+      expected: .ratioAtMost(1.2))
   }
 
   static func answer(_ directory: String) throws {
