@@ -18,7 +18,7 @@ package final class LeaseRequest: Waiting {
   package static let grace: Duration = .milliseconds(50)
   /// The number of attempts, for about 10 ms, before sleeping: a change takes far less, and with
   /// many waiters the close of each would wake all the others.
-  private static let shortTries = 32
+  private static let shortTries = 13
   /// The number of attempts after a close was reported, because the lock is released just after it.
   private static let triesAfterClose = 4
 
@@ -67,10 +67,10 @@ package final class LeaseRequest: Waiting {
       let now = ContinuousClock.now
       if now >= deadline { throw try timedOut() }
       if tries < triesBeforeSleep {
-        // 20, 40, 80, 160, 320, 320 … µs: the close is reported before the lock is released (rule
-        // 1).
+        // 20, 40, 80 … 1280, 1280 … µs: the close is reported before the lock is released (rule 1).
+        // Not more often, because a waiter that wakes up often takes the processor from the holder.
         defer { tries += 1 }
-        return .spin(.microseconds(20 << min(tries, 4)))
+        return .spin(.microseconds(20 << min(tries, 6)))
       }
       tries = 0
       triesBeforeSleep = Self.triesAfterClose
@@ -119,7 +119,8 @@ package final class LeaseRequest: Waiting {
     let held = try self.held ?? site.openHeld()
     self.held = held
     guard try held.descriptor.tryLock(mode) else {
-      if try !site.names(held) { try forget() }
+      // Not each time: many waiters that look at the path slow the holder down.
+      if tries.isMultiple(of: 4), try !site.names(held) { try forget() }
       return nil
     }
     // A fresh one was at the path a moment ago; an old one may have been removed long ago. Sharers
