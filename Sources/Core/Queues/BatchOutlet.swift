@@ -7,6 +7,7 @@ import SystemCalls
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
 final class BatchOutlet: Sendable {
   private let queue: Queue
+  private let directory: OpenQueue
   private let sender: String
   private let state: Mutex<State>
 
@@ -22,6 +23,7 @@ final class BatchOutlet: Sendable {
 
   init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
     self.queue = queue
+    directory = OpenQueue(queue)
     self.sender = sender
     state = Mutex(State(admission: Admission(entries: limits.entries, bytes: limits.bytes)))
   }
@@ -92,7 +94,7 @@ final class BatchOutlet: Sendable {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
     let keys = keys(of: entries)
     for _ in 0..<renameRaceLimit {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       let order = try nextStamp(at: place)
       let name = EntryFile(
         order: order, sender: sender, count: count, bytes: bytes.count,
@@ -108,7 +110,9 @@ final class BatchOutlet: Sendable {
         for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
         switch error {
         // Not there yet, or removed in the meantime.
-        case .noSuchFile: try place.makeParts()
+        case .noSuchFile:
+          try place.makeParts()
+          directory.forget()
         // Another process sends under the same name: try the next stamp.
         case .alreadyExists: break
         default: throw error
@@ -144,7 +148,7 @@ final class BatchOutlet: Sendable {
   /// - Returns: nil if it is no longer there.
   func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       try place.makeParts()
       let order = try nextStamp(at: place)
       do throws(Errno) {
@@ -206,7 +210,7 @@ final class BatchOutlet: Sendable {
   private func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       let waiting = try place.batches(QueueDirectory.pending) ?? []
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }

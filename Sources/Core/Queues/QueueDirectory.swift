@@ -1,6 +1,7 @@
 import Containers
 package import Entries
 import PropertyLists
+import Synchronization
 import SystemCalls
 
 /// `queues/<name>/`, open: its files, and the one step that creates or moves each of them.
@@ -35,6 +36,7 @@ import SystemCalls
 package final class QueueDirectory: Sendable {
   let root: ContainerRoot
   let descriptor: FileDescriptor
+  private let firstStatus = Mutex<FileStatus?>(nil)
 
   init(_ descriptor: consuming FileDescriptor, in root: ContainerRoot) {
     self.descriptor = descriptor
@@ -201,6 +203,24 @@ package final class QueueDirectory: Sendable {
     try list(part)?.compactMap { EntryFile(bytes: $0.name.bytes) }
   }
 
+  /// Returns the batches in a part of the queue as they are to be delivered; none if there is no such
+  /// directory.
+  func ordered(_ part: String) throws(Errno) -> [EntryFile] {
+    let found = try ifPresent(openFile(part, [.readOnly, .directory]))
+    guard let directory = found else { return [] }
+    return try EntryFile.ordered { () throws(Errno) in
+      var batches: [EntryFile] = []
+      try directory.rewind()
+      // It may be removed between the two listings.
+      while try ifPresent(
+        directory.nextEntries { entry in
+          if let batch = EntryFile(bytes: entry.name.bytes) { batches.append(batch) }
+        }) == true
+      {}
+      return batches
+    }
+  }
+
   /// Returns the names of the directories in `taken/`, one for each consumer and more if it has
   /// taken over others.
   func consumers() throws(Errno) -> Set<String> {
@@ -229,7 +249,7 @@ package final class QueueDirectory: Sendable {
   /// or is too large.
   func read(_ path: String) throws -> [UInt8]? {
     let content = try root.readEntry(
-      path, at: descriptor.rawValue, beside: status(),
+      path, at: descriptor.rawValue, beside: knownStatus(),
       maximumBytes: PropertyListLimits.standard.maximumBytes)
     switch content {
     case .bytes(let bytes): return bytes
@@ -253,6 +273,14 @@ package final class QueueDirectory: Sendable {
 /// Calls on a path in the queue's directory.
 extension QueueDirectory {
   func status() throws(Errno) -> FileStatus { try descriptor.status() }
+
+  /// Returns the status that the directory had when it was first asked for: its owner and its place.
+  func knownStatus() throws(Errno) -> FileStatus {
+    if let status = firstStatus.withLock({ $0 }) { return status }
+    let status = try status()
+    firstStatus.withLock { $0 = status }
+    return status
+  }
 
   func fileStatus(_ path: String) throws(Errno) -> FileStatus {
     try SystemCalls.fileStatus(path, at: descriptor.rawValue)

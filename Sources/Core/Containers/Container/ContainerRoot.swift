@@ -22,7 +22,8 @@ package final class ContainerRoot: Sendable {
   package let path: String
   package let access: ContainerAccess
   private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
-  private static let recheck: Duration = .seconds(1)
+  /// How long a path is trusted to name the directory that was opened by it.
+  package static let recheck: Duration = .seconds(1)
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.
