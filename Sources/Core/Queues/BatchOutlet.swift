@@ -119,7 +119,7 @@ final class BatchOutlet: Sendable {
         }
         continue
       }
-      if isDurable { try synchronize(place, keepsReceipt) }
+      if isDurable { try synchronize(place, keepsReceipt, hasKeys: !keys.isEmpty) }
       expire(at: place)
       state.withLock { $0.admission.noteStored(name) }
       return name
@@ -174,10 +174,15 @@ final class BatchOutlet: Sendable {
   // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
   // because it is swept there. The directories above must be on the disk as well; they change when
   // something is created in them for the first time. For how a scan can tell, see
-  // `SynchronizedNames`.
-  private func synchronize(_ place: QueueDirectory, _ keepsReceipt: Bool) throws {
+  // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
+  private func synchronize(
+    _ place: QueueDirectory, _ keepsReceipt: Bool, hasKeys: Bool
+  ) throws {
+    let scope = try place.commitScope()
+    guard scope != .everything else { return }
     if keepsReceipt { try place.synchronize(QueueDirectory.sent) }
-    try place.synchronize(QueueDirectory.pending)
+    let hasOneName = !keepsReceipt && !hasKeys
+    if scope == .content || !hasOneName { try place.synchronize(QueueDirectory.pending) }
     let status = try place.status()
     if state.withLock(\.durable) != status {
       let now = realTime()

@@ -132,6 +132,7 @@ package final class QueueDirectory: Sendable {
   ///
   /// - Parameters:
   ///   - receipt: a second name for the same file, which it gets after the first.
+  ///   - durable: whether it is on the disk afterwards. Its names may not be: see `commitScope`.
   ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` if the name is taken.
   func store(
@@ -139,15 +140,41 @@ package final class QueueDirectory: Sendable {
     prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
   ) throws(Errno) {
     let here = descriptor.rawValue
-    try root.store(bytes, staging: Self.staged + "/", durable: durable, at: here) {
-      staged throws(Errno) in
+    let coversNames = try durable ? commitScope() != .content : false
+    try root.store(bytes, staging: Self.staged + "/", at: here) { staged, file throws(Errno) in
+      if durable, !coversNames { try file.synchronize() }
       try prepare(staged)
       if let receipt {
         try publish(staged, as: path, receipt, bytes, durable)
       } else {
         try move(staged, to: path, .keep)
       }
+      guard coversNames else { return }
+      do throws(Errno) {
+        try file.synchronize()
+      } catch {
+        // Its content may be lost, so nobody may find it.
+        if let receipt { try discard(receipt) }
+        try discard(path)
+        throw error
+      }
     }
+  }
+
+  /// What an fsync of a file that is stored here puts on the disk.
+  func commitScope() throws(Errno) -> CommitScope {
+    let container: ContainerRoot.Handle
+    do {
+      container = try root.handle()
+    } catch let error as Errno {
+      throw error
+    } catch {
+      // The container has just been replaced, and this directory with it.
+      throw .staleHandle
+    }
+    // Something else may be mounted on a directory of the container.
+    guard try knownStatus().device == container.status.device else { return .content }
+    return try container.commitScope()
   }
 
   // The staged name becomes the receipt's, so the file is there however fast the consumer handles

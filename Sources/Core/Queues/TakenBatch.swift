@@ -68,7 +68,6 @@ final class TakenBatch: Sendable {
   /// The consumer's directory, which contains it.
   var directory: String { QueueDirectory.taken + "/" + consumer }
 
-
   func markPath(_ index: Int) -> String { "\(path).\(index)\(QueueDirectory.markSuffix)" }
 
   func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }

@@ -12,10 +12,19 @@ package final class ContainerRoot: Sendable {
     package let descriptor: FileDescriptor
     package let status: FileStatus
     package let synchronizedNames = SynchronizedNames()
+    private let scope = Mutex<CommitScope?>(nil)
 
     init(descriptor: consuming FileDescriptor, status: FileStatus) {
       self.descriptor = descriptor
       self.status = status
+    }
+
+    /// What an fsync of a file inside puts on the disk; found out once.
+    package func commitScope() throws(Errno) -> CommitScope {
+      if let known = scope.withLock({ $0 }) { return known }
+      let found = try descriptor.commitScope()
+      scope.withLock { $0 = found }
+      return found
     }
   }
 
