@@ -291,11 +291,16 @@ struct QueueTests {
     try await queue.sender("a").enqueue(0)
     let consumer = try await queue.consume()
     #expect(try await consumer.next(until: .now)?.payload == 0)
-    let waiting = Task { try await consumer.next(until: .now + .seconds(30)) }
+    let hasEnded = Atomic(false)
+    let waiting = Task {
+      defer { hasEnded.store(true, ordering: .relaxed) }
+      return try await consumer.next()
+    }
     try eventually("it waits") { consumer.isAwaited }
     try rename(
       scene.place, at: Directory.current, to: scene.directory.path + "/elsewhere",
       at: Directory.current)
+    try eventually("it notices") { hasEnded.load(ordering: .relaxed) }
     let error = try await #require(throws: AppGroupError.self) { try await waiting.value }
     #expect(error.code == .leaseLost)
   }

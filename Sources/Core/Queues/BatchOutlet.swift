@@ -96,6 +96,7 @@ final class BatchOutlet: Sendable {
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       let order = try nextStamp(at: place)
+      let scope = isDurable ? try place.commitScope() : .content
       let name = EntryFile(
         order: order, sender: sender, count: count, bytes: bytes.count,
         priority: position.priority, due: position.delay.map { order + $0 })
@@ -104,7 +105,8 @@ final class BatchOutlet: Sendable {
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
         try place.store(
           bytes, as: QueueDirectory.pendingPath(name),
-          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
+          scope: scope
         ) { staged throws(Errno) in try place.mark(staged, as: name, keys) }
       } catch {
         for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
@@ -119,7 +121,7 @@ final class BatchOutlet: Sendable {
         }
         continue
       }
-      if isDurable { try synchronize(place, keepsReceipt, hasKeys: !keys.isEmpty) }
+      if isDurable { try synchronize(place, scope, keepsReceipt, hasKeys: !keys.isEmpty) }
       expire(at: place)
       state.withLock { $0.admission.noteStored(name) }
       return name
@@ -176,9 +178,8 @@ final class BatchOutlet: Sendable {
   // something is created in them for the first time. For how a scan can tell, see
   // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
   private func synchronize(
-    _ place: QueueDirectory, _ keepsReceipt: Bool, hasKeys: Bool
+    _ place: QueueDirectory, _ scope: CommitScope, _ keepsReceipt: Bool, hasKeys: Bool
   ) throws {
-    let scope = try place.commitScope()
     guard scope != .everything else { return }
     if keepsReceipt { try place.synchronize(QueueDirectory.sent) }
     let hasOneName = !keepsReceipt && !hasKeys

@@ -132,24 +132,26 @@ package final class QueueDirectory: Sendable {
   ///
   /// - Parameters:
   ///   - receipt: a second name for the same file, which it gets after the first.
-  ///   - durable: whether it is on the disk afterwards. Its names may not be: see `commitScope`.
+  ///   - durable: whether it is on the disk afterwards.
+  ///   - scope: what else its fsync has to put on the disk. Unless that is the content alone, the fsync
+  ///     comes last; a loss of power before it may leave the names without the content.
   ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` if the name is taken.
   func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
-    prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
+    scope: CommitScope = .content, prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
   ) throws(Errno) {
     let here = descriptor.rawValue
-    let coversNames = try durable ? commitScope() != .content : false
+    let isLast = durable && scope != .content
     try root.store(bytes, staging: Self.staged + "/", at: here) { staged, file throws(Errno) in
-      if durable, !coversNames { try file.synchronize() }
+      if durable, !isLast { try file.synchronize() }
       try prepare(staged)
       if let receipt {
         try publish(staged, as: path, receipt, bytes, durable)
       } else {
         try move(staged, to: path, .keep)
       }
-      guard coversNames else { return }
+      guard isLast else { return }
       do throws(Errno) {
         try file.synchronize()
       } catch {

@@ -107,12 +107,12 @@ extension QueueEntry {
   /// - Parameter text: one line, for the consumer to which the entry is delivered again.
   /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced; or errors of the file
   ///   system. Nothing is recorded then, unless the last fsync failed.
-  /// - Complexity: create, lock, write, rename; with `.durable` one fsync, or two: see `CommitScope`.
+  /// - Complexity: create, lock, write, rename; with `.durable` two fsyncs.
   package func mark(_ text: String, durability: Durability = .standard) throws {
     try marking { place, path in
       try place.store(Array(text.utf8), as: path, durable: durability == .durable)
       isMarked.store(true, ordering: .sequentiallyConsistent)
-      guard durability == .durable, try place.commitScope() == .content else { return }
+      guard durability == .durable else { return }
       try place.synchronize(batch.directory)
     }
   }
