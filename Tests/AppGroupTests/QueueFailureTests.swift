@@ -86,7 +86,7 @@ import Testing
       #expect(failures > 8)
     }
 
-    @Test("flushes a durable entry to the disk: its file before it is visible, then its name")
+    @Test("flushes a durable entry to the disk, and nothing twice")
     func durable() throws {
       let scene = try QueueScene()
       let sender = try scene.queue.sender("a")
@@ -98,9 +98,31 @@ import Testing
       }
       try Faults.$plan.withValue(plan) { _ = try sender.enqueue(1, durability: .durable) }
       let order = calls.withLock { $0 }.filter { [.write, .fsync, .renameat2].contains($0) }
-      #expect(order.prefix(3) == [.write, .fsync, .renameat2])
-      // Both directories of the move, and as long as they are new, their parents.
-      #expect(order.dropFirst(3).count >= 2 && order.dropFirst(3).allSatisfy { $0 == .fsync })
+      let scope = try scene.queue.openOrMake().commitScope()
+      let isFirst = scope == .content
+      // Its file before it is visible, or once, together with its name.
+      #expect(
+        order.prefix(3) == (isFirst ? [.write, .fsync, .renameat2] : [.write, .renameat2, .fsync]))
+      // Then its name; and as long as they are new, the directories above.
+      let rest = order.dropFirst(3)
+      #expect(rest.allSatisfy { $0 == .fsync })
+      #expect(scope == .everything ? rest.isEmpty : rest.count >= (isFirst ? 2 : 1))
+    }
+
+    @Test("stores no entry whose fsync has failed, and keeps no receipt of it")
+    func unflushed() throws {
+      let scene = try QueueScene()
+      let sender = try scene.queue.sender("a")
+      try sender.enqueue(0)
+      let plan = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
+      #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(plan) {
+          _ = try sender.enqueue(1, durability: .durable, keepsReceipt: true)
+        }
+      }
+      #expect(try sender.receipts().isEmpty)
+      #expect(try scene.drain().map(\.number) == [0])
+      #expect(try scene.leftovers().isEmpty)
     }
   }
 #endif

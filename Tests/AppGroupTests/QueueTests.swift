@@ -286,6 +286,35 @@ struct QueueTests {
     #expect(throws: AppGroupError.self) { try queue.sender(.init(repeating: "x", count: 161)) }
   }
 
+  @Test("is held open by its consumer, which notices at once that it was moved away")
+  func movedAway() async throws {
+    try await queue.sender("a").enqueue(0)
+    let consumer = try await queue.consume()
+    #expect(try await consumer.next(until: .now)?.payload == 0)
+    let hasEnded = Atomic(false)
+    let waiting = Task {
+      defer { hasEnded.store(true, ordering: .relaxed) }
+      return try await consumer.next()
+    }
+    try eventually("it waits") { consumer.isAwaited }
+    try rename(
+      scene.place, at: Directory.current, to: scene.directory.path + "/elsewhere",
+      at: Directory.current)
+    try eventually("it notices") { hasEnded.load(ordering: .relaxed) }
+    let error = try await #require(throws: AppGroupError.self) { try await waiting.value }
+    #expect(error.code == .leaseLost)
+  }
+
+  @Test("is made again by a sender that holds it open, after it was removed")
+  func removedBetweenSends() throws {
+    let sender = try scene.queue.sender("a")
+    try sender.enqueue(0)
+    #expect(try scene.drain().map(\.number) == [0])
+    try FileManager.default.removeItem(atPath: scene.place)
+    try sender.enqueue(1)
+    #expect(try scene.drain().map(\.number) == [1])
+  }
+
   @Test("trusts only the entries in two listings, so that no missed one is overtaken")
   func racyListing() {
     func name(_ order: UInt64, _ sender: String = "a") -> EntryFile {

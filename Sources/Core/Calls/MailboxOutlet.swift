@@ -95,7 +95,7 @@ package final class MailboxOutlet: Sendable {
 
   private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
     let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
-    try place.root.store(bytes, staging: staging, at: container) { staged throws(Errno) in
+    try place.root.store(bytes, staging: staging, at: container) { staged, _ throws(Errno) in
       let entry = state.withLock { state in
         state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
         return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)

@@ -46,11 +46,17 @@ package struct EntryFile: Hashable, Sendable {
   /// Parses a name; nil if it is not the name of an entry. Only the one form that is written is
   /// accepted; otherwise two names would mean one file.
   ///
-  /// A complete scan reads up to a million names, so the sender's name is the only string created.
+  /// A complete scan reads up to a million names, so the sender's name is the only string created,
+  /// and nothing is copied.
   package init?(bytes name: [UInt8]) {
+    guard let entry = name.withUnsafeBufferPointer({ Self($0) }) else { return nil }
+    self = entry
+  }
+
+  private init?(_ name: UnsafeBufferPointer<UInt8>) {
     guard name.count < 256, let end = Self.end(of: name) else { return nil }
     var rest = name[..<end]
-    let priority = EntryPriority(beginning: name)
+    let priority = EntryPriority(firstByte: name.first)
     rest = rest.dropFirst(priority.mark.utf8.count)
     let due = Self.takeDue(&rest)
     guard let bytes = Self.takeNumber(&rest), (0...Self.maximumBytes).contains(bytes),
@@ -65,18 +71,22 @@ package struct EntryFile: Hashable, Sendable {
 
   /// Returns whether a name has a due time; without parsing all of it.
   package static func isDelayed(_ name: [UInt8]) -> Bool {
-    guard let end = end(of: name) else { return false }
-    var rest = name[..<end]
-    return takeDue(&rest) != nil
+    name.withUnsafeBufferPointer { name in
+      guard let end = end(of: name) else { return false }
+      var rest = name[..<end]
+      return takeDue(&rest) != nil
+    }
   }
 
-  private static func end(of name: [UInt8]) -> Int? {
+  private typealias Part = Slice<UnsafeBufferPointer<UInt8>>
+
+  private static func end(of name: UnsafeBufferPointer<UInt8>) -> Int? {
     let end = name.count - suffix.utf8.count
     return end > 0 && name[end...].elementsEqual(suffix.utf8) ? end : nil
   }
 
   /// Removes the decimal number at the end, and the dash before it.
-  private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> Int? {
+  private static func takeNumber(_ rest: inout Part) -> Int? {
     var number = 0
     var unit = 1
     var digits = 0
@@ -93,7 +103,7 @@ package struct EntryFile: Hashable, Sendable {
 
   /// Removes the due time at the end, if there is one. Without one, a dash is among the last sixteen
   /// bytes, because a size has fewer digits.
-  private static func takeDue(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+  private static func takeDue(_ rest: inout Part) -> UInt64? {
     guard rest.count > 17, rest[rest.endIndex - 17] == UInt8(ascii: "@"),
       let due = number(rest.suffix(16))
     else { return nil }
@@ -102,14 +112,14 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   /// Removes the sixteen hex digits at the beginning, and the dash after them.
-  private static func takeOrder(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+  private static func takeOrder(_ rest: inout Part) -> UInt64? {
     guard rest.count > 17, let order = number(rest.prefix(16)) else { return nil }
     rest = rest.dropFirst(16)
     return rest.removeFirst() == 0x2D ? order : nil
   }
 
   /// The number of sixteen lower-case hex digits.
-  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+  private static func number(_ digits: Part) -> UInt64? {
     var number: UInt64 = 0
     for digit in digits {
       switch digit {
@@ -122,14 +132,31 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   package var text: String {
-    let delay = due.map { "@" + Self.digits($0) } ?? ""
-    return "\(priority.mark)\(Self.digits(order))-\(sender)-\(count)-\(bytes)\(delay)\(Self.suffix)"
+    // Without strings in between: each entry's name is needed on its way through a queue.
+    var text: [UInt8] = []
+    text.reserveCapacity(sender.utf8.count + 64)
+    text += priority.mark.utf8
+    Self.append(order, to: &text)
+    text.append(UInt8(ascii: "-"))
+    text += sender.utf8
+    for number in [count, bytes] {
+      text.append(UInt8(ascii: "-"))
+      text += String(number).utf8
+    }
+    if let due {
+      text.append(UInt8(ascii: "@"))
+      Self.append(due, to: &text)
+    }
+    text += Self.suffix.utf8
+    return String(decoding: text, as: UTF8.self)
   }
 
-  /// Sixteen hex digits, so that names sort as their numbers do.
-  private static func digits(_ number: UInt64) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  /// Appends sixteen hex digits, so that names sort as their numbers do.
+  private static func append(_ number: UInt64, to text: inout [UInt8]) {
+    for shift in stride(from: 60, through: 0, by: -4) {
+      let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
+      text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
   }
 
   /// Returns the order of an entry: later than the last of the same sender, and not before now.
@@ -152,12 +179,19 @@ package struct EntryFile: Hashable, Sendable {
   /// the first: anything older was there when the second began, and so is in it.
   ///
   /// - Parameter list: lists the waiting entries.
-  package static func ordered(_ list: () throws -> [EntryFile]) rethrows -> [EntryFile] {
-    var newest: [String: UInt64] = [:]
-    for entry in try list() { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
-    guard !newest.isEmpty else { return [] }
-    return try list().filter { entry in newest[entry.sender].map { entry.order <= $0 } ?? false }
-      .sorted { $0.precedes($1) }
+  package static func ordered<Failure>(
+    _ list: () throws(Failure) -> [EntryFile]
+  ) throws(Failure) -> [EntryFile] {
+    let first = try list()
+    guard !first.isEmpty else { return [] }
+    var second = try list()
+    if second != first {
+      var newest: [String: UInt64] = [:]
+      for entry in first { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
+      second.removeAll { entry in newest[entry.sender].map { entry.order > $0 } ?? true }
+    }
+    second.sort { $0.precedes($1) }
+    return second
   }
 
   /// The sender's name as it was given.

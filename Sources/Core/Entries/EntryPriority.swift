@@ -24,9 +24,9 @@ public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
     }
   }
 
-  /// The priority that a file's name begins with.
-  package init(beginning name: [UInt8]) {
-    switch name.first {
+  /// The priority that the first byte of a file's name tells.
+  package init(firstByte: UInt8?) {
+    switch firstByte {
     case UInt8(ascii: "+"): self = .high
     case UInt8(ascii: "~"): self = .low
     default: self = .standard

@@ -11,13 +11,13 @@ extension ContainerRoot {
   ///
   /// - Parameters:
   ///   - prefix: the path of staged files in the directory; a nonce completes it.
-  ///   - publish: gives the staged file the name that others know, in one or several steps; called
-  ///     when everything is written.
+  ///   - publish: gives the staged file the name that others know, in one or several steps, and puts
+  ///     it on the disk if need be; called when everything is written.
   /// - Throws: what `publish` throws; `.noSuchFile` if there is no such directory.
-  /// - Complexity: create, flock, write, and a fsync for durable files.
+  /// - Complexity: create, flock, write.
   package func store(
-    _ bytes: [UInt8], staging prefix: String, durable: Bool = false, at directory: Int32,
-    publish: (_ staged: String) throws(Errno) -> Void
+    _ bytes: [UInt8], staging prefix: String, at directory: Int32,
+    publish: (_ staged: String, _ file: borrowing FileDescriptor) throws(Errno) -> Void
   ) throws(Errno) {
     for _ in 0..<renameRaceLimit {
       let staged = prefix + Nonce.next()
@@ -26,8 +26,7 @@ extension ContainerRoot {
       guard try file.tryLock(.exclusive) else { continue }
       do throws(Errno) {
         try file.writeAll(bytes)
-        if durable { try file.synchronize() }
-        return try publish(staged)
+        return try publish(staged, file)
       } catch {
         if error == .noSuchFile, try file.status().links == 0 { continue }
         let cause = error

@@ -69,7 +69,7 @@ package final class AttachmentStage: Sendable {
   private static func make(
     _ id: String, for batch: TakenBatch, in place: QueueDirectory
   ) throws -> SharedDescriptor {
-    let own = try batch.queue.openForConsumer()
+    let own = try batch.open()
     let path = "\(QueueDirectory.taken)/\(batch.consumer)/\(AttachmentPlace.makingPrefix)\(id)"
     do throws(Errno) {
       try own.makeDirectory(path)

@@ -7,6 +7,7 @@ import SystemCalls
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
 final class BatchOutlet: Sendable {
   private let queue: Queue
+  private let directory: OpenQueue
   private let sender: String
   private let state: Mutex<State>
 
@@ -22,6 +23,7 @@ final class BatchOutlet: Sendable {
 
   init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
     self.queue = queue
+    directory = OpenQueue(queue)
     self.sender = sender
     state = Mutex(State(admission: Admission(entries: limits.entries, bytes: limits.bytes)))
   }
@@ -92,8 +94,9 @@ final class BatchOutlet: Sendable {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
     let keys = keys(of: entries)
     for _ in 0..<renameRaceLimit {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       let order = try nextStamp(at: place)
+      let scope = isDurable ? try place.commitScope() : .content
       let name = EntryFile(
         order: order, sender: sender, count: count, bytes: bytes.count,
         priority: position.priority, due: position.delay.map { order + $0 })
@@ -102,20 +105,23 @@ final class BatchOutlet: Sendable {
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
         try place.store(
           bytes, as: QueueDirectory.pendingPath(name),
-          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
+          scope: scope
         ) { staged throws(Errno) in try place.mark(staged, as: name, keys) }
       } catch {
         for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
         switch error {
         // Not there yet, or removed in the meantime.
-        case .noSuchFile: try place.makeParts()
+        case .noSuchFile:
+          try place.makeParts()
+          directory.forget()
         // Another process sends under the same name: try the next stamp.
         case .alreadyExists: break
         default: throw error
         }
         continue
       }
-      if isDurable { try synchronize(place, keepsReceipt) }
+      if isDurable { try synchronize(place, scope, keepsReceipt, hasKeys: !keys.isEmpty) }
       expire(at: place)
       state.withLock { $0.admission.noteStored(name) }
       return name
@@ -144,7 +150,7 @@ final class BatchOutlet: Sendable {
   /// - Returns: nil if it is no longer there.
   func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       try place.makeParts()
       let order = try nextStamp(at: place)
       do throws(Errno) {
@@ -170,10 +176,14 @@ final class BatchOutlet: Sendable {
   // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
   // because it is swept there. The directories above must be on the disk as well; they change when
   // something is created in them for the first time. For how a scan can tell, see
-  // `SynchronizedNames`.
-  private func synchronize(_ place: QueueDirectory, _ keepsReceipt: Bool) throws {
+  // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
+  private func synchronize(
+    _ place: QueueDirectory, _ scope: CommitScope, _ keepsReceipt: Bool, hasKeys: Bool
+  ) throws {
+    guard scope != .everything else { return }
     if keepsReceipt { try place.synchronize(QueueDirectory.sent) }
-    try place.synchronize(QueueDirectory.pending)
+    let hasOneName = !keepsReceipt && !hasKeys
+    if scope == .content || !hasOneName { try place.synchronize(QueueDirectory.pending) }
     let status = try place.status()
     if state.withLock(\.durable) != status {
       let now = realTime()
@@ -206,7 +216,7 @@ final class BatchOutlet: Sendable {
   private func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let place = try queue.openOrMake()
+      let place = try directory.openOrMake()
       let waiting = try place.batches(QueueDirectory.pending) ?? []
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }

@@ -81,7 +81,7 @@ extension Queue {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let steps = try ConsumerSteps(
-        self, .init(maximumDeliveries: maximumDeliveries, released: released),
+        .init(OpenQueue(self), maximumDeliveries: maximumDeliveries, released: released),
         named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. So must a process that has no right to the role.
@@ -102,9 +102,9 @@ extension Queue {
       let registration = try role.enter()
       do {
         let steps = try ConsumerSteps(
-          self,
           .init(
-            maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder, released: released),
+            OpenQueue(self), maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder,
+            released: released),
           named: OtherConsumers.directory(of: registration),
           beside: OtherConsumers(of: self, role: gate))
         try gate.confirm()
@@ -125,6 +125,7 @@ extension Queue {
     /// Taken only by one caller of `next` at a time, for as long as its look lasts.
     private let steps: Mutex<ConsumerSteps>
     private let takenPath: String
+    private let directory: OpenQueue
     private let wake: ConsumerWake
     private let watches: [Watch]
     /// Of a worker that keeps the order.
@@ -143,16 +144,21 @@ extension Queue {
       self.wake = wake
       self.registration = registration
       takenPath = steps.takenPath
+      directory = steps.directory
       self.steps = Mutex(steps)
       // These only prompt another look: something was stored, or a successor has renamed this
-      // consumer's directory.
-      let arrivals = steps.arrivals
+      // consumer's directory. What is taken from `pending/` prompts none.
+      let (arrivals, directory) = (steps.arrivals, steps.directory)
       watches = [
-        queue.watch(QueueDirectory.pending) { news in
+        queue.watch(QueueDirectory.pending, [.movedTo, .created]) { news in
+          directory.note(news)
           arrivals.note(news)
           wake.raise()
         },
-        queue.watch(QueueDirectory.taken) { _ in wake.raise() },
+        queue.watch(QueueDirectory.taken) { news in
+          directory.note(news)
+          wake.raise()
+        },
       ]
     }
 
@@ -181,7 +187,7 @@ extension Queue {
     public func isIdle() throws -> Bool {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
-        let place = try queue.openForConsumer()
+        let place = try directory.openForConsumer()
         // In this order an entry that is just being taken is seen in one of the two.
         let waiting = try place.batches(QueueDirectory.pending) ?? []
         guard waiting.isEmpty else { return false }
@@ -211,8 +217,9 @@ extension Queue {
     /// - Returns: nil once the deadline has passed.
     /// - Throws: `AppGroupError`: `leaseLost` if another consumer has replaced this one,
     ///   `invalidToken` after it was closed, or errors of the file system.
-    /// - Complexity: one rename, open, read and close for all entries that were stored together; a
-    ///   scan of everything that waits once the entries of the last scan are taken.
+    /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
+    ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
+    ///   a second the queue's directory is opened again.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
       try NextEntry(of: self, until: deadline).run()

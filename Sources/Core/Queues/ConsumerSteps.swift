@@ -49,10 +49,8 @@ struct ConsumerSteps {
   /// - Parameters:
   ///   - name: the name of its directory, which was never used.
   ///   - others: those that may consume beside it.
-  init(
-    _ queue: Queue, _ terms: DeliveryTerms, named name: String, beside others: OtherConsumers
-  ) throws {
-    self.queue = queue
+  init(_ terms: DeliveryTerms, named name: String, beside others: OtherConsumers) throws {
+    queue = terms.directory.queue
     self.terms = terms
     self.others = others
     ownName = name
@@ -145,6 +143,9 @@ struct ConsumerSteps {
   /// Receives what the watch of `pending/` reports.
   var arrivals: Arrivals { terms.arrivals }
 
+  /// The queue's directory, for as long as this consumer works.
+  var directory: OpenQueue { terms.directory }
+
   /// Another consumer came, left or died.
   mutating func noteChange() { others.noteChange() }
 
@@ -228,31 +229,32 @@ struct ConsumerSteps {
 
   private func takeAttachment(of payload: PropertyListValue, by directory: String) throws {
     guard let id = payload.attachmentID else { return }
-    try queue.openForConsumer().takeAttachment(id, by: directory)
+    try self.directory.openForConsumer().takeAttachment(id, by: directory)
   }
 
   /// - Returns: false if there is no batch.
   private mutating func openNext() throws -> Bool {
-    let place = try queue.openForConsumer()
+    let place = try directory.openForConsumer()
     try takeOver(at: place)
     var turns = try turns(at: place)
     defer { obstacles = turns.obstacles }
     if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
       let next = left[index]
-      try open(next.name, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
+      let path = QueueDirectory.taken + "/" + next.directory + "/" + next.name.text
+      try open(next.name, path, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
       left.remove(at: index)
       return true
     }
-    // A replaced consumer must not wait forever.
-    let (own, queue) = (takenPath, queue)
-    let confirm = { if try !place.exists(own) { throw queue.replaced() } }
-    guard let name = try waiting.next(at: place, { turns.mayTake($0) }, confirm: confirm) else {
+    guard let name = try waiting.next(at: place, { turns.mayTake($0) }) else {
+      // A replaced consumer must not wait forever.
+      try confirm(at: place)
       return false
     }
-    let taken = own + "/" + name.text
-    if try ifPresent(place.move(QueueDirectory.pendingPath(name), to: taken)) == nil {
+    let file = name.text
+    let path = takenPath + "/" + file
+    if try ifPresent(place.move(QueueDirectory.pending + "/" + file, to: path)) == nil {
       // It was cancelled, another worker has it, or this consumer was replaced.
-      try confirm()
+      try confirm(at: place)
       waiting.remove(name)
       return true
     }
@@ -263,7 +265,7 @@ struct ConsumerSteps {
       sortLeft()
       return true
     }
-    try open(name, in: consumer, isTakenBefore: false, at: place)
+    try open(name, path, in: consumer, isTakenBefore: false, at: place)
     left.removeLast()
     return true
   }
@@ -277,9 +279,9 @@ struct ConsumerSteps {
   }
 
   private mutating func open(
-    _ name: EntryFile, in directory: String, isTakenBefore: Bool, at place: QueueDirectory
+    _ name: EntryFile, _ path: String, in directory: String, isTakenBefore: Bool,
+    at place: QueueDirectory
   ) throws {
-    let path = QueueDirectory.taken + "/" + directory + "/" + name.text
     do {
       guard let bytes = try place.read(path) else {
         // Somebody removed it, or the whole queue.
@@ -304,7 +306,8 @@ struct ConsumerSteps {
         ? DeliveryLog(
           try place.readNote(path + QueueDirectory.deliveriesSuffix),
           isTaken: name.count == 1) : DeliveryLog()
-      let taken = TakenBatch(name, batch, settled: settled, log, in: queue, by: directory, terms)
+      let taken = TakenBatch(
+        name, batch, settled: settled, log, by: directory, at: path, terms)
       current = (taken, 0)
     } catch let error as Batch.Unreadable {
       try putAside(name, in: directory, error.reason, at: place)

@@ -69,9 +69,12 @@ public struct Queue: Sendable {
   }
 
   /// Watches a part of the queue, and creates it if it is missing.
-  func watch(_ part: String, _ hear: @escaping @Sendable (WatchNews) -> Void) -> Watch {
+  func watch(
+    _ part: String, _ events: WatchEvents = .content,
+    _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
     ChangeMonitor.shared.watch(
-      path: path + "/" + part, parents: directory.kind.parents(in: directory.root) + [path],
+      path: path + "/" + part, parents: directory.kind.parents(in: directory.root) + [path], events,
       prepare: { try openOrMake().makeParts() }, hear: hear)
   }
 

@@ -87,7 +87,7 @@ package struct QueueAttachment: Sendable {
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` if there is no such directory or the
   ///   content was claimed before.
   package func claim(to destination: String) throws -> Bool {
-    let place = try batch.queue.openForConsumer()
+    let place = try batch.open()
     do throws(Errno) {
       try place.move(contentPath, to: destination, at: Directory.current)
       return true
@@ -117,7 +117,7 @@ package struct QueueAttachment: Sendable {
     _ body: (QueueDirectory) throws -> Result
   ) throws -> Result {
     try reporting("use an attachment of \"\(batch.queue.name)\"", path: path) {
-      try body(batch.queue.openForConsumer())
+      try body(batch.open())
     }
   }
 }

@@ -1,6 +1,7 @@
 import Containers
 package import Entries
 import PropertyLists
+import Synchronization
 import SystemCalls
 
 /// `queues/<name>/`, open: its files, and the one step that creates or moves each of them.
@@ -35,6 +36,7 @@ import SystemCalls
 package final class QueueDirectory: Sendable {
   let root: ContainerRoot
   let descriptor: FileDescriptor
+  private let firstStatus = Mutex<FileStatus?>(nil)
 
   init(_ descriptor: consuming FileDescriptor, in root: ContainerRoot) {
     self.descriptor = descriptor
@@ -130,22 +132,51 @@ package final class QueueDirectory: Sendable {
   ///
   /// - Parameters:
   ///   - receipt: a second name for the same file, which it gets after the first.
+  ///   - durable: whether it is on the disk afterwards.
+  ///   - scope: what else its fsync has to put on the disk. Unless that is the content alone, the fsync
+  ///     comes last; a loss of power before it may leave the names without the content.
   ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` if the name is taken.
   func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
-    prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
+    scope: CommitScope = .content, prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
   ) throws(Errno) {
     let here = descriptor.rawValue
-    try root.store(bytes, staging: Self.staged + "/", durable: durable, at: here) {
-      staged throws(Errno) in
+    let isLast = durable && scope != .content
+    try root.store(bytes, staging: Self.staged + "/", at: here) { staged, file throws(Errno) in
+      if durable, !isLast { try file.synchronize() }
       try prepare(staged)
       if let receipt {
         try publish(staged, as: path, receipt, bytes, durable)
       } else {
         try move(staged, to: path, .keep)
       }
+      guard isLast else { return }
+      do throws(Errno) {
+        try file.synchronize()
+      } catch {
+        // Its content may be lost, so nobody may find it.
+        if let receipt { try discard(receipt) }
+        try discard(path)
+        throw error
+      }
     }
+  }
+
+  /// What an fsync of a file that is stored here puts on the disk.
+  func commitScope() throws(Errno) -> CommitScope {
+    let container: ContainerRoot.Handle
+    do {
+      container = try root.handle()
+    } catch let error as Errno {
+      throw error
+    } catch {
+      // The container has just been replaced, and this directory with it.
+      throw .staleHandle
+    }
+    // Something else may be mounted on a directory of the container.
+    guard try knownStatus().device == container.status.device else { return .content }
+    return try container.commitScope()
   }
 
   // The staged name becomes the receipt's, so the file is there however fast the consumer handles
@@ -201,6 +232,24 @@ package final class QueueDirectory: Sendable {
     try list(part)?.compactMap { EntryFile(bytes: $0.name.bytes) }
   }
 
+  /// Returns the batches in a part of the queue as they are to be delivered; none if there is no such
+  /// directory.
+  func ordered(_ part: String) throws(Errno) -> [EntryFile] {
+    let found = try ifPresent(openFile(part, [.readOnly, .directory]))
+    guard let directory = found else { return [] }
+    return try EntryFile.ordered { () throws(Errno) in
+      var batches: [EntryFile] = []
+      try directory.rewind()
+      // It may be removed between the two listings.
+      while try ifPresent(
+        directory.nextEntries { entry in
+          if let batch = EntryFile(bytes: entry.name.bytes) { batches.append(batch) }
+        }) == true
+      {}
+      return batches
+    }
+  }
+
   /// Returns the names of the directories in `taken/`, one for each consumer and more if it has
   /// taken over others.
   func consumers() throws(Errno) -> Set<String> {
@@ -229,7 +278,7 @@ package final class QueueDirectory: Sendable {
   /// or is too large.
   func read(_ path: String) throws -> [UInt8]? {
     let content = try root.readEntry(
-      path, at: descriptor.rawValue, beside: status(),
+      path, at: descriptor.rawValue, beside: knownStatus(),
       maximumBytes: PropertyListLimits.standard.maximumBytes)
     switch content {
     case .bytes(let bytes): return bytes
@@ -253,6 +302,14 @@ package final class QueueDirectory: Sendable {
 /// Calls on a path in the queue's directory.
 extension QueueDirectory {
   func status() throws(Errno) -> FileStatus { try descriptor.status() }
+
+  /// Returns the status that the directory had when it was first asked for: its owner and its place.
+  func knownStatus() throws(Errno) -> FileStatus {
+    if let status = firstStatus.withLock({ $0 }) { return status }
+    let status = try status()
+    firstStatus.withLock { $0 = status }
+    return status
+  }
 
   func fileStatus(_ path: String) throws(Errno) -> FileStatus {
     try SystemCalls.fileStatus(path, at: descriptor.rawValue)

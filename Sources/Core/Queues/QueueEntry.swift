@@ -155,7 +155,7 @@ extension QueueEntry {
     let queue = batch.queue
     return try reporting("note how far an entry of \"\(queue.name)\" is", path: queue.path) {
       do {
-        return try body(queue.openForConsumer(), batch.markPath(id.index))
+        return try body(batch.open(), batch.markPath(id.index))
       } catch let error as Errno where error == .noSuchFile {
         throw queue.replaced()
       }

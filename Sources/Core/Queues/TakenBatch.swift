@@ -8,53 +8,69 @@ import SystemCalls
 final class TakenBatch: Sendable {
   let name: EntryFile
   let entries: [Batch.Entry]
-  let queue: Queue
   let consumer: String
+  /// Its file, relative to the queue's directory.
+  private let path: String
   private let terms: DeliveryTerms
   private let state: Mutex<State>
 
+  private enum Stage {
+    case unsettled
+    /// A thread is settling it.
+    case underWay
+    case settled
+  }
+
   private struct State {
-    var unsettled: Set<Int>
-    /// Those of them that a thread is settling.
-    var underWay: Set<Int> = []
+    var stages: [Stage]
+    /// The number of entries that are not settled.
+    var remaining: Int
     var log: DeliveryLog
 
     /// - Returns: whether everything else is settled already, and whether there are notes to
     ///   remove; nil if it is settled, or about to be.
     mutating func begin(_ index: Int) -> (isLast: Bool, hasNotes: Bool)? {
-      guard unsettled.contains(index), underWay.insert(index).inserted else { return nil }
-      return (unsettled.count == 1, log.isWritten)
+      guard stages[index] == .unsettled else { return nil }
+      stages[index] = .underWay
+      return (remaining == 1, log.isWritten)
     }
 
+    /// Ends what `begin` began.
+    ///
     /// - Returns: whether all entries are settled now.
     mutating func end(_ index: Int, isSettled: Bool) -> Bool {
-      underWay.remove(index)
-      if isSettled { unsettled.remove(index) } else { unsettled.insert(index) }
-      return unsettled.isEmpty
+      if stages[index] == .settled { remaining += 1 }
+      stages[index] = isSettled ? .settled : .unsettled
+      if isSettled { remaining -= 1 }
+      return remaining == 0
     }
   }
 
   init(
-    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog, in queue: Queue,
-    by consumer: String, _ terms: DeliveryTerms
+    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog,
+    by consumer: String, at path: String, _ terms: DeliveryTerms
   ) {
     self.name = name
-    self.queue = queue
     self.consumer = consumer
     self.terms = terms
     entries = batch.entries
-    let unsettled = Set(batch.entries.indices).subtracting(settled)
-    state = Mutex(State(unsettled: unsettled, log: log))
+    self.path = path
+    let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
+    let remaining = stages.count { $0 == .unsettled }
+    state = Mutex(State(stages: stages, remaining: remaining, log: log))
   }
+
+  var queue: Queue { terms.directory.queue }
+
+  /// Opens the queue's directory; see `OpenQueue`.
+  func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
   /// The consumer's directory, which contains it.
   var directory: String { QueueDirectory.taken + "/" + consumer }
 
-  private var path: String { directory + "/" + name.text }
-
   func markPath(_ index: Int) -> String { "\(path).\(index)\(QueueDirectory.markSuffix)" }
 
-  func isSettled(_ index: Int) -> Bool { state.withLock { !$0.unsettled.contains(index) } }
+  func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }
 
   // MARK: Delivering
 
@@ -84,7 +100,7 @@ final class TakenBatch: Sendable {
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
   func release(_ index: Int, after pause: Duration) throws {
     let (isSettled, count) = state.withLock {
-      (!$0.unsettled.contains(index), $0.log.deliveries(of: index))
+      ($0.stages[index] == .settled, $0.log.deliveries(of: index))
     }
     guard !isSettled else { return }
     guard count < terms.maximumDeliveries ?? .max else { return try fail(index, after: count) }
@@ -100,7 +116,7 @@ final class TakenBatch: Sendable {
 
   private func log(_ line: String) throws {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
-      let place = try queue.openForConsumer()
+      let place = try open()
       do {
         try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
         state.withLock { $0.log.isWritten = true }
@@ -123,7 +139,7 @@ final class TakenBatch: Sendable {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
       let id = QueueEntryID(batch: name, index: index)
       do {
-        let place = try queue.openForConsumer()
+        let place = try open()
         if isKept, let reason = status.reason {
           try place.keep(entries[index], id, reason, of: consumer)
         }
@@ -168,22 +184,27 @@ final class TakenBatch: Sendable {
 
 /// The terms of a consumer's deliveries.
 struct DeliveryTerms: Sendable {
+  /// The queue.
+  let directory: OpenQueue
   /// The number of deliveries after which an entry has failed; nil for any number.
   let maximumDeliveries: Int?
   /// Whether no two workers have entries of one sender.
-  var keepsOrder = false
+  let keepsOrder: Bool
   let released: ReleasedEntries
   let arrivals = Arrivals()
+
+  init(
+    _ directory: OpenQueue, maximumDeliveries: Int? = nil, keepsOrder: Bool = false,
+    released: ReleasedEntries
+  ) {
+    self.directory = directory
+    self.maximumDeliveries = maximumDeliveries
+    self.keepsOrder = keepsOrder
+    self.released = released
+  }
 }
 
 extension Queue {
-  /// Opens the queue's directory. A consumer does not create it: if it is gone, so is what the
-  /// consumer had taken.
-  func openForConsumer() throws -> QueueDirectory {
-    guard let place = try open() else { throw replaced() }
-    return place
-  }
-
   func replaced() -> AppGroupError {
     AppGroupError(
       .leaseLost, "consume \"\(name)\"", path: path,

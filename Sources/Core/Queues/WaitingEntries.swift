@@ -39,11 +39,9 @@ struct WaitingEntries {
 
   /// Returns the next entry to take; nil if there is none.
   ///
-  /// - Parameters:
-  ///   - mayTake: asked for one entry after another, in their order.
-  ///   - confirm: called before a listing.
+  /// - Parameter mayTake: asked for one entry after another, in their order.
   mutating func next(
-    at place: QueueDirectory, _ mayTake: (EntryFile) -> Bool, confirm: () throws -> Void
+    at place: QueueDirectory, _ mayTake: (EntryFile) -> Bool
   ) throws -> EntryFile? {
     moveDue()
     let isOvertaken = ready.last.map { arrivals.mayPrecede($0) && pause <= .now } ?? false
@@ -51,7 +49,6 @@ struct WaitingEntries {
       if let name = ready.last(where: mayTake) { return name }
       if !ready.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
     }
-    try confirm()
     try list(at: place)
     let name = ready.last(where: mayTake)
     nextScan = name == nil && !ready.isEmpty ? .now + Self.scanInterval : nil
@@ -67,7 +64,7 @@ struct WaitingEntries {
     let begun = ContinuousClock.now
     // Before the listing: what arrives after this is noted again.
     arrivals.clear()
-    let all = try EntryFile.ordered { try place.batches(QueueDirectory.pending) ?? [] }
+    let all = try place.ordered(QueueDirectory.pending)
     let (now, moment) = (queue.clock(), ContinuousClock.now)
     let known = Dictionary(uniqueKeysWithValues: delayed.map { ($0.name, $0.due) })
     delayed = []
@@ -122,7 +119,7 @@ final class Arrivals: Sendable {
     for (name, events) in news.names where !events.isDisjoint(with: [.movedTo, .created]) {
       kinds |=
         EntryFile.isDelayed(name.bytes)
-        ? Self.delayed : 1 << EntryPriority(beginning: name.bytes).rawValue
+        ? Self.delayed : 1 << EntryPriority(firstByte: name.bytes.first).rawValue
     }
     self.kinds.bitwiseOr(kinds, ordering: .sequentiallyConsistent)
   }

@@ -10,13 +10,17 @@ import TestSupport
 final class Disk: Sendable {
   enum Kind: String, CaseIterable, Sendable, CustomStringConvertible {
     case ext4, xfs
+    case unjournalled = "ext4 without a journal"
 
     var description: String { rawValue }
+
+    fileprivate var type: String { self == .xfs ? "xfs" : "ext4" }
 
     fileprivate var make: String {
       switch self {
       case .ext4: "truncate -s 16M image && mkfs.ext4 -q -F -J size=4 image"
       // The smallest size for mkfs.xfs is 300 MiB; hardly any of it is ever written.
+      case .unjournalled: "truncate -s 16M image && mkfs.ext4 -q -F -O ^has_journal image"
       case .xfs: "truncate -s 320M image && mkfs.xfs -q image"
       }
     }
@@ -49,10 +53,15 @@ final class Disk: Sendable {
     return mounts.inside + "/disk/" + name
   }
 
-  private var mountCommand: String { "mount -t \(kind) -o \(kind.options) memory/image disk" }
+  private var mountCommand: String { "mount -t \(kind.type) -o \(kind.options) memory/image disk" }
 
   /// Cuts the power, while other processes may be writing.
-  func cutPower() throws { try mounts.run("\(Self.cut) disk") }
+  ///
+  /// Without a journal the file system writes all that it has when it is unmounted, so what is on the
+  /// disk now is kept aside, as is the only thing that a start of the machine would find.
+  func cutPower() throws {
+    try mounts.run(kind == .unjournalled ? "cp memory/image memory/cut" : "\(Self.cut) disk")
+  }
 
   /// Mounts the disk again, which replays its journal, and marks its kept versions as those of an
   /// earlier start of the machine. No process may have a file of it open any more.
@@ -67,6 +76,11 @@ final class Disk: Sendable {
         return false
       }
     }
+    if kind == .unjournalled {
+      // As at the start of the machine; it ends with 1 when it has mended something (e2fsck(8)).
+      try mounts.run(
+        "mv memory/cut memory/image; e2fsck -fy memory/image >memory/log || [ $? = 1 ]")
+    }
     try mounts.run(mountCommand)
     try mounts.run(
       """
@@ -75,8 +89,12 @@ final class Disk: Sendable {
       """)
   }
 
-  /// The kinds that this machine can create and cut; for each other kind the reason is printed.
-  static let usable: [Kind] = Kind.allCases.filter { kind in
+  /// The journalling ones that this machine can create and cut; for each other one the reason is
+  /// printed.
+  static let usable = [Kind.ext4, .xfs].filter(isUsable)
+  static let usableWithoutJournal = [Kind.unjournalled].filter(isUsable)
+
+  private static func isUsable(_ kind: Kind) -> Bool {
     do {
       let disk = try Disk(kind)
       try disk.cutPower()

@@ -9,7 +9,7 @@ import Testing
 struct QueuedTests {
   @Test("Entries and receipts are there, even if an entry between them was cancelled")
   func survives() throws {
-    for kind in Disk.usable {
+    for kind in Disk.usable + Disk.usableWithoutJournal {
       #expect(try after(kind) { try $0() } == [1, 2, 2], "\(kind)")
     }
   }
@@ -19,7 +19,7 @@ struct QueuedTests {
     @Test("Without the fsyncs they are lost")
     func detects() throws {
       let lazy = Faults.Plan { call, _ in call == .fsync ? .skip : .proceed }
-      for kind in Disk.usable {
+      for kind in Disk.usable + Disk.usableWithoutJournal {
         let found = try after(kind) { try Faults.$plan.withValue(lazy, operation: $0) }
         #expect(found != [1, 2, 2], "\(kind)")
       }

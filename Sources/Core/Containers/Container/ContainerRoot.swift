@@ -12,17 +12,27 @@ package final class ContainerRoot: Sendable {
     package let descriptor: FileDescriptor
     package let status: FileStatus
     package let synchronizedNames = SynchronizedNames()
+    private let scope = Mutex<CommitScope?>(nil)
 
     init(descriptor: consuming FileDescriptor, status: FileStatus) {
       self.descriptor = descriptor
       self.status = status
+    }
+
+    /// What an fsync of a file inside puts on the disk; found out once.
+    package func commitScope() throws(Errno) -> CommitScope {
+      if let known = scope.withLock({ $0 }) { return known }
+      let found = try descriptor.commitScope()
+      scope.withLock { $0 = found }
+      return found
     }
   }
 
   package let path: String
   package let access: ContainerAccess
   private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
-  private static let recheck: Duration = .seconds(1)
+  /// How long a path is trusted to name the directory that was opened by it.
+  package static let recheck: Duration = .seconds(1)
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.

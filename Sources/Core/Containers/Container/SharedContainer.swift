@@ -82,6 +82,6 @@ public final class SharedContainer: Sendable {
     _ path: String, at directory: Int32
   ) throws(Errno) -> [FileDescriptor.Entry]? {
     try ifPresent(
-      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).entries())
+      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).remainingEntries())
   }
 }

@@ -1,0 +1,43 @@
+/// What an fsync of a file puts on the disk besides its content. The power tests prove it.
+package enum CommitScope: Sendable {
+  /// Everything that was done on the file system before. One journal is written in order, and a rename
+  /// of the file belongs to what its fsync waits for: xfs, and ext4 with a journal. On tmpfs there is
+  /// no disk.
+  case everything
+  /// The file's name, if it has only one: ext4 without a journal writes the directory of a file that
+  /// got its name since its last fsync.
+  case name
+  /// Nothing that is known of.
+  case content
+}
+
+extension FileDescriptor {
+  /// Returns what an fsync of a file on this one's file system puts on the disk.
+  package func commitScope() throws(Errno) -> CommitScope {
+    switch try fileSystem().magic {
+    case 0x0102_1994, 0x5846_5342: .everything
+    case 0xEF53: try Self.commitScope(ofExt: status().device)
+    default: .content
+    }
+  }
+
+  /// ext2 has ext4's magic number, so the kernel's list of ext4's file systems is asked. One that is
+  /// not shown there counts as ext2.
+  private static func commitScope(ofExt device: UInt64) throws(Errno) -> CommitScope {
+    // The encoding of makedev(3).
+    let major = device >> 8 & 0xFFF | device >> 32 & 0xFFFF_F000
+    let minor = device & 0xFF | device >> 12 & 0xFFFF_FF00
+    do throws(Errno) {
+      let target = try linkTarget("/sys/dev/block/\(major):\(minor)")
+      let name = target.split(separator: "/").last ?? ""
+      let task = try open("/sys/fs/ext4/\(name)/journal_task", .readOnly)
+      let text = try task.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
+      // The number of the journal's thread, or "<none>".
+      return text.first.map { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0) } ?? false
+        ? .everything : .name
+    } catch {
+      guard [.noSuchFile, .accessDenied, .notPermitted].contains(error) else { throw error }
+      return .content
+    }
+  }
+}
