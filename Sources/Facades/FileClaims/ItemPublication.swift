@@ -147,7 +147,7 @@ package final class ItemPublication: Waiting {
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
     if case .replaced(let status) = change {
-      ItemPublisher.mark(location.name.text, status, at: claim.descriptor)
+      ItemPublisher.mark(claim.copyPath, status)
     }
     try moveIn(change, under: lease)
     isPublished = true
