@@ -162,13 +162,12 @@ package final class ItemPublication: Waiting {
   }
 
   private func isCurrent() throws(Errno) -> Bool {
-    let now = try location.status()
-    if copy.hasEntries {
-      guard let now, let compared else { return false }
-      return now.isSameFile(as: compared)
-    }
     // Accesses of another purpose were kept out by the claim.
-    return !companions.isPossible || copy.isCurrent(now)
+    guard copy.hasEntries || companions.isPossible else { return true }
+    let now = try location.status()
+    guard copy.hasEntries else { return copy.isCurrent(now) }
+    guard let now, let compared else { return false }
+    return now.isSameFile(as: compared)
   }
 
   // Beside the item, where its owner looks for it.
