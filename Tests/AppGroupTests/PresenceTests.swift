@@ -48,6 +48,25 @@ struct PresenceTests {
     #expect(members == [])
   }
 
+  #if DEBUG
+    @Test("finds nobody without a list of the directory, until somebody enters")
+    func vacancy() throws {
+      try presence.enter().close()
+      let aDayAgo = realTime().seconds - 86_400
+      try FileDescriptor.open(place, [.readOnly, .directory])
+        .setModified(seconds: aDayAgo, nanoseconds: 0)
+      #expect(try presence.members() == [])
+      let plan = Faults.Plan { call, _ in
+        #expect(call != .getdents64)
+        return .proceed
+      }
+      #expect(try Faults.$plan.withValue(plan) { try presence.members() } == [])
+      #expect(plan.calls <= 2)
+      let registration = try presence.enter()
+      #expect(try presence.members().map(\.id) == [registration.id])
+    }
+  #endif
+
   @Test("shows entered processes with their content, and none that left")
   func entersAndLeaves() throws {
     #expect(try presence.status() == .neverSeen)

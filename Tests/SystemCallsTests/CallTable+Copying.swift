@@ -32,6 +32,14 @@ extension CallTable {
       try bench.act { try file.setAttribute(FileName("user.name"), Array("value".utf8)) }
       return text(try file.attribute(FileName("user.name")))
     },
+    CallRow(.lsetxattr, "value") { bench in
+      let file = try bench.file()
+      try bench.act {
+        try setAttribute(
+          FileName("user.name"), Array("value".utf8), of: bench.path + "/file")
+      }
+      return text(try file.attribute(FileName("user.name")))
+    },
     CallRow(.fgetxattr, "value") { bench in
       let file = try bench.file()
       try file.setAttribute(FileName("user.name"), Array("value".utf8))

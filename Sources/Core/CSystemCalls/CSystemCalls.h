@@ -84,6 +84,11 @@ static inline int csys_set_attribute(
     int file, const char *_Nonnull name, const void *_Nullable value, size_t size) {
   return (int)syscall(SYS_fsetxattr, file, name, value, size, 0);
 }
+static inline int csys_set_path_attribute(
+    const char *_Nonnull path, const char *_Nonnull name, const void *_Nullable value,
+    size_t size) {
+  return (int)syscall(SYS_lsetxattr, path, name, value, size, 0);
+}
 static inline int csys_remove_attribute(int file, const char *_Nonnull name) {
   return (int)syscall(SYS_fremovexattr, file, name);
 }

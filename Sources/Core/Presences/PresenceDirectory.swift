@@ -24,6 +24,11 @@ package import SystemCalls
 /// sweep of the container removes, or a dead member, which the next check moves aside.
 package struct PresenceDirectory: Sendable {
   let directory: NamedDirectory
+  private let vacancy = Vacancy()
+
+  init(directory: NamedDirectory) {
+    self.directory = directory
+  }
 
   package static let memberPrefix = "member-"
   package static let enteringPrefix = "entering-"
@@ -57,14 +62,21 @@ package struct PresenceDirectory: Sendable {
 
   /// - Parameter movesAside: Whether the last dead registration is recorded as such.
   /// - Returns: nil if there is no such directory.
+  /// - Complexity: one system call if there was nobody at the last look, and nothing has changed since.
   package func look(movesAside: Bool = true) throws -> Look? {
-    try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
+    if try vacancy.isKnown(at: directory) { return Look() }
+    return try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
   }
 
   private func look(at place: borrowing FileDescriptor, movesAside: Bool) throws -> Look {
+    // Before the look, so that the next one notices what comes during this one.
+    let status = try place.status()
     let names = try names(in: place)
     var look = Look()
-    guard !names.isEmpty else { return look }
+    guard !names.isEmpty else {
+      vacancy.note(status)
+      return look
+    }
     let examiner = try Examiner(place, root)
     for (name, id) in names {
       guard let member = try examiner.examine(name, id) else { continue }

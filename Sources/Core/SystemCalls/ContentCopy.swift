@@ -6,6 +6,9 @@ package struct ContentCopy {
 
   private static let kernelPiece: Int64 = 8 << 20
   private static let memoryPiece = 1 << 20
+  /// A file of at most so many bytes is read and written at once: that is faster than asking the kernel
+  /// to share or copy it, and sharing would save no room that matters.
+  private static let smallBytes: Int64 = 16 << 10
 
   private let check: () throws -> Void
   private let copied: (Int64) -> Void
@@ -28,6 +31,9 @@ package struct ContentCopy {
     _ source: borrowing FileDescriptor, _ status: FileStatus, to target: borrowing FileDescriptor
   ) throws {
     guard status.size > 0 else { return }
+    if status.size <= Self.smallBytes, status.allocatedBytes >= status.size {
+      return try copyThroughMemory(source, 0..<status.size, to: target)
+    }
     if way == .clone, try isCloned(source, to: target) { return }
     if status.allocatedBytes >= status.size {
       try copy(source, 0..<status.size, to: target)

@@ -2,9 +2,12 @@ import CSystemCalls
 import Glibc
 
 /// The error number of a failed system call. The corresponding C name is `errno`.
+@usableFromInline
 package struct Errno: Error, RawRepresentable, Hashable, Sendable {
+  @usableFromInline
   package let rawValue: Int32
 
+  @inlinable
   package init(rawValue: Int32) {
     self.rawValue = rawValue
   }
@@ -20,6 +23,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let interrupted = Errno(rawValue: EINTR)
   package static let invalidArgument = Errno(rawValue: EINVAL)
   package static let isDirectory = Errno(rawValue: EISDIR)
+  @usableFromInline
   package static let noSuchFile = Errno(rawValue: ENOENT)
   package static let notAProgram = Errno(rawValue: ENOEXEC)
   package static let noSuchProcess = Errno(rawValue: ESRCH)
@@ -48,6 +52,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
 
 extension Errno: CustomStringConvertible {
   /// The text that `strerror` has for the number.
+  @usableFromInline
   package var description: String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       guard let base = buffer.baseAddress else { return "error \(rawValue)" }

@@ -1,5 +1,21 @@
 import CSystemCalls
 
+/// Sets an extended attribute of a path, without following a symbolic link. The corresponding C
+/// function is `lsetxattr`.
+package func setAttribute(
+  _ name: FileName, _ value: [UInt8], of path: some PathText
+) throws(Errno) {
+  _ = try perform(.lsetxattr) {
+    path.withCPath { path in
+      name.withCPath { name in
+        value.withUnsafeBytes {
+          csys_set_path_attribute(path, name, $0.baseAddress, $0.count)
+        }
+      }
+    }
+  }
+}
+
 extension FileDescriptor {
   /// Returns the names of the file's extended attributes; access control lists are among them. The
   /// corresponding C function is `flistxattr`.

@@ -83,6 +83,26 @@ extension FileDescriptor {
   }
 }
 
+extension FileDescriptor {
+  /// Opens a path on which there is no symbolic link, not even at its end. The corresponding C function is
+  /// `openat2` with `RESOLVE_NO_SYMLINKS`.
+  ///
+  /// - Throws: `.tooManyLinks` for a symbolic link, otherwise as in openat2(2); `.noFunction` or
+  ///   `.notPermitted` if a sandbox refuses the call.
+  package static func openWithoutLinks(
+    _ path: String, _ options: OpenOptions
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat2) {
+      path.withCPath {
+        csys_openat2(
+          Directory.current, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
+          UInt64(csys_RESOLVE_NO_SYMLINKS))
+      }
+    }
+    return FileDescriptor(owning: raw)
+  }
+}
+
 /// Creates a FIFO. The corresponding C function is `mkfifoat`; the umask applies.
 package func makeFIFO(_ name: FileName, at directory: Int32, mode: UInt32 = 0o600) throws(Errno) {
   _ = try perform(.mkfifoat) { name.withCPath { mkfifoat(directory, $0, mode) } }

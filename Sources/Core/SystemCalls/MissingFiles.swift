@@ -5,16 +5,23 @@
 ///
 /// - Returns: The result of the call, or nil if it failed with `.noSuchFile`.
 /// - Throws: Every other error of the call.
+@inlinable
 package func ifPresent<Result: ~Copyable>(
   _ call: @autoclosure () throws(Errno) -> Result
 ) throws(Errno) -> Result? {
-  try tolerating([.noSuchFile], call())
+  do throws(Errno) {
+    return try call()
+  } catch {
+    guard error == .noSuchFile else { throw error }
+    return nil
+  }
 }
 
 /// Makes a call that may fail in certain ways.
 ///
 /// - Returns: The result of the call, or nil if it failed with one of the errors.
 /// - Throws: Every other error of the call.
+@inlinable
 package func tolerating<Result: ~Copyable>(
   _ errors: [Errno], _ call: @autoclosure () throws(Errno) -> Result
 ) throws(Errno) -> Result? {

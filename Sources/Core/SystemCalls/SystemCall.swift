@@ -5,7 +5,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case openat, openat2, close, read, write, lseek, fstat, fstatat, fstatfs, mkdirat, unlinkat
   case renameat, renameat2, linkat, readlinkat, flock, fsync, futimens, fchmod, getdents64
   case syncFileRange, fchown, fchownat, fchmodat, utimensat, symlinkat, mkfifoat, ftruncate
-  case cloneFile, copyFileRange, fgetxattr, fsetxattr, flistxattr, fremovexattr
+  case cloneFile, copyFileRange, fgetxattr, fsetxattr, lsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
   case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, memfdCreate
   case threadCreate, terminalMode

@@ -186,6 +186,11 @@ package struct ClaimName: Hashable, Sendable {
 }
 
 extension ClaimName {
+  /// Whether an entry may only be a claim of a purpose; cheaper than reading its name.
+  static func isOf(_ purpose: String, _ entry: FileName) -> Bool {
+    entry.bytes.suffix(purpose.utf8.count + 1).elementsEqual(("-" + purpose).utf8)
+  }
+
   /// Reads an entry's name; nil when it is no claim.
   package init?(_ entry: FileName) {
     guard entry.hasPrefix(Self.prefix) else { return nil }
@@ -220,9 +225,20 @@ extension ClaimName {
   /// Whether its owner has had it for longer than it said.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
 
-  /// The short form of a purpose identifier in a name.
+  /// A purpose identifier that nobody has chosen, and that no other call returns.
+  package static func newPurposeIdentifier() -> String { ownPrefix + Nonce.next() }
+
+  private static let ownPrefix = "coordinator-"
+
+  /// The short form of a purpose identifier in a name: the unique part of one that nobody has chosen.
   package static func purpose(of identifier: String) -> String {
-    String(SHA256.hexDigest(of: Array(identifier.utf8)).prefix(16))
+    if identifier.hasPrefix(ownPrefix) {
+      let nonce = identifier.utf8.dropFirst(ownPrefix.utf8.count)
+      if !nonce.isEmpty, nonce.count <= 16, nonce.allSatisfy(Nonce.isDigit) {
+        return String(Substring(nonce))
+      }
+    }
+    return String(SHA256.hexDigest(of: Array(identifier.utf8)).prefix(16))
   }
 
   // MARK: The rest of a claim that was taken over

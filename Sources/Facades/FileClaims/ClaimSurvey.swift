@@ -32,7 +32,8 @@ struct ClaimSurvey {
   ) throws(Errno) -> Finding {
     var names = if let names { names } else { try site.entries().map(\.name) }
     for _ in 0..<renameRaceLimit {
-      let claims = names.compactMap { ClaimName($0) }
+      // Most often the only one is the caller's own.
+      let claims = names.filter { !ClaimName.isOf(purpose, $0) }.compactMap { ClaimName($0) }
         .filter { $0.purpose != purpose && excludes($0) }
       do throws(Errno) {
         return try look(at: site, claims, now: now)

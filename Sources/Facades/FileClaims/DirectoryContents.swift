@@ -133,7 +133,7 @@ struct Containing {
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
     for directory in location.ancestors.dropLast() {
       guard let site = try ItemSite.openIfOwn(directory) else {
-        others[directory] = nil
+        if !others.isEmpty { others[directory] = nil }
         continue
       }
       let finding = try others[directory, default: ClaimSurvey()].look(

@@ -11,6 +11,11 @@ package struct ItemPath: Hashable, Sendable {
     bytes = Array(text.utf8)
   }
 
+  package func hash(into hasher: inout Hasher) {
+    // At once: the array's own way is byte by byte.
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+
   private init(bytes: [UInt8]) {
     self.bytes = bytes
   }
@@ -86,7 +91,8 @@ extension ItemPath {
   ///
   /// - Parameter followingLink: whether a symbolic link means what it points to.
   /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
-  /// - Complexity: six system calls, and five more for each link.
+  /// - Complexity: two system calls for an item that is there, by a path without links; else eight, and
+  ///   five more for each link.
   package static func resolve(_ path: String, followingLink: Bool) throws -> ItemPath {
     let action = "find the item"
     return try reporting(action, path: path) {
@@ -124,6 +130,7 @@ extension ItemPath {
   private static func resolved(
     _ written: String, _ followingLink: Bool, takesMissing: Bool
   ) throws(Errno) -> ItemPath {
+    if let place = asWritten(written) { return place }
     var written = written
     for _ in 0..<mostLinks {
       let path = try withoutLinksAbove(written, takesMissing)
@@ -131,6 +138,31 @@ extension ItemPath {
       written = target.hasPrefix("/") ? target : path.parent.text + "/" + target
     }
     throw .tooManyLinks
+  }
+
+  /// The place of an item that is there, if its path is the kernel's own: it leads there without a link.
+  private static func asWritten(_ written: String) -> ItemPath? {
+    guard isPlain(written.utf8) else { return nil }
+    do throws(Errno) {
+      _ = try FileDescriptor.openWithoutLinks(written, .pathOnly)
+      return ItemPath(written)
+    } catch {
+      // The longer way finds the item, or the reason.
+      return nil
+    }
+  }
+
+  /// Whether an absolute path has only names in it, and none of coordination's own: see `isPutAway`.
+  private static func isPlain(_ written: String.UTF8View) -> Bool {
+    guard written.first == slash, written.last != slash else { return false }
+    var last: (UInt8, UInt8) = (0, 0)
+    for byte in written {
+      if last.1 == slash, byte == slash { return false }
+      // "/./", "/..", "/.coordination-"; other hidden names with a "c" may as well go the longer way.
+      if last == (slash, dot), [slash, dot, UInt8(ascii: "c")].contains(byte) { return false }
+      last = (last.1, byte)
+    }
+    return last != (slash, dot)
   }
 
   private static func withoutLinksAbove(

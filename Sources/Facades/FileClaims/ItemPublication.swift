@@ -147,7 +147,7 @@ package final class ItemPublication: Waiting {
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
     if case .replaced(let status) = change {
-      ItemPublisher.mark(location.name.text, status, at: claim.descriptor)
+      ItemPublisher.mark(claim.copyPath, status)
     }
     try moveIn(change, under: lease)
     isPublished = true
@@ -162,13 +162,12 @@ package final class ItemPublication: Waiting {
   }
 
   private func isCurrent() throws(Errno) -> Bool {
-    let now = try location.status()
-    if copy.hasEntries {
-      guard let now, let compared else { return false }
-      return now.isSameFile(as: compared)
-    }
     // Accesses of another purpose were kept out by the claim.
-    return !companions.isPossible || copy.isCurrent(now)
+    guard copy.hasEntries || companions.isPossible else { return true }
+    let now = try location.status()
+    guard copy.hasEntries else { return copy.isCurrent(now) }
+    guard let now, let compared else { return false }
+    return now.isSameFile(as: compared)
   }
 
   // Beside the item, where its owner looks for it.

@@ -36,30 +36,33 @@ package struct StagedCopy: Sendable {
   ) throws -> StagedCopy? {
     guard let claim = access.claim, access.kind.isOnCopy else { return nil }
     return try reporting("copy the item", path: access.location.text) {
-      try refuseMountPoint(access)
-      return try make(access.kind.copyMode, of: access.location, in: claim, check)
+      let item = try access.location.status()
+      try refuseMountPoint(item, access, claim)
+      return try make(access.kind.copyMode, of: access.location, item, in: claim, check)
     }
   }
 
   // Nothing can be put in the place of an item that another file system is mounted on.
-  private static func refuseMountPoint(_ access: ItemAccess) throws {
-    let location = access.location
-    guard let item = try location.status() else { return }
-    let directory = try fileStatus(location.parent.text, followingLinks: true)
-    guard item.device != directory.device else { return }
+  private static func refuseMountPoint(
+    _ item: FileStatus?, _ access: ItemAccess, _ claim: Claim
+  ) throws {
+    // The site is in the same directory.
+    guard let item, item.device != claim.site.device else { return }
     throw FileCoordinationError(
-      .notAnItem, access.kind.action, path: location.text,
+      .notAnItem, access.kind.action, path: access.location.text,
       reason: "another file system is mounted on it",
       remedy: "unmount it first, or name what is in it")
   }
 
   private static func make(
-    _ mode: TreeCopy.Mode?, of location: ItemPath, in claim: Claim, _ check: () throws -> Void
+    _ mode: TreeCopy.Mode?, of location: ItemPath, _ found: FileStatus?, in claim: Claim,
+    _ check: () throws -> Void
   ) throws -> StagedCopy {
     let ofNothing = StagedCopy(mode: mode)
     guard let mode else { return ofNothing }
+    var found = found
     for attempt in 1...attempts {
-      guard let before = try location.status() else { return ofNothing }
+      guard let before = found else { return ofNothing }
       guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
         throw FileCoordinationError(
           .notAnItem, "copy the item", path: location.text,
@@ -69,11 +72,11 @@ package struct StagedCopy: Sendable {
       let isTree = before.kind == .directory
       // Deleting keeps all others out of the directory, so only the copy is looked at again.
       let itemTree = isTree && mode == .copy ? try tree(of: location) : nil
-      guard try copy(location, before.kind, to: claim, mode, check) else { continue }
-      let after = try location.status()
-      guard let copy = try status(in: claim) else { continue }
+      let isCopied = try copy(location, before, to: claim, mode, check)
+      found = try location.status()
+      guard isCopied, let copy = try status(in: claim) else { continue }
       // A directory is compared when it is published.
-      let isSame = isTree || after.map { $0.isUnchanged(since: before) } ?? false
+      let isSame = isTree || found.map { $0.isUnchanged(since: before) } ?? false
       guard isSame || attempt == attempts else {
         try TreeRemoval().remove(location.name, at: claim.descriptor)
         continue
@@ -86,19 +89,20 @@ package struct StagedCopy: Sendable {
   }
 
   private static func copy(
-    _ location: ItemPath, _ kind: FileStatus.Kind, to claim: Claim,
+    _ location: ItemPath, _ found: FileStatus, to claim: Claim,
     _ mode: TreeCopy.Mode, _ check: () throws -> Void
   ) throws -> Bool {
     let name = location.name
     do {
       return try withoutActuallyEscaping(check) { check in
-        guard kind == .directory else {
+        guard found.kind == .directory else {
           // What a tree is made for costs a file some calls that it can do without.
           var entry = EntryCopy(
-            mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList())
+            mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
+            leavesOut: ItemPublisher.attribute)
           return try entry.copy(
-            FileName(bytes: location.bytes), at: Directory.current, to: name, at: claim.descriptor,
-            path: TreePath(name))
+            FileName(bytes: location.bytes), at: Directory.current, found, to: name,
+            at: claim.descriptor, path: TreePath(name))
         }
         let parent = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
         let copy = TreeCopy(

@@ -6,25 +6,35 @@ package struct EntryCopy {
   package let check: () throws -> Void
   /// Whether new files inherit access control lists from the directory that they are made in.
   package let dropsInherited: Bool
+  /// An extended attribute that means nothing for a copy.
+  private let leavesOut: FileName?
   private var content: ContentCopy
 
-  package init(mode: TreeCopy.Mode, check: @escaping () throws -> Void, dropsInherited: Bool) {
+  package init(
+    mode: TreeCopy.Mode, check: @escaping () throws -> Void, dropsInherited: Bool,
+    leavesOut: FileName? = nil
+  ) {
     self.mode = mode
     self.check = check
     self.dropsInherited = dropsInherited
+    self.leavesOut = leavesOut
     content = ContentCopy(check: check)
   }
 
+  /// - Parameter found: what is there, if its caller has just looked.
   /// - Returns: false when it vanished.
   /// - Throws: `TreeError`: refused with `.isDirectory` when it became a directory.
   package mutating func copy(
-    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32, path: TreePath
+    _ name: FileName, at source: Int32, _ found: FileStatus? = nil, to newName: FileName,
+    at target: Int32, path: TreePath
   ) throws -> Bool {
+    var found = found
     // A program may put a different kind of file in its place between two calls; not again and again.
     for _ in 0..<8 {
       do {
-        return try copyOnce(name, at: source, to: newName, at: target, path)
+        return try copyOnce(name, at: source, found, to: newName, at: target, path)
       } catch is KindChanged {
+        found = nil
         continue
       } catch let error as Errno {
         if error.isVanishing, isMissing(name, at: source) { return false }
@@ -45,9 +55,10 @@ package struct EntryCopy {
   }
 
   private mutating func copyOnce(
-    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32, _ path: TreePath
+    _ name: FileName, at source: Int32, _ found: FileStatus?, to newName: FileName,
+    at target: Int32, _ path: TreePath
   ) throws -> Bool {
-    let status = try fileStatus(name, at: source)
+    let status = try found ?? fileStatus(name, at: source)
     // A second name of a socket still reaches the program behind it.
     if status.kind == .socket || mode == .link, status.kind != .directory,
       try hasSecondName(name, at: source, to: newName, at: target)
@@ -85,7 +96,7 @@ package struct EntryCopy {
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws {
     let original = try openedFile(name, at: source)
-    let metadata = try FileMetadata(of: original)
+    let metadata = try FileMetadata(of: original, without: leavesOut)
     guard metadata.status.kind == .regular else { throw KindChanged() }
     let copy = try FileDescriptor.open(
       newName, at: target, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
@@ -161,10 +172,10 @@ package struct FileMetadata {
     attributes = []
   }
 
-  package init(of file: borrowing FileDescriptor) throws(Errno) {
+  package init(of file: borrowing FileDescriptor, without omitted: FileName? = nil) throws(Errno) {
     status = try file.status()
     var attributes: [(name: FileName, value: [UInt8])] = []
-    for name in try Self.attributeNames(of: file) {
+    for name in try Self.attributeNames(of: file) where name != omitted {
       // Removed since, or one that this user may know of but not read.
       if let value = try tolerating(Self.refusals + [.noSuchAttribute], file.attribute(name)) {
         attributes.append((name, value))

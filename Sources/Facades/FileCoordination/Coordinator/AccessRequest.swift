@@ -4,15 +4,26 @@ import FoundationEssentials
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
   let url: URL
+  let path: String
   let kind: AccessKind
   /// Whether the accessor gets a copy of its own to read.
-  var wantsSnapshot = false
+  let wantsSnapshot: Bool
   /// Whether the accessor gets the place itself where the caller may have named a link to it.
-  var wantsRealPath = false
+  let wantsRealPath: Bool
   /// Whether presenters are asked before.
-  var asksPresenters = true
+  let asksPresenters: Bool
 
-  var path: String { url.path }
+  init(
+    url: URL, kind: AccessKind, wantsSnapshot: Bool = false, wantsRealPath: Bool = false,
+    asksPresenters: Bool = true
+  ) {
+    self.url = url
+    path = url.path
+    self.kind = kind
+    self.wantsSnapshot = wantsSnapshot
+    self.wantsRealPath = wantsRealPath
+    self.asksPresenters = asksPresenters
+  }
 
   static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
     AccessRequest(

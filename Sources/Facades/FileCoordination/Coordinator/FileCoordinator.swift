@@ -65,7 +65,7 @@ public final class FileCoordinator: Sendable {
     self.durability = durability
     let purpose =
       filePresenter.map { "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)" }
-      ?? "coordinator-\(Self.process)-\(Nonce.next())"
+      ?? ClaimName.newPurposeIdentifier()
     state = Mutex(State(purpose: purpose, isPurposeSet: filePresenter != nil))
   }
 

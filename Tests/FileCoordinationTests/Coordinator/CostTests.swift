@@ -1,0 +1,71 @@
+#if DEBUG
+  import AppGroup
+  import FoundationEssentials
+  import SystemCalls
+  import TestScopes
+  import TestSupport
+  import Testing
+
+  @testable import FileClaims
+  @testable import FileCoordination
+
+  /// The system calls of an access to a file that no other process uses, without those for presenters.
+  @Suite("The cost of an access", .blocking)
+  struct CostTests {
+    let scene: ProtocolScene
+
+    init() throws {
+      scene = try ProtocolScene()
+      try scene.write("old", "a")
+    }
+
+    /// The directories above, each of which may be claimed; the root cannot be.
+    private var above: Int {
+      get throws { try scene.location("a").ancestors.count - 1 }
+    }
+
+    private func calls(_ request: AccessRequest, _ accessor: (String) throws -> Void) throws -> Int
+    {
+      let path = try scene.location("a").text
+      let plan = Faults.Plan { _, _ in .proceed }
+      try Faults.$plan.withValue(plan) {
+        let session = try AccessOpening(
+          [request],
+          AccessOpening.Terms(
+            presenter: nil, purpose: ClaimName.purpose(of: "cost"), term: .seconds(60),
+            patience: Patience(deadline: .now + .seconds(60)), durability: .standard,
+            prepared: [path])
+        ).run()
+        try Faults.$plan.withValue(nil) { try accessor(session.grants[0].path) }
+        try AccessClosing(session).run()
+      }
+      return plan.calls
+    }
+
+    @Test("Reading takes 12 calls, and one for each directory above")
+    func reading() throws {
+      #expect(try calls(.reading(scene.url("a"), [])) { _ in } == 12 + above)
+    }
+
+    @Test("Changing a small file takes 64 calls, and one for each directory above")
+    func writing() throws {
+      let calls = try calls(.writing(scene.url("a"), [])) {
+        try Data("new".utf8).write(to: URL(filePath: $0))
+      }
+      let above = try above
+      #expect(calls - above == 64)
+      #expect(try scene.text("a") == "new")
+    }
+
+    @Test("The publisher's attribute fits into an inode of ext4")
+    func publisher() throws {
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+        try Data("new".utf8).write(to: $0)
+      }
+      let file = try FileDescriptor.open(scene.directory.path + "/a", .readOnly)
+      // Beside a name of 18 bytes, where an inode has 256 bytes.
+      #expect(try file.attribute(ItemPublisher.attribute).count <= 52)
+      #expect(FileCoordinator.publisher(ofItemAt: scene.url("a"))?.processID == Program.processID)
+    }
+  }
+#endif
