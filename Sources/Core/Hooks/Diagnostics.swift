@@ -87,6 +87,8 @@ public enum Diagnostics {
     var onEvent: (@Sendable (Event) -> Void)?
     var onMeasurement: (@Sendable (Measurement) -> Void)?
     var waiting = 0
+    /// Whether anything was ever given to the queue.
+    var wasUsed = false
     var dropped = 0
     var isExitAwaited = false
   }
@@ -147,6 +149,8 @@ public enum Diagnostics {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public static func flush(until deadline: ContinuousClock.Instant) -> Bool {
+    // Most programs end without an event, and need no thread to find that out.
+    guard state.withLock(\.wasUsed) else { return true }
     let isDone = DispatchSemaphore(value: 0)
     queue.async { isDone.signal() }
     let patience = ContinuousClock.now.duration(to: deadline)
@@ -202,6 +206,7 @@ extension Diagnostics {
         return true
       }
       state.waiting += 1
+      state.wasUsed = true
       return false
     }
     if !isFull { queue.async { deliver(event, measurement) } }

@@ -47,6 +47,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "update", measure: UpdateRows.measureAlone),
     RowGroup(name: "update-8", measure: UpdateRows.measureContended),
     RowGroup(name: "read", measure: ValueRows.measureReading),
+    RowGroup(name: "codec", measure: CodecRows.measure),
     RowGroup(name: "defaults", measure: DefaultsRows.measure),
     RowGroup(name: "latency", measure: LatencyRows.measure),
     RowGroup(name: "idle", measure: ObserverRows.measureIdle),

@@ -53,8 +53,8 @@ package enum BinaryPropertyListAnnotation {
       bytes.append(UInt8(content.count + footerSize))
       bytes.append(contentsOf: content)
       bytes.append(UInt8(trailer.offsetSize))
-      bytes.append(contentsOf: UInt64(trailer.tableOffset))
-      bytes.append(contentsOf: mark)
+      bytes.appendBigEndian(UInt64(trailer.tableOffset))
+      bytes.appendBigEndian(mark)
       appendTable(of: document, trailer, width: width, to: &bytes)
       bytes.append(
         contentsOf: UnsafeRawBufferPointer(
@@ -155,11 +155,6 @@ package enum BinaryPropertyListAnnotation {
 }
 
 extension [UInt8] {
-  /// Appends the eight bytes of a number, most significant byte first.
-  fileprivate mutating func append(contentsOf number: UInt64) {
-    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
-  }
-
   fileprivate mutating func setTrailer(offsetSize: Int, tableOffset: Int) {
     let trailer = count - BinaryPropertyListTrailer.size
     self[trailer + 6] = UInt8(offsetSize)

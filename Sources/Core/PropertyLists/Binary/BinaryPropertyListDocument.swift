@@ -7,7 +7,11 @@ import FoundationEssentials
 /// harm.
 struct BinaryPropertyListDocument {
   enum Object {
-    case scalar(PropertyListValue)
+    case boolean(Bool)
+    case integer(Int64)
+    case unsigned(UInt64)
+    case real(Double)
+    case date(Double)
     case data(Range<Int>)
     case asciiString(Range<Int>)
     case utf16String(Range<Int>)
@@ -85,10 +89,10 @@ struct BinaryPropertyListDocument {
   func object(at offset: Int) throws(PropertyListError) -> Object {
     let marker = bytes[offset]
     switch marker >> 4 {
-    case 0x0 where marker == 0x08: return .scalar(.boolean(false))
-    case 0x0 where marker == 0x09: return .scalar(.boolean(true))
-    case 0x1: return .scalar(try integer(at: offset))
-    case 0x2, 0x3: return .scalar(try real(at: offset))
+    case 0x0 where marker == 0x08: return .boolean(false)
+    case 0x0 where marker == 0x09: return .boolean(true)
+    case 0x1: return try integer(at: offset)
+    case 0x2, 0x3: return try real(at: offset)
     case 0x4: return .data(try content(at: offset, unit: 1))
     case 0x5: return .asciiString(try content(at: offset, unit: 1))
     case 0x6: return .utf16String(try content(at: offset, unit: 2))
@@ -131,7 +135,7 @@ struct BinaryPropertyListDocument {
 
   /// Integers of 1, 2 and 4 bytes are unsigned, 8 bytes are signed, and 16 bytes are a `UInt64`
   /// after zeros.
-  private func integer(at offset: Int) throws(PropertyListError) -> PropertyListValue {
+  private func integer(at offset: Int) throws(PropertyListError) -> Object {
     let exponent = Int(bytes[offset] & 0x0F)
     switch exponent {
     case 0...3:
@@ -143,13 +147,13 @@ struct BinaryPropertyListDocument {
       guard high == 0 else {
         throw PropertyListError(.malformed, atByte: offset, "an integer does not fit 64 bits")
       }
-      return PropertyListValue(low)
+      return Int64(exactly: low).map(Object.integer) ?? .unsigned(low)
     default:
       throw PropertyListError(.malformed, atByte: offset, "an integer has an unknown width")
     }
   }
 
-  private func real(at offset: Int) throws(PropertyListError) -> PropertyListValue {
+  private func real(at offset: Int) throws(PropertyListError) -> Object {
     switch bytes[offset] {
     case 0x22:
       let bits = try number(at: offset + 1, width: 4)
@@ -162,7 +166,7 @@ struct BinaryPropertyListDocument {
       guard seconds.isFinite else {
         throw PropertyListError(.malformed, atByte: offset, "a date is not a point in time")
       }
-      return .date(Date(timeIntervalSinceReferenceDate: seconds))
+      return .date(seconds)
     default:
       throw PropertyListError(.malformed, atByte: offset, "a number has an unknown width")
     }

@@ -1,41 +1,51 @@
-/// Checks everything that the top object of a binary property list refers to.
+import FoundationEssentials
+
+/// Checks everything that the top object of a binary property list refers to, and builds its value.
 ///
-/// Every object is visited once. A further reference to it is charged to the budget like the first
-/// one, but takes no time. So the scan is linear in the size of the file, however large the
-/// expanded value is.
+/// Every object is checked once, and a container is built when all of it has been checked. A further
+/// reference to it is charged to the budget like the first one, but takes no time: what is built is
+/// shared. So the scan is linear in the size of the file, however large the expanded value is.
 struct BinaryPropertyListScan {
   /// The cost of an object together with everything that it refers to.
   private struct Cost {
     var nodes: Int32
     var height: Int32
     var contentBytes: Int
+    /// The place of a container's value in `built`.
+    var place = 0
 
     static let unknown = Cost(nodes: 0, height: 0, contentBytes: 0)
     /// Still being visited: a reference to this object closes a cycle.
     static let open = Cost(nodes: -1, height: 0, contentBytes: 0)
   }
 
+  /// A container that is being visited.
   private struct Frame {
     let object: Int
-    let offset: Int
     let references: Int
+    /// Zero for an array.
     let keyCount: Int
     let referenceCount: Int
+    let isDictionary: Bool
     let nodesBefore: Int
     let contentBytesBefore: Int
     var next = 0
-    var height = 1
-    var keys = KeyOrder()
+    var height: Int32 = 1
   }
 
   private let document: BinaryPropertyListDocument
+  private let wantsContent: Bool
   private var budget: PropertyListBudget
   private var costs: [Cost]
-  private var frames: [Frame] = []
+  /// The open containers around the current one.
+  private var outer: [Frame] = []
+  private var built: [PropertyListValue] = []
 
-  static func check(
-    _ document: BinaryPropertyListDocument, limits: PropertyListLimits
-  ) throws(PropertyListError) {
+  /// - Parameter wantsContent: Whether the value is built.
+  /// - Returns: The value, or nil if it is not wanted.
+  static func scan(
+    _ document: BinaryPropertyListDocument, limits: PropertyListLimits, wantsContent: Bool
+  ) throws(PropertyListError) -> PropertyListValue? {
     // Node counts have 32 bits, and no machine has room for more.
     var limits = limits
     limits.maximumNodes = min(limits.maximumNodes, Int(Int32.max))
@@ -44,45 +54,81 @@ struct BinaryPropertyListScan {
         .tooManyNodes, atByte: document.bytes.count,
         "it holds more than \(limits.maximumNodes) values")
     }
-    var scan = BinaryPropertyListScan(document, limits: limits)
-    try scan.visit(document.topObject)
-    while !scan.frames.isEmpty { try scan.advance() }
+    var scan = BinaryPropertyListScan(document, limits, wantsContent)
+    var height: Int32 = 0
+    if let top = try scan.visit(document.topObject, depth: 0, &height) {
+      try scan.visitAll(of: top)
+    }
+    return wantsContent ? try scan.value(of: document.topObject) : nil
   }
 
-  private init(_ document: BinaryPropertyListDocument, limits: PropertyListLimits) {
+  private init(
+    _ document: BinaryPropertyListDocument, _ limits: PropertyListLimits, _ wantsContent: Bool
+  ) {
     self.document = document
+    self.wantsContent = wantsContent
     budget = PropertyListBudget(limits)
     costs = Array(repeating: .unknown, count: document.objectCount)
   }
 
-  /// Follows one reference of the innermost open container, or closes the container.
-  private mutating func advance() throws(PropertyListError) {
-    let top = frames.count - 1
-    let next = frames[top].next
-    if next == frames[top].keyCount, next > 0 {
-      try frames[top].keys.checkUnique(document, frames[top].references, frames[top].keyCount)
+  /// Visits everything in a container, and builds it; without recursion.
+  private mutating func visitAll(of top: Frame) throws(PropertyListError) {
+    var frame = top
+    while true {
+      if frame.next < frame.keyCount { try visitKeys(of: &frame) }
+      if let inner = try visitValues(of: &frame) {
+        outer.append(frame)
+        frame = inner
+        continue
+      }
+      try close(frame)
+      guard var next = outer.popLast() else { return }
+      next.height = max(next.height, frame.height + 1)
+      frame = next
     }
-    guard next < frames[top].referenceCount else { return close() }
-    frames[top].next = next + 1
-    let object = try document.reference(next, of: frames[top].references)
-    if next < frames[top].keyCount { try frames[top].keys.take(object, document) }
-    try visit(object)
   }
 
-  private mutating func visit(_ object: Int) throws(PropertyListError) {
+  /// Visits the values of a container up to one that is an unknown container itself.
+  ///
+  /// - Returns: That container; nil at the end.
+  private mutating func visitValues(of frame: inout Frame) throws(PropertyListError) -> Frame? {
+    while frame.next < frame.referenceCount {
+      let object = try document.reference(frame.next, of: frame.references)
+      frame.next += 1
+      let inner = try visit(object, depth: outer.count + 1, &frame.height)
+      if let inner { return inner }
+    }
+    return nil
+  }
+
+  /// Visits an object.
+  ///
+  /// - Parameters:
+  ///   - depth: The number of containers around it.
+  ///   - height: The height of the innermost of them.
+  /// - Returns: The object if it is a container that has to be visited.
+  private mutating func visit(
+    _ object: Int, depth: Int, _ height: inout Int32
+  ) throws(PropertyListError) -> Frame? {
     let offset = document.offset(of: object)
     let cost = costs[object]
     if cost.nodes > 0 {
-      try budget.checkDepth(frames.count + Int(cost.height), atByte: offset)
+      try budget.checkDepth(depth + Int(cost.height), atByte: offset)
       try budget.charge(nodes: Int(cost.nodes), contentBytes: cost.contentBytes, atByte: offset)
-      raise(to: Int(cost.height))
-      return
+      height = max(height, cost.height + 1)
+      return nil
     }
     guard cost.nodes == 0 else {
       throw PropertyListError(.cycle, atByte: offset, "a container of it contains itself")
     }
     switch try document.object(at: offset) {
-    case .scalar: try leaf(object, contentBytes: 0, offset)
+    case .array(let references, let count):
+      return try open(
+        object, offset, depth, references, keyCount: 0, referenceCount: count, isDictionary: false)
+    case .dictionary(let references, let count):
+      return try open(
+        object, offset, depth, references, keyCount: count, referenceCount: 2 * count,
+        isDictionary: true)
     case .data(let range): try leaf(object, contentBytes: range.count, offset)
     case .asciiString(let range):
       try leaf(object, contentBytes: range.count, offset)
@@ -91,11 +137,9 @@ struct BinaryPropertyListScan {
       // One UTF-16 unit of two bytes can become three bytes of UTF-8.
       try leaf(object, contentBytes: range.count / 2 * 3, offset)
       try document.checkUTF16(range)
-    case .array(let references, let count):
-      try open(object, offset, references, keyCount: 0, referenceCount: count)
-    case .dictionary(let references, let count):
-      try open(object, offset, references, keyCount: count, referenceCount: 2 * count)
+    default: try leaf(object, contentBytes: 0, offset)
     }
+    return nil
   }
 
   private mutating func leaf(
@@ -106,67 +150,97 @@ struct BinaryPropertyListScan {
   }
 
   private mutating func open(
-    _ object: Int, _ offset: Int, _ references: Int, keyCount: Int, referenceCount: Int
-  ) throws(PropertyListError) {
-    frames.append(
-      Frame(
-        object: object, offset: offset, references: references, keyCount: keyCount,
-        referenceCount: referenceCount, nodesBefore: budget.nodes,
-        contentBytesBefore: budget.contentBytes))
-    try budget.checkDepth(frames.count, atByte: offset)
+    _ object: Int, _ offset: Int, _ depth: Int, _ references: Int, keyCount: Int,
+    referenceCount: Int, isDictionary: Bool
+  ) throws(PropertyListError) -> Frame {
+    let frame = Frame(
+      object: object, references: references, keyCount: keyCount, referenceCount: referenceCount,
+      isDictionary: isDictionary, nodesBefore: budget.nodes,
+      contentBytesBefore: budget.contentBytes)
+    try budget.checkDepth(depth + 1, atByte: offset)
     try budget.charge(nodes: 1, contentBytes: 0, atByte: offset)
     costs[object] = .open
+    return frame
   }
 
-  private mutating func close() {
-    guard let frame = frames.popLast() else { return }
+  private mutating func close(_ frame: Frame) throws(PropertyListError) {
     costs[frame.object] = Cost(
-      nodes: Int32(budget.nodes - frame.nodesBefore), height: Int32(frame.height),
-      contentBytes: budget.contentBytes - frame.contentBytesBefore)
-    raise(to: frame.height)
-  }
-
-  private mutating func raise(to height: Int) {
-    guard let last = frames.indices.last else { return }
-    frames[last].height = max(frames[last].height, height + 1)
+      nodes: Int32(budget.nodes - frame.nodesBefore), height: frame.height,
+      contentBytes: budget.contentBytes - frame.contentBytesBefore, place: built.count)
+    if wantsContent { built.append(try container(frame)) }
   }
 }
 
-/// Checks that the keys of one dictionary differ.
-private struct KeyOrder {
-  private var previous: Range<Int>?
-  private var isAscending = true
+// MARK: Keys
 
-  /// Checks one key. Keys in ascending ASCII order, which our writer produces, are compared only
-  /// once.
-  mutating func take(
-    _ object: Int, _ document: BinaryPropertyListDocument
-  ) throws(PropertyListError) {
-    let offset = document.offset(of: object)
-    switch try document.object(at: offset) {
-    case .asciiString(let range):
-      if let previous, isAscending {
-        isAscending = document.bytes[previous].lexicographicallyPrecedes(document.bytes[range])
+extension BinaryPropertyListScan {
+  /// Visits the keys of a dictionary, and checks that they differ. Keys in ascending ASCII order,
+  /// which our writer produces, are compared only once.
+  private mutating func visitKeys(of frame: inout Frame) throws(PropertyListError) {
+    var previous: Range<Int>?
+    var isAscending = true
+    while frame.next < frame.keyCount {
+      let object = try document.reference(frame.next, of: frame.references)
+      frame.next += 1
+      let offset = document.offset(of: object)
+      switch try document.object(at: offset) {
+      case .asciiString(let range):
+        if isAscending, let previous { isAscending = document.precedes(previous, range) }
+        previous = range
+      case .utf16String: isAscending = false
+      default:
+        throw PropertyListError(.malformed, atByte: offset, "a key of a dictionary is not a string")
       }
-      previous = range
-    case .utf16String:
-      isAscending = false
-    default:
-      throw PropertyListError(.malformed, atByte: offset, "a key of a dictionary is not a string")
+      _ = try visit(object, depth: outer.count + 1, &frame.height)
     }
+    if !isAscending, frame.keyCount > 1 { try checkUniqueKeys(of: frame) }
   }
 
-  func checkUnique(
-    _ document: BinaryPropertyListDocument, _ references: Int, _ count: Int
-  ) throws(PropertyListError) {
-    guard !isAscending, count > 1 else { return }
-    var seen = Set<String>(minimumCapacity: count)
-    for index in 0..<count {
-      let offset = document.offset(of: try document.reference(index, of: references))
+  private func checkUniqueKeys(of frame: Frame) throws(PropertyListError) {
+    var seen = Set<String>(minimumCapacity: frame.keyCount)
+    for index in 0..<frame.keyCount {
+      let offset = document.offset(of: try document.reference(index, of: frame.references))
       let key = try document.string(at: offset)
       guard seen.insert(key).inserted else {
         throw PropertyListError(.duplicateKey, atByte: offset, PropertyListError.twice(key))
       }
+    }
+  }
+}
+
+// MARK: Building
+
+extension BinaryPropertyListScan {
+  private func container(_ frame: Frame) throws(PropertyListError) -> PropertyListValue {
+    guard frame.isDictionary else {
+      var elements: [PropertyListValue] = []
+      elements.reserveCapacity(frame.referenceCount)
+      for index in 0..<frame.referenceCount {
+        elements.append(try value(of: try document.reference(index, of: frame.references)))
+      }
+      return .array(elements)
+    }
+    var entries = [String: PropertyListValue](minimumCapacity: frame.keyCount)
+    for index in 0..<frame.keyCount {
+      let key = try document.reference(index, of: frame.references)
+      let value = try document.reference(frame.keyCount + index, of: frame.references)
+      entries[try document.string(at: document.offset(of: key))] = try self.value(of: value)
+    }
+    return .dictionary(entries)
+  }
+
+  /// Returns the value of an object that was visited.
+  private func value(of object: Int) throws(PropertyListError) -> PropertyListValue {
+    switch try document.object(at: document.offset(of: object)) {
+    case .boolean(let boolean): .boolean(boolean)
+    case .integer(let integer): .integer(integer)
+    case .unsigned(let integer): .unsigned(integer)
+    case .real(let real): .real(real)
+    case .date(let seconds): .date(Date(timeIntervalSinceReferenceDate: seconds))
+    case .data(let range): .data(Data(document.bytes[range]))
+    case .asciiString(let range): .string(document.asciiString(range))
+    case .utf16String(let range): .string(document.utf16String(range))
+    case .array, .dictionary: built[costs[object].place]
     }
   }
 }

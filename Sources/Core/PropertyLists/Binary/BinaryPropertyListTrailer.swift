@@ -42,6 +42,7 @@ extension UnsafeRawBufferPointer {
 
   /// Returns the number in `width` bytes, most significant byte first.
   func bigEndian(at offset: Int, width: Int) -> UInt64 {
+    if width == 1 { return UInt64(self[offset]) }
     var number: UInt64 = 0
     for index in offset..<(offset + width) { number = number << 8 | UInt64(self[index]) }
     return number
@@ -51,6 +52,7 @@ extension UnsafeRawBufferPointer {
 extension [UInt8] {
   /// Returns the number in `width` bytes, most significant byte first.
   func bigEndian(at offset: Int, width: Int) -> UInt64 {
+    if width == 1 { return UInt64(self[offset]) }
     var number: UInt64 = 0
     for index in offset..<(offset + width) { number = number << 8 | UInt64(self[index]) }
     return number

@@ -5,17 +5,32 @@ import FoundationEssentials
 /// Equal values become equal bytes: objects are written in breadth-first order, and keys are sorted
 /// by their UTF-8 bytes. Nothing recurses. The writer already refuses a value that is nested too
 /// deeply for our own reader.
+///
+/// The bytes of strings and numbers are written as soon as they are met. Only the references of the
+/// containers, whose width depends on the number of all objects, are put between them at the end.
 struct BinaryPropertyListWriter {
-  private var objects: [PropertyListValue] = []
-  /// The references of all containers, in the order of `objects`. A dictionary lists its keys
-  /// first, then its values.
+  private struct Container {
+    let value: PropertyListValue
+    let number: Int
+  }
+
+  private struct Entry {
+    let prefix: UInt64
+    let key: String
+    let value: PropertyListValue
+  }
+
+  /// The containers in the order of their numbers.
+  private var containers: [Container] = []
+  /// The references of all containers, in the same order. A dictionary lists its keys first, then
+  /// its values.
   private var references: [UInt32] = []
+  /// The objects that are no containers, in the order of their numbers.
+  private var leaves: [UInt8] = []
+  /// For each object, the bytes of the leaves before it.
+  private var offsets: [Int] = []
   private var strings = StringTable()
-  private var output: [UInt8] = []
-  private var referenceSize = 1
   private let spellsNullWide: Bool
-  /// Keys that read "$null". A key is never `nil`, so these are always written in UTF-16.
-  private var nullKeys: [Int] = []
   private let limits: PropertyListLimits?
   /// The bytes of strings and data, with each reference to a string counted.
   private var contentBytes = 0
@@ -30,7 +45,7 @@ struct BinaryPropertyListWriter {
   ) throws(PropertyListError) -> [UInt8] {
     var writer = BinaryPropertyListWriter(spellsNullWide: spellsNullWide, limits: limits)
     try writer.flatten(value)
-    let bytes = writer.serialize()
+    let bytes = writer.serialized()
     if let limits { try writer.check(bytes, limits) }
     return bytes
   }
@@ -38,6 +53,9 @@ struct BinaryPropertyListWriter {
   private init(spellsNullWide: Bool, limits: PropertyListLimits?) {
     self.spellsNullWide = spellsNullWide
     self.limits = limits
+    leaves.reserveCapacity(256)
+    offsets.reserveCapacity(32)
+    references.reserveCapacity(32)
   }
 
   /// Checks what a reader with these limits would refuse. The counts are upper bounds: a string of
@@ -52,65 +70,124 @@ struct BinaryPropertyListWriter {
     try PropertyListGuard.check(bytes, limits: limits)
   }
 
-  /// Lists every object in breadth-first order; the position in the list is the object's number.
+  /// Numbers every object in breadth-first order.
   private mutating func flatten(_ root: PropertyListValue) throws(PropertyListError) {
-    objects.reserveCapacity(16)
-    references.reserveCapacity(16)
-    objects.append(root)
-    if case .string(let string) = root { contentBytes += string.utf8.count }
-    var depth = 1
-    var levelEnd = 1
+    try add(root)
+    var depth = 0
+    var levelEnd = 0
     var index = 0
-    while index < objects.count {
+    while index < containers.count {
       if index == levelEnd {
         depth += 1
-        levelEnd = objects.count
+        levelEnd = containers.count
+        try checkDepth(depth)
       }
-      switch objects[index] {
-      case .array(let array):
-        try checkDepth(depth)
-        for element in array { reference(element) }
-      case .dictionary(let dictionary):
-        try checkDepth(depth)
-        flatten(dictionary)
-      case .date(let date): try Self.checkFinite(date)
-      case .data(let data): contentBytes += data.count
+      switch containers[index].value {
+      case .array(let array): for element in array { try reference(element) }
+      case .dictionary(let dictionary): try flatten(dictionary)
       default: break
       }
       index += 1
     }
   }
 
-  private mutating func flatten(_ dictionary: [String: PropertyListValue]) {
-    if dictionary.count == 1, let (key, value) = dictionary.first {
-      referenceKey(key)
-      reference(value)
-      return
+  private mutating func flatten(
+    _ dictionary: [String: PropertyListValue]
+  ) throws(PropertyListError) {
+    var entries: [Entry] = []
+    entries.reserveCapacity(dictionary.count)
+    for (key, value) in dictionary {
+      entries.append(Entry(prefix: key.prefixInUTF8, key: key, value: value))
     }
-    let sorted = dictionary.sorted { $0.key.precedesInUTF8($1.key) }
-    for entry in sorted { referenceKey(entry.key) }
-    for entry in sorted { reference(entry.value) }
+    if entries.count > 1 {
+      entries.sort {
+        $0.prefix == $1.prefix ? $0.key.precedesInUTF8($1.key) : $0.prefix < $1.prefix
+      }
+    }
+    for entry in entries { referenceKey(entry.key) }
+    for entry in entries { try reference(entry.value) }
   }
 
+  /// A key is never `nil`, so one that reads "$null" is always written in UTF-16.
   private mutating func referenceKey(_ key: String) {
-    guard key == "$null" else { return reference(.string(key)) }
-    nullKeys.append(objects.count)
+    guard key == "$null" else { return reference(string: key) }
+    references.append(UInt32(truncatingIfNeeded: offsets.count))
     contentBytes += key.utf8.count
-    references.append(UInt32(truncatingIfNeeded: objects.count))
-    objects.append(.string(key))
+    number()
+    write(key, wide: true)
   }
 
-  private mutating func reference(_ value: PropertyListValue) {
-    let next = UInt32(truncatingIfNeeded: objects.count)
-    var number = next
-    if case .string(let string) = value {
-      contentBytes += string.utf8.count
-      if next >= Self.leastObjectsToUnique { number = strings.number(of: string, orNew: next) }
-    }
+  private mutating func reference(_ value: PropertyListValue) throws(PropertyListError) {
+    if case .string(let string) = value { return reference(string: string) }
+    references.append(UInt32(truncatingIfNeeded: offsets.count))
+    try add(value)
+  }
+
+  private mutating func reference(string: String) {
+    let next = UInt32(truncatingIfNeeded: offsets.count)
+    let number =
+      next < Self.leastObjectsToUnique ? next : strings.number(of: string, orNew: next)
     references.append(number)
-    guard number == next else { return }
-    precondition(objects.count < Int(UInt32.max), "a property list has at most 2^32 - 1 objects")
-    objects.append(value)
+    if number == next { add(string) } else { contentBytes += string.utf8.count }
+  }
+
+  /// Gives the next number to an object that is about to be added.
+  private mutating func number() {
+    precondition(offsets.count < Int(UInt32.max), "a property list has at most 2^32 - 1 objects")
+    offsets.append(leaves.count)
+  }
+
+  private mutating func add(_ string: String) {
+    contentBytes += string.utf8.count
+    number()
+    write(string, wide: spellsNullWide && string == "$null")
+  }
+
+  private mutating func add(_ value: PropertyListValue) throws(PropertyListError) {
+    if case .string(let string) = value { return add(string) }
+    let number = offsets.count
+    self.number()
+    switch value {
+    case .array, .dictionary: containers.append(Container(value: value, number: number))
+    case .string: break
+    case .integer(let integer): leaves.appendInteger(integer)
+    case .unsigned(let integer):
+      if let signed = Int64(exactly: integer) { return leaves.appendInteger(signed) }
+      // 16 bytes, because 8 bytes with the high bit set mean a negative number.
+      leaves.append(0x14)
+      leaves.appendBigEndian(0)
+      leaves.appendBigEndian(integer)
+    case .real(let real):
+      leaves.append(0x23)
+      leaves.appendBigEndian(real.bitPattern)
+    case .boolean(let boolean): leaves.append(boolean ? 0x09 : 0x08)
+    case .date(let date):
+      try Self.checkFinite(date)
+      leaves.append(0x33)
+      leaves.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .data(let data):
+      contentBytes += data.count
+      leaves.appendMarker(0x40, count: data.count)
+      leaves.append(contentsOf: data)
+    }
+  }
+
+  private mutating func write(_ string: String, wide: Bool) {
+    let utf8 = string.utf8
+    // Only ASCII has as many bytes as UTF-16 units; Swift knows both counts of an ASCII string.
+    guard wide || utf8.count != string.utf16.count else {
+      leaves.appendMarker(0x50, count: utf8.count)
+      // The generic way goes through an iterator.
+      guard utf8.withContiguousStorageIfAvailable({ leaves.append(contentsOf: $0) }) == nil else {
+        return
+      }
+      return leaves.append(contentsOf: utf8)
+    }
+    leaves.appendMarker(0x60, count: string.utf16.count)
+    for unit in string.utf16 {
+      leaves.append(UInt8(truncatingIfNeeded: unit >> 8))
+      leaves.append(UInt8(truncatingIfNeeded: unit))
+    }
   }
 
   private func checkDepth(_ depth: Int) throws(PropertyListError) {
@@ -126,112 +203,41 @@ struct BinaryPropertyListWriter {
     }
   }
 
-  private mutating func serialize() -> [UInt8] {
-    referenceSize = Self.width(for: objects.count)
-    output.reserveCapacity(64 + objects.count * 16)
+  /// Puts the containers between the leaves, and adds header, offset table and trailer.
+  private mutating func serialized() -> [UInt8] {
+    let referenceSize = Self.width(for: offsets.count)
+    var output: [UInt8] = []
+    output.reserveCapacity(
+      48 + leaves.count + containers.count * 6 + references.count * referenceSize
+        + offsets.count * 4)
     output.append(contentsOf: "bplist00".utf8)
-    var offsets: [Int] = []
-    offsets.reserveCapacity(objects.count)
-    var cursor = 0
-    nullKeys.reverse()
-    for (number, object) in objects.enumerated() {
-      offsets.append(output.count)
-      if case .string(let string) = object {
-        let isNullKey = nullKeys.last == number
-        if isNullKey { nullKeys.removeLast() }
-        write(string, wide: isNullKey || (spellsNullWide && string == "$null"))
-      } else {
-        write(object, cursor: &cursor)
+    var (nextObject, nextLeaf, nextReference) = (0, 0, 0)
+    for container in containers {
+      let leafEnd = offsets[container.number]
+      let shift = output.count - nextLeaf
+      while nextObject <= container.number {
+        offsets[nextObject] += shift
+        nextObject += 1
+      }
+      if leafEnd > nextLeaf { output.append(contentsOf: leaves[nextLeaf..<leafEnd]) }
+      nextLeaf = leafEnd
+      let end = nextReference + output.appendMarker(of: container.value)
+      while nextReference < end {
+        output.appendBigEndian(UInt64(references[nextReference]), width: referenceSize)
+        nextReference += 1
       }
     }
+    let shift = output.count - nextLeaf
+    for object in nextObject..<offsets.count { offsets[object] += shift }
+    output.append(contentsOf: leaves[nextLeaf...])
     let tableOffset = output.count
     let offsetSize = Self.width(for: tableOffset)
-    for offset in offsets { output.appendBigEndian(UInt64(offset), width: offsetSize) }
-    output.append(contentsOf: [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)])
-    output.appendBigEndian(UInt64(objects.count), width: 8)
-    output.appendBigEndian(0, width: 8)
-    output.appendBigEndian(UInt64(tableOffset), width: 8)
+    for place in offsets { output.appendBigEndian(UInt64(place), width: offsetSize) }
+    output.appendBigEndian(UInt64(offsetSize) << 8 | UInt64(referenceSize))
+    output.appendBigEndian(UInt64(offsets.count))
+    output.appendBigEndian(0)
+    output.appendBigEndian(UInt64(tableOffset))
     return output
-  }
-
-  private mutating func write(_ object: PropertyListValue, cursor: inout Int) {
-    switch object {
-    case .string(let string): write(string)
-    case .integer(let integer): write(integer)
-    case .unsigned(let integer):
-      if let signed = Int64(exactly: integer) { return write(signed) }
-      // 16 bytes, because 8 bytes with the high bit set mean a negative number.
-      output.append(0x14)
-      output.appendBigEndian(0, width: 8)
-      output.appendBigEndian(integer, width: 8)
-    case .real(let real):
-      output.append(0x23)
-      output.appendBigEndian(real.bitPattern, width: 8)
-    case .boolean(let boolean): output.append(boolean ? 0x09 : 0x08)
-    case .date(let date):
-      output.append(0x33)
-      output.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern, width: 8)
-    case .data(let data):
-      writeMarker(0x40, count: data.count)
-      output.append(contentsOf: data)
-    case .array(let array):
-      writeMarker(0xA0, count: array.count)
-      writeReferences(array.count, cursor: &cursor)
-    case .dictionary(let dictionary):
-      writeMarker(0xD0, count: dictionary.count)
-      writeReferences(dictionary.count * 2, cursor: &cursor)
-    }
-  }
-
-  private mutating func writeReferences(_ count: Int, cursor: inout Int) {
-    for index in cursor..<(cursor + count) {
-      if referenceSize == 1 {
-        output.append(UInt8(truncatingIfNeeded: references[index]))
-      } else {
-        output.appendBigEndian(UInt64(references[index]), width: referenceSize)
-      }
-    }
-    cursor += count
-  }
-
-  /// Writes 1, 2 and 4 bytes unsigned and 8 bytes signed, so a negative number always takes 8.
-  private mutating func write(_ integer: Int64) {
-    let bits = UInt64(bitPattern: integer)
-    let exponent: UInt8 =
-      switch bits {
-      case ...0xFF: 0
-      case ...0xFFFF: 1
-      case ...0xFFFF_FFFF: 2
-      default: 3
-      }
-    output.append(0x10 | exponent)
-    output.appendBigEndian(bits, width: 1 << Int(exponent))
-  }
-
-  private mutating func write(_ string: String, wide: Bool = false) {
-    var string = string
-    let start = output.count
-    let fits = string.withUTF8 { (bytes) -> Bool in
-      writeMarker(0x50, count: bytes.count)
-      output.append(contentsOf: bytes)
-      return bytes.allSatisfy { $0 < 0x80 }
-    }
-    guard wide || !fits else { return }
-    output.removeSubrange(start...)
-    writeMarker(0x60, count: string.utf16.count)
-    for unit in string.utf16 {
-      output.append(UInt8(truncatingIfNeeded: unit >> 8))
-      output.append(UInt8(truncatingIfNeeded: unit))
-    }
-  }
-
-  private mutating func writeMarker(_ marker: UInt8, count: Int) {
-    if count < 15 {
-      output.append(marker | UInt8(count))
-    } else {
-      output.append(marker | 0x0F)
-      write(Int64(count))
-    }
   }
 
   /// Returns the number of bytes for numbers up to and including `count`, as a power of two.
@@ -255,15 +261,69 @@ extension PropertyListError {
 extension [UInt8] {
   /// Appends the low `width` bytes, most significant byte first.
   mutating func appendBigEndian(_ number: UInt64, width: Int) {
+    if width == 1 { return append(UInt8(truncatingIfNeeded: number)) }
     var shift = UInt64(width) * 8
     while shift > 0 {
       shift -= 8
       append(UInt8(truncatingIfNeeded: number >> shift))
     }
   }
+
+  /// Appends all eight bytes, most significant byte first.
+  mutating func appendBigEndian(_ number: UInt64) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+  }
+
+  /// Writes 1, 2 and 4 bytes unsigned and 8 bytes signed, so a negative number always takes 8.
+  fileprivate mutating func appendInteger(_ integer: Int64) {
+    let bits = UInt64(bitPattern: integer)
+    let exponent: UInt8 =
+      switch bits {
+      case ...0xFF: 0
+      case ...0xFFFF: 1
+      case ...0xFFFF_FFFF: 2
+      default: 3
+      }
+    append(0x10 | exponent)
+    appendBigEndian(bits, width: 1 << Int(exponent))
+  }
+
+  fileprivate mutating func appendMarker(_ marker: UInt8, count: Int) {
+    if count < 15 {
+      append(marker | UInt8(count))
+    } else {
+      append(marker | 0x0F)
+      appendInteger(Int64(count))
+    }
+  }
+
+  /// - Returns: The number of references that follow.
+  fileprivate mutating func appendMarker(of container: PropertyListValue) -> Int {
+    switch container {
+    case .array(let array):
+      appendMarker(0xA0, count: array.count)
+      return array.count
+    case .dictionary(let dictionary):
+      appendMarker(0xD0, count: dictionary.count)
+      return 2 * dictionary.count
+    default: return 0
+    }
+  }
 }
 
 extension String {
+  /// The first eight bytes of UTF-8, as a number of the same order; zeros follow a shorter string.
+  fileprivate var prefixInUTF8: UInt64 {
+    let prefix = utf8.withContiguousStorageIfAvailable { bytes in
+      var prefix: UInt64 = 0
+      for index in 0..<Swift.min(bytes.count, 8) {
+        prefix |= UInt64(bytes[index]) << UInt64(56 - 8 * index)
+      }
+      return prefix
+    }
+    return prefix ?? 0
+  }
+
   /// Returns whether the string precedes another one in the byte order of UTF-8.
   func precedesInUTF8(_ other: String) -> Bool {
     // The generic comparison, byte by byte through an iterator, takes most of the time of writing a

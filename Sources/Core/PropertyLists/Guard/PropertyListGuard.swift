@@ -33,27 +33,24 @@ public enum PropertyListGuard {
     try check([UInt8](data), limits: limits)
   }
 
-  /// An accepted property list: a binary document still to be read, or a sink that has received an
-  /// XML one.
-  enum Accepted<Sink: PropertyListSink> {
-    case binary(BinaryPropertyListDocument)
-    case xml(Sink)
-  }
-
+  /// Returns the sink with everything that an accepted property list holds.
   static func accept<Sink: PropertyListSink>(
     _ bytes: [UInt8], limits: PropertyListLimits, into sink: Sink
-  ) throws(PropertyListError) -> Accepted<Sink> {
+  ) throws(PropertyListError) -> Sink {
     try PropertyListBudget.checkSize(of: bytes, limits: limits)
     if BinaryPropertyListDocument.hasMagic(bytes) {
       let document = try BinaryPropertyListDocument(bytes)
-      try BinaryPropertyListScan.check(document, limits: limits)
-      return .binary(document)
+      var sink = sink
+      let value = try BinaryPropertyListScan.scan(
+        document, limits: limits, wantsContent: Sink.wantsContent)
+      if let value { sink.add(value) }
+      return sink
     }
     guard try XMLPropertyList.isLikely(bytes) else {
       throw PropertyListError(
         .unknownFormat, atByte: 0,
         "it is neither a binary nor an XML property list; OpenStep text is not read")
     }
-    return .xml(try XMLPropertyListScanner.scan(bytes, limits: limits, into: sink))
+    return try XMLPropertyListScanner.scan(bytes, limits: limits, into: sink)
   }
 }

@@ -11,10 +11,8 @@ extension PropertyListValue {
   ///   it.
   /// - Complexity: Linear in the size of the file for the check, then linear in the expanded value.
   public init(bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
-    switch try PropertyListGuard.accept(bytes, limits: limits, into: PropertyListTreeBuilder()) {
-    case .binary(let document): self = try BinaryPropertyListReader.value(of: document)
-    case .xml(let builder): self = try builder.value()
-    }
+    let builder = PropertyListTreeBuilder()
+    self = try PropertyListGuard.accept(bytes, limits: limits, into: builder).value()
   }
 
   /// Reads a binary or XML property list from data of any origin.

@@ -61,8 +61,10 @@ package struct CalendarTime: Equatable {
     let pattern = "0000-00-00T00:00:00".utf8
     guard text.count == pattern.count else { return nil }
     var numbers: [Int] = [0]
-    for (byte, expected) in zip(text, pattern) {
-      if expected != UInt8(ascii: "0") {
+    // Not with `zip`: a program that starts pays for the type behind it.
+    var rest = pattern.makeIterator()
+    for byte in text {
+      if let expected = rest.next(), expected != UInt8(ascii: "0") {
         guard byte == expected else { return nil }
         numbers.append(0)
       } else {

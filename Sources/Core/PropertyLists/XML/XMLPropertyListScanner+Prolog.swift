@@ -49,14 +49,32 @@ extension XMLPropertyListScanner {
       }
       index += 1
     }
-    let declaration = String(decoding: bytes[start..<index], as: UTF8.self).lowercased()
+    let end = index
     index += 2
-    guard let encoding = declaration.split(separator: "encoding", maxSplits: 1).dropFirst().first
-    else { return }
-    let name = encoding.drop { $0.isWhitespace || $0 == "=" }
-    guard name.hasPrefix("\"utf-8\"") || name.hasPrefix("'utf-8'") else {
+    guard var place = (start..<end).first(where: { matches("encoding", at: $0) }) else { return }
+    place += 8
+    guard place < end else { return }
+    while place < end, XMLPropertyListScalars.isWhitespace(bytes[place]) || bytes[place] == 0x3D {
+      place += 1
+    }
+    guard matches("\"utf-8\"", at: place) || matches("'utf-8'", at: place) else {
       throw PropertyListError(
         .unsupportedEncoding, atByte: start, "it declares an encoding other than UTF-8")
+    }
+  }
+
+  /// Returns whether lower-case characters, in any case, are at a place.
+  // A string's own methods would do, but a program that starts pays for the types behind them.
+  private func matches(_ text: StaticString, at offset: Int) -> Bool {
+    let count = text.utf8CodeUnitCount
+    guard count <= bytes.count - offset else { return false }
+    return text.withUTF8Buffer { expected in
+      for index in 0..<count {
+        let byte = bytes[offset + index]
+        let lower = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+        if lower != expected[index] { return false }
+      }
+      return true
     }
   }
 }
