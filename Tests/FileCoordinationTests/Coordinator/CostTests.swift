@@ -17,6 +17,10 @@
     init() throws {
       scene = try ProtocolScene()
       try scene.write("old", "a")
+      // What a process asks the kernel only once is asked here.
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+        try Data("first".utf8).write(to: $0)
+      }
     }
 
     /// The directories above, each of which may be claimed; the root cannot be.
