@@ -134,12 +134,12 @@ private final class SuspendedWait<Work: Waiting>: Sendable {
   private func wait(
     for latch: WakeLatch, until deadline: ContinuousClock.Instant?, _ task: Continuation
   ) {
-    latch.wake(until: deadline) { [self] in goOn(task) }
+    // Before the wait, because it may end at once, and the next one be for another latch.
     let isCancelled = cancellation.withLock { cancellation in
       cancellation.latch = latch
       return cancellation.isCancelled
     }
-    if isCancelled { latch.raise() }
+    if isCancelled { goOn(task) } else { latch.wake(until: deadline) { [self] in goOn(task) } }
   }
 
   /// Takes the next step and its short pauses, because another thread would cost more than they

@@ -64,7 +64,7 @@ package final class WakeLatch: Sendable {
     until deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () -> Void
   ) {
     let isRaised = state.withLock { state in
-      guard !state.isRaised else {
+      if state.isRaised {
         state.isRaised = false
         return true
       }

@@ -64,9 +64,9 @@ extension Queue {
     /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
     ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
     ///   three more if names were new lately, and one for a receipt. A receipt adds a mkdir and a
-    ///   link. A key adds a link and a
-    ///   listing, and for each superseded entry the cost of `cancel`. A scan of everything that
-    ///   waits after each sixteenth of the limit, and with the first send of a sender.
+    ///   link. A key adds a link and a listing, and for each superseded entry the cost of
+    ///   `cancel`. A scan of everything that waits after each sixteenth of the limit, and with the
+    ///   first send of a sender.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     @discardableResult
     public func enqueue(
