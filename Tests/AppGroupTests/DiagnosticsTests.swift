@@ -75,12 +75,15 @@ struct DiagnosticsTests {
   @Test("have a wait for a process that is at work, and how it ended")
   func wait() throws {
     let (observer, holder) = (try observer(), try participant())
-    #expect(try holder.ask("long k 1") == "holding")
-    try observer.tell("set k 7")
-    try eventually("it waits") { directory.listing.contains("lease/waiting-") }
-    #expect(try holder.ask("go") == "done")
-    #expect(try observer.answer() == "done")
-    #expect(try observer.ask("measured wait") == "1 outcome=done what=lease timed")
+    // If it gets the lease in its last tries, after it has joined the line, that was no wait.
+    try eventually("it has waited") {
+      #expect(try holder.ask("long k 1") == "holding")
+      try observer.tell("set k 7")
+      try eventually("it waits") { directory.listing.contains("lease/waiting-") }
+      #expect(try holder.ask("go") == "done")
+      #expect(try observer.answer() == "done")
+      return try observer.ask("measured wait") == "1 outcome=done what=lease timed"
+    }
     #expect(try observer.ask("events takeover") == "0")
     #expect(try holder.ask("peer-activate watch") == "done")
     #expect(try observer.ask("peer-activate watch 0.2").hasPrefix("error replaced"))
