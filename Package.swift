@@ -42,6 +42,16 @@ let package = Package(
     .target(
       name: "LineProcesses", dependencies: ["SystemCalls"], path: "Sources/Core/LineProcesses",
       swiftSettings: settings),
+    // libcurl's functions, found at run time (headers only).
+    .systemLibrary(name: "CCurl", path: "Sources/Core/CCurl"),
+    // Requests and streams of HTTP, by the system's libcurl, which is loaded at the first of them.
+    .target(
+      name: "HTTPTransfers", dependencies: ["CCurl", "SystemCalls"],
+      path: "Sources/Core/HTTPTransfers", swiftSettings: settings),
+    // A client of etcd: reads, transactions, leases, watches. Knows no container.
+    .target(
+      name: "EtcdClient", dependencies: ["HTTPTransfers", "Monitoring", "SystemCalls"],
+      path: "Sources/Core/EtcdClient", swiftSettings: settings),
     // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
     .target(name: "PropertyLists", path: "Sources/Core/PropertyLists", swiftSettings: settings),
     // What a publication tells about itself: its publisher and its expiry, in the file of its content.
@@ -56,25 +66,37 @@ let package = Package(
     .target(
       name: "Hooks", dependencies: ["Monitoring", "SystemCalls"], path: "Sources/Core/Hooks",
       swiftSettings: settings),
-    // The container's directory, and its leases.
+    // Hash functions: of long names, and of files.
+    .target(name: "Digests", path: "Sources/Core/Digests", swiftSettings: settings),
+    // The container's directory, and its leases; a container on etcd.
     .target(
       name: "Containers",
-      dependencies: ["Publications", "Hooks", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Digests", "EtcdClient", "HTTPTransfers", "Publications", "Hooks", "Monitoring",
+        "PropertyLists",
+        "SystemCalls",
+      ],
       path: "Sources/Core/Containers", swiftSettings: settings),
     // Values: read without a lock, changed under a lease, observed; several in one step.
     .target(
       name: "Values",
-      dependencies: ["Containers", "Publications", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Containers", "EtcdClient", "Publications", "Monitoring", "PropertyLists", "SystemCalls",
+      ],
       path: "Sources/Core/Values", swiftSettings: settings),
     // Names that can be posted and heard.
     .target(
       name: "Notifications",
-      dependencies: ["Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Values", "Containers", "EtcdClient", "Monitoring", "PropertyLists", "SystemCalls",
+      ],
       path: "Sources/Core/Notifications", swiftSettings: settings),
     // Which processes are present.
     .target(
       name: "Presences",
-      dependencies: ["Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls"],
+      dependencies: [
+        "Values", "Containers", "EtcdClient", "Monitoring", "PropertyLists", "SystemCalls",
+      ],
       path: "Sources/Core/Presences", swiftSettings: settings),
     // Entries that wait in a directory: their names, their order, the room for them.
     .target(
@@ -84,17 +106,32 @@ let package = Package(
     .target(
       name: "Calls",
       dependencies: [
-        "Entries", "Values", "Containers", "Monitoring", "PropertyLists", "SystemCalls",
+        "Entries", "Values", "Containers", "EtcdClient", "Monitoring", "PropertyLists",
+        "SystemCalls",
       ],
       path: "Sources/Core/Calls", swiftSettings: settings),
+    // The files of a queue's directory, and the steps that make and move them.
+    .target(
+      name: "QueueFiles",
+      dependencies: [
+        "Digests", "Monitoring", "Entries", "Containers", "PropertyLists", "SystemCalls",
+      ],
+      path: "Sources/Core/QueueFiles", swiftSettings: settings),
     // Queues that outlive their processes, with receipts and attachments.
     .target(
       name: "Queues",
       dependencies: [
-        "Entries", "Presences", "Values", "Containers", "Monitoring", "PropertyLists",
-        "SystemCalls",
+        "QueueFiles", "Entries", "Presences", "Values", "Containers", "EtcdClient", "Monitoring",
+        "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Queues", swiftSettings: settings),
+    // Files that accompany entries of queues.
+    .target(
+      name: "Attachments",
+      dependencies: [
+        "Digests", "Queues", "QueueFiles", "Entries", "Containers", "PropertyLists", "SystemCalls",
+      ],
+      path: "Sources/Core/Attachments", swiftSettings: settings),
     // Channels with history: messages with consecutive numbers, and subscribers at their own pace.
     .target(
       name: "Logs",
@@ -107,15 +144,17 @@ let package = Package(
     .target(
       name: "Inspection",
       dependencies: [
-        "Logs", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values", "Containers",
-        "Publications", "Monitoring", "PropertyLists", "SystemCalls",
+        "Logs", "QueueFiles", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values",
+        "Containers",
+        "EtcdClient", "Publications", "Monitoring", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
     // The core in one import.
     .target(
       name: "AppGroup",
       dependencies: [
-        "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences", "Notifications", "Values",
+        "Digests", "Attachments", "Inspection", "Logs", "QueueFiles", "Queues", "Calls", "Entries",
+        "Presences", "Notifications", "Values",
         "Containers", "Publications", "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
@@ -241,12 +280,15 @@ let package = Package(
     // The tests, one target for each layer.
 
     .target(
-      name: "TestSupport", dependencies: ["FileCoordination", "AppGroup", "SystemCalls"],
+      name: "TestSupport",
+      dependencies: [
+        "FileCoordination", "AppGroup", "EtcdClient", "HTTPTransfers", "SystemCalls",
+      ],
       path: "Tests/TestSupport", swiftSettings: settings),
     // The threads, and the process, in which a test runs.
     .target(
-      name: "TestScopes", dependencies: ["AppGroup", "SystemCalls"], path: "Tests/TestScopes",
-      swiftSettings: settings),
+      name: "TestScopes", dependencies: ["TestSupport", "AppGroup", "SystemCalls"],
+      path: "Tests/TestScopes", swiftSettings: settings),
     .executableTarget(
       name: "participant",
       dependencies: [
@@ -261,12 +303,20 @@ let package = Package(
       name: "SystemCallsTests", dependencies: ["SystemCalls", "TestScopes", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
+      name: "HTTPTransfersTests",
+      dependencies: ["HTTPTransfers", "CCurl", "SystemCalls", "TestScopes", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "EtcdClientTests",
+      dependencies: ["EtcdClient", "HTTPTransfers", "SystemCalls", "TestScopes", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
       name: "PropertyListsTests", dependencies: ["PropertyLists", "TestScopes", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences",
+        "AppGroup", "EtcdClient", "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences",
         "Notifications", "Values", "Containers", "Publications", "Monitoring", "PropertyLists",
         "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],

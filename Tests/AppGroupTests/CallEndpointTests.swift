@@ -11,7 +11,7 @@ import Testing
 @testable import Monitoring
 @testable import Values
 
-@Suite(.blocking) struct CallEndpointTests {
+@Suite(.blocking, .bothEngines) struct CallEndpointTests {
   /// Calls that came, and how calls ended.
   private final class Record: Sendable {
     private let state = Mutex<(calls: [IncomingCall], ends: [String], over: Int)>(([], [], 0))
@@ -120,8 +120,8 @@ import Testing
     let outlet = try #require(MailboxOutlet(in: directory.container(), to: address))
     let gone = CallKey(id: 1, replyTo: "0-0")
     let request = CallMessage.request(gone, "late", .never)
-    #expect(try outlet.post(request.propertyList) == .posted)
-    #expect(try outlet.post(CallMessage.notice("moved").propertyList) == .posted)
+    #expect(try outlet.post(request) == .posted)
+    #expect(try outlet.post(CallMessage.notice("moved")) == .posted)
     try eventually("it comes") { notices.withLock { $0 } == ["moved"] }
     #expect(record.calls.isEmpty)
     callee.close()

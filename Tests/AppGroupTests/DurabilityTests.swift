@@ -9,10 +9,23 @@
 
   @Suite("Durability", .blocking)
   struct DurabilityTests {
-    @Test("costs three fsyncs, and two for the directories above when a name is new in them")
-    func count() throws {
-      let place = try TemporaryDirectory()
+    /// The usual place, and one on a file system where one fsync commits everything.
+    static let places = [nil, "/dev/shm"]
+
+    @Test(
+      "costs one fsync, or three, and two for the directories above when a name is new in them",
+      arguments: places)
+    func count(_ parent: String?) throws {
+      let place = try TemporaryDirectory(under: parent)
       let container = try place.container()
+      guard try !container.commitScope().isEverything else {
+        for number in 1...3 {
+          let value = container.value("seats \(number)")
+          #expect(try fsyncs { try value.replace(with: 1, durability: .durable) } == 1)
+          #expect(try fsyncs { try value.update(durability: .durable) { $0 = 2 } } == 1)
+        }
+        return
+      }
       try container.value("seats").replace(with: 1)
       // Just created: another name could have been created in the same tick of the clock.
       #expect(
@@ -30,6 +43,27 @@
       #expect(try place.container().value("new").read() == 2)
     }
 
+    @Test("a change whose last fsync fails is reported, and is there", arguments: places)
+    func failing(_ parent: String?) throws {
+      let place = try TemporaryDirectory(under: parent)
+      let value = try place.container().value("seats")
+      try value.replace(with: 1, durability: .durable)
+      let failing = Faults.Plan { call, _ in call == .fsync ? .fail(.inputOutput) : .proceed }
+      let isAtOnce = try value.container.commitScope().isEverything
+      let failure = #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(failing) { try value.replace(with: 2, durability: .durable) }
+      }
+      #expect(failure?.code == .inputOutput)
+      #expect(try value.read() == (isAtOnce ? 2 : 1))
+      let unwritten = Faults.Plan { call, _ in
+        [.fsync, .syncFileRange].contains(call) ? .fail(.inputOutput) : .proceed
+      }
+      #expect(throws: AppGroupError.self, "its content could not be written") {
+        try Faults.$plan.withValue(unwritten) { try value.replace(with: 3, durability: .durable) }
+      }
+      #expect(try value.read() == (isAtOnce ? 2 : 1))
+    }
+
     private func age(_ directory: String) throws {
       let open = try FileDescriptor.open(directory, [.readOnly, .directory])
       try open.setModified(seconds: realTime().seconds - 60, nanoseconds: 0)
@@ -44,5 +78,10 @@
       try Faults.$plan.withValue(plan, operation: body)
       return count.withLock { $0 }
     }
+  }
+
+  extension SharedContainer {
+    /// What an fsync in it puts on the disk.
+    func commitScope() throws -> CommitScope { try root.handle().commitScope() }
   }
 #endif

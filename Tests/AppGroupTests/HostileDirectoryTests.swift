@@ -1,4 +1,5 @@
 import AppGroup
+import FoundationEssentials
 import PropertyLists
 import SystemCalls
 import TestScopes
@@ -40,9 +41,9 @@ struct HostileDirectoryTests {
       #expect(throws: Never.self) { try value.replace(with: 2, until: .now + .seconds(1)) }
       try shell("rm -rf values/k/lease/held/\(name)")
       try shell("mkdir -p values/k/lease/broken-1/\(name)")
-      #expect(throws: Never.self) {
-        try value.replace(with: 3, durability: .durable, until: .now + .seconds(1))
-      }
+      // Content that is prepared before the lease: then leftovers are looked for.
+      let large = PropertyListValue.data(Data(count: PreparedContent.worthwhileBytes))
+      #expect(throws: Never.self) { try value.replace(with: large, until: .now + .seconds(1)) }
       try shell("test ! -e values/k/lease/broken-1")
       try shell("rm -rf values/k/lease/broken-1")
     }

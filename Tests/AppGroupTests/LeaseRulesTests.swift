@@ -17,6 +17,40 @@ struct LeaseRulesTests {
 
   init() throws { scene = try LeaseScene() }
 
+  /// A request that knows its site by the lease, as every change of a value does.
+  private func request(at site: LeaseSite) -> LeaseRequest {
+    LeaseRequest(
+      site: site, mode: .exclusive, term: Value.standardTerm, deadline: .now + .seconds(20))
+  }
+
+  /// Returns whether the lease is free now.
+  private func isFree() throws -> Bool {
+    try LeaseScene.isWaiting(try scene.request(.exclusive)) == false
+  }
+
+  @Test("is free when its holder ends, however long its site is kept")
+  func siteIsKept() throws {
+    let site = try value.directory.leaseSite(protecting: value.fileName)
+    var lease: Lease? = try request(at: site).run()
+    #expect(try lease != nil && !isFree())
+    lease = nil
+    #expect(try isFree())
+    withExtendedLifetime(site) {}
+  }
+
+  #if DEBUG
+    @Test("is free when its request fails after locking it, however long its site is kept")
+    func requestFails() throws {
+      let site = try value.directory.leaseSite(protecting: value.fileName)
+      let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSpace) : .proceed }
+      #expect(throws: Errno.noSpace) {
+        try Faults.$plan.withValue(plan) { _ = try request(at: site).run() }
+      }
+      #expect(try isFree())
+      withExtendedLifetime(site) {}
+    }
+  #endif
+
   // this process                          another
   // waits for a lease that another holds
   //                                       is taken away: its directory is renamed, not removed yet
@@ -156,7 +190,8 @@ struct LeaseRulesTests {
     let prepared = try PreparedContent(
       PublishedContent([1, 2, 3], nil), at: try scene.site(), durability: .standard)
     try scene.make("prepared-dead")
-    try value.replace(with: 1, durability: .durable)
+    let large = String(repeating: "x", count: PreparedContent.worthwhileBytes)
+    try value.replace(with: .string(large))
     #expect(try scene.names().filter { $0.hasPrefix("prepared-") }.count == 1)
     #expect(try fileStatus(scene.directory.path + "/values/k/" + prepared.path).size == 3)
   }

@@ -1,5 +1,6 @@
 #if DEBUG
   import AppGroup
+  import FoundationEssentials
   import PropertyLists
   import SystemCalls
   import TestScopes
@@ -141,6 +142,33 @@
         step += 3
       }
       #expect(step > 60)
+    }
+
+    @Test(
+      "is read whole from its beginning if its first messages come before any step of finding it",
+      arguments: [LogStart.beginning, .date(.distantPast)])
+    func begun(start: LogStart) throws {
+      let scene = try LogScene()
+      var (step, steps) = (0, 1)
+      while step < steps {
+        let log = scene.container.log("\(step)")
+        try log.setBounds(.standard)
+        let plan = Faults.Plan { [step, writer = scene.container.log(log.name)] _, index in
+          guard index == step else { return .proceed }
+          do {
+            try Faults.$plan.withValue(nil) {
+              for number in 0..<2 { try writer.append(.init(number)) }
+            }
+          } catch {
+            return .fail(.inputOutput)
+          }
+          return .proceed
+        }
+        let reader = try Faults.$plan.withValue(plan) { try log.read(from: start) }
+        #expect(try scene.drain(reader) == [0, 1], "before call \(step)")
+        (step, steps) = (step + 1, plan.calls)
+      }
+      #expect(step > 8)
     }
 
     /// Checks that each was read, in the order, and again only if marked.

@@ -68,6 +68,10 @@ struct LogTests {
       return try reader.next(until: .now)
     }
     let fresh = try #require(try first())
+    // It has no message in its hands.
+    let idle = try log.subscribe("a")
+    try idle.acknowledge(durability: .durable)
+    idle.close()
     let again = try #require(try first())
     #expect(!fresh.isRedelivery && again.isRedelivery && again.number == 1 && again.missed == 0)
     let reader = try log.subscribe("a")
@@ -138,6 +142,24 @@ struct LogTests {
     reader.close()
     #expect(try late.ask("log-subscribe l a") == "done")
     #expect(try late.ask("log-next l") == "nothing")
+  }
+
+  @Test("delivers nothing to a process that was replaced, not even what waits to be repeated")
+  func replaced() throws {
+    try scene.append(0..<1)
+    let first = try log.subscribe("a")
+    #expect(try first.next(until: .now)?.number == 1)
+    first.close()
+    // It finds that position, and is stopped before it asks for the message.
+    let late = try scene.participant()
+    #expect(try late.ask("log-subscribe l a") == "done")
+    try late.send(.stop)
+    try late.waitUntilStopped()
+    let second = try log.subscribe("a")
+    #expect(try second.next(until: .now)?.isRedelivery == true)
+    try second.acknowledge()
+    try late.send(.continue)
+    #expect(try late.ask("log-next l").hasPrefix("error leaseLost"))
   }
 
   @Test("forgets a subscriber, which is a new one then")

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The rules are those of notify(3) and of its own tests; each test names its rule.
-@Suite("A notification", .blocking)
+@Suite("A notification", .blocking, .bothEngines)
 struct NotificationTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -237,7 +237,9 @@ struct NotificationTests {
     withExtendedLifetime(witness) {}
   }
 
-  @Test("whose state is not a number is an error, never a state")
+  @Test(
+    "whose state is not a number is an error, never a state", .onlyDirectories("it writes the file")
+  )
   func damagedState() throws {
     let notification = container.notification("n")
     try notification.setState(1)
@@ -250,7 +252,9 @@ struct NotificationTests {
     #expect(try notification.state() == 2)
   }
 
-  @Test("posted by two at once rings, before whichever step the other one posts")
+  @Test(
+    "posted by two at once rings, before whichever step the other one posts",
+    .onlyDirectories("the steps are system calls"))
   func twoPosters() throws {
     #if DEBUG
       for isFirst in [true, false] {
@@ -286,7 +290,9 @@ struct NotificationTests {
     #endif
   }
 
-  @Test("is a false alarm rather than silence if it is unknown whether it was posted")
+  @Test(
+    "is a false alarm rather than silence if it is unknown whether it was posted",
+    .onlyDirectories("it puts a file in the directory's place"))
   func unreadable() throws {
     let heard = Heard<Int>()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
@@ -297,7 +303,9 @@ struct NotificationTests {
     withExtendedLifetime(registration) {}
   }
 
-  @Test("as a sequence comes for each post, and ends with its task")
+  @Test(
+    "as a sequence comes for each post, and ends with its task",
+    .onlyDirectories("it looks at the kernel's watches"))
   func posts() async throws {
     let notification = container.notification("n")
     let posts = try notification.posts()

@@ -18,7 +18,7 @@ final class Heard<Element: Sendable>: Sendable {
   var all: [Element] { elements.withLock { $0 } }
 }
 
-@Suite("An observer of a value", .blocking)
+@Suite("An observer of a value", .blocking, .bothEngines)
 struct ObservationTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -63,7 +63,9 @@ struct ObservationTests {
     withExtendedLifetime(observation) {}
   }
 
-  @Test("gets the change of a foreign program: a shell's redirection")
+  @Test(
+    "gets the change of a foreign program: a shell's redirection",
+    .onlyDirectories("it writes the file"))
   func foreignWriter() throws {
     let value = container.value("k")
     try value.replace(with: 0)
@@ -139,6 +141,7 @@ struct ObservationTests {
 
   @Test(
     "continues when its directory or the whole container is removed or replaced",
+    .onlyDirectories("it removes directories"),
     arguments: [
       "rm -r values/k", "mv values/k values/elsewhere", "rm -r values",
       "mv values gone; mkdir -p -m 700 values",
@@ -157,7 +160,9 @@ struct ObservationTests {
     withExtendedLifetime(observation) {}
   }
 
-  @Test("continues when the container is moved away and another takes its place")
+  @Test(
+    "continues when the container is moved away and another takes its place",
+    .onlyDirectories("it moves the directory"))
   func containerReplaced() throws {
     let inside = directory.path + "/c"
     try makeDirectory(inside)
@@ -208,6 +213,52 @@ struct ObservationTests {
     try await eventuallyAsync("three are delivered") { heard.all == [0, 1, 2] }
     task.cancel()
     #expect(try await task.value == "ended")
+  }
+
+  @Test("that blocks gets the values of other processes, and nothing once its deadline has passed")
+  func blocking() throws {
+    let value = container.value("k")
+    try value.replace(with: 0)
+    var next = try value.snapshots(startsWithCurrent: true).makeAsyncIterator()
+    #expect(try next.next(until: .now)?.propertyList() == 0)
+    #expect(next.next(until: .now) == nil)
+    let other = try Participant(directory.path)
+    for number in 1...20 {
+      try other.tell("set k \(number)")
+      #expect(
+        try next.next(until: .now + .seconds(60))?.propertyList() == PropertyListValue(number))
+      #expect(try other.answer() == "done")
+    }
+    #expect(next.next(until: .now + .milliseconds(1)) == nil)
+  }
+
+  @Test("in a task gets nothing once its deadline has passed, and the value that comes afterwards")
+  func deadlines() async throws {
+    let value = container.value("k")
+    var next = try value.snapshots().makeAsyncIterator()
+    #expect(await next.next(until: .now + .milliseconds(1)) == nil)
+    try await value.replace(with: 1)
+    #expect(try await next.next(until: .now + .seconds(60))?.propertyList() == 1)
+    #expect(await next.next(until: .now) == nil)
+  }
+
+  @Test(
+    "reads promptly only what is small and plain; the rest is read where it may wait",
+    .onlyDirectories("it changes the file"))
+  func prompt() throws {
+    let value = container.value("k")
+    #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "there is none")
+    try value.replace(with: 1)
+    let prompt = try #require(value.store.file.promptSnapshot())
+    #expect(try prompt.propertyList() == 1)
+    #expect(try prompt.version == value.version() && prompt.publisher == value.snapshot().publisher)
+    try value.replace(with: 2, expiresAfter: .seconds(600))
+    #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "it expires")
+    try value.replace(with: .string(String(repeating: "x", count: 70_000)))
+    #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "it is large")
+    try value.remove()
+    try makeFIFO(FileName(value.path), at: Directory.current)
+    #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "it is no file")
   }
 
   @Test("is called again for a change that comes while it is being called")

@@ -10,7 +10,7 @@ import Testing
 @testable import Inspection
 @testable import Values
 
-@Suite("Names of the package", .blocking)
+@Suite("Names of the package", .blocking, .bothEngines)
 struct OwnNamesTests {
   private let directory: TemporaryDirectory
   private let container: SharedContainer
@@ -57,7 +57,9 @@ struct OwnNamesTests {
     #expect(try container.own.value(text).read() == "own")
   }
 
-  @Test("are reported apart from those of users, and none of them is foreign")
+  @Test(
+    "are reported apart from those of users, and none of them is foreign",
+    .onlyDirectories("it reads the report of a directory"))
   func reported() throws {
     try container.own.value("defaults").replace(with: [:])
     try container.value("defaults").replace(with: 1)
@@ -73,7 +75,9 @@ struct OwnNamesTests {
     consumer.close()
   }
 
-  @Test("of values of another shape are reported as damaged; users' values are not examined")
+  @Test(
+    "of values of another shape are reported as damaged; users' values are not examined",
+    .onlyDirectories("it reads the report of a directory"))
   func shape() throws {
     try container.own.value("defaults").replace(with: 1)
     try container.value("defaults").replace(with: 1)
@@ -91,7 +95,9 @@ struct OwnNamesTests {
     }
   }
 
-  @Test("that were planted are foreign; an unfinished directory is left alone for a minute")
+  @Test(
+    "that were planted are foreign; an unfinished directory is left alone for a minute",
+    .onlyDirectories("it plants directories"))
   func planted() throws {
     try container.own.value("defaults").replace(with: [:])
     for name in ["own/x", "own/.new-1", "own/watches", "own/inbox"] {
@@ -114,7 +120,9 @@ struct OwnNamesTests {
     consumer.close()
   }
 
-  @Test("survive the replacement of any parent directory for observers")
+  @Test(
+    "survive the replacement of any parent directory for observers",
+    .onlyDirectories("it replaces directories"))
   func observed() throws {
     let heard = Heard<ValueSnapshot>()
     let value = container.own.value("k")

@@ -4,7 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Exclusive presence", .blocking)
+@Suite("Exclusive presence", .blocking, .bothEngines)
 struct PresenceExclusiveTests {
   let directory: TemporaryDirectory
   let presence: Presence

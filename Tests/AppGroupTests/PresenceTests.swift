@@ -8,7 +8,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Presence between processes", .blocking)
+@Suite("Presence between processes", .blocking, .bothEngines)
 struct PresenceTests {
   let directory: TemporaryDirectory
   let presence: Presence
@@ -24,7 +24,9 @@ struct PresenceTests {
 
   /// A program that removes the container (`rm -r`) would miss the file, so that stays. It used to keep
   /// its lock while a child was being started.
-  @Test("ends with a registration that is closed during a removal, even if a child shares its lock")
+  @Test(
+    "ends with a registration that is closed during a removal, even if a child shares its lock",
+    .onlyDirectories("its file is removed"))
   func closedDuringRemoval() throws {
     let registration = try presence.enter()
     let file = "\(place)/member-\(registration.id).plist"
@@ -49,7 +51,9 @@ struct PresenceTests {
   }
 
   #if DEBUG
-    @Test("finds nobody without a list of the directory, until somebody enters")
+    @Test(
+      "finds nobody without a list of the directory, until somebody enters",
+      .onlyDirectories("it counts calls"))
     func vacancy() throws {
       try presence.enter().close()
       let aDayAgo = realTime().seconds - 86_400
@@ -147,7 +151,41 @@ struct PresenceTests {
       ])
   }
 
-  @Test("with a hundred processes is exact, before and after all are killed at once")
+  // On ext4, moving it aside takes longer than all else.
+  @Test(
+    "reports a death before the dead is moved aside, to a handler and to a task",
+    .onlyDirectories("it looks at the files"))
+  func toldFirst() async throws {
+    let a = try participant()
+    let id = try a.ask("enter p")
+    let file = "\(place)/member-\(id).plist"
+    let wasThere = Mutex<Bool?>(nil)
+    let observation = try presence.observe(on: .global()) { members in
+      do throws(Errno) {
+        let isThere = try ifPresent(fileStatus(file)) != nil
+        wasThere.withLock { if members.isEmpty { $0 = isThere } }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    try a.end()
+    try eventually("its death is reported") { wasThere.withLock { $0 != nil } }
+    #expect(wasThere.withLock { $0 } == true)
+    try eventually("it is moved aside") { try ifPresent(fileStatus(file)) == nil }
+    observation.cancel()
+    let changes = try presence.changes()
+    let b = try participant()
+    let other = try b.ask("enter p")
+    try b.end()
+    for await members in changes where members.isEmpty { break }
+    try eventually("it is moved aside, too") {
+      try ifPresent(fileStatus("\(place)/member-\(other).plist")) == nil
+    }
+  }
+
+  @Test(
+    "with a hundred processes is exact, before and after all are killed at once",
+    .onlyDirectories("a hundred processes load libcurl"))
   func hundred() throws {
     let others = try (0..<100).map { _ in try participant() }
     for other in others { try other.tell("enter p") }
@@ -167,7 +205,9 @@ struct PresenceTests {
     #expect(try presence.members().map(\.id) == [ids[99]])
   }
 
-  @Test("is examined without an event: only owners open their files for writing")
+  @Test(
+    "is examined without an event: only owners open their files for writing",
+    .onlyDirectories("it watches the directory"))
   func looksAreSilent() throws {
     let a = try participant()
     _ = try a.ask("enter p")

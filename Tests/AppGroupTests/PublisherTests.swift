@@ -9,7 +9,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("The publisher of a value", .blocking)
+@Suite("The publisher of a value", .blocking, .bothEngines)
 struct PublisherTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
@@ -47,7 +47,9 @@ struct PublisherTests {
     #expect(try value.snapshot().publisher == nil)
   }
 
-  @Test("is in the one file, whose content is the property list for every program")
+  @Test(
+    "is in the one file, whose content is the property list for every program",
+    .onlyDirectories("it reads the file"))
   func oneFile() throws {
     let value = container.value("x")
     for content: PropertyListValue in [1, ["a": [1, 2.5, true, "é"]], .string(long(70_000))] {
@@ -61,7 +63,9 @@ struct PublisherTests {
 
   private func long(_ count: Int) -> String { String(repeating: "x", count: count) }
 
-  @Test("is not told by a file that another kind of program wrote, or wrote again")
+  @Test(
+    "is not told by a file that another kind of program wrote, or wrote again",
+    .onlyDirectories("it writes the file"))
   func foreign() throws {
     let value = container.value("x")
     try value.replace(with: ["a": 1])
@@ -90,7 +94,9 @@ struct PublisherTests {
     #expect(try container.value("n").snapshot().publisher?.processID == other.processID)
   }
 
-  @Test("leaves a value as large as one may be readable, and no larger one")
+  @Test(
+    "leaves a value as large as one may be readable, and no larger one",
+    .onlyDirectories("etcd has a smaller limit"))
   func largest() throws {
     let value = container.value("x")
     // The head of the string, the table and the trailer.
@@ -108,7 +114,7 @@ struct PublisherTests {
     #expect(error?.code == .tooLarge)
   }
 
-  @Test("is not told by bytes that are no record")
+  @Test("is not told by bytes that are no record", .onlyDirectories("it writes the file"))
   func hostile() throws {
     let value = container.value("x")
     let record = PublicationRecord(

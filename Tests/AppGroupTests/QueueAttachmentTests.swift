@@ -5,6 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import Attachments
 @testable import Containers
 @testable import Queues
 @testable import Values

@@ -76,7 +76,9 @@ struct QueueDelayTests {
     #expect(report.nextDue == due)
   }
 
-  @Test("wakes a waiting consumer when an entry is due, by one timer", .timeLimit(.minutes(1)))
+  @Test(
+    "wakes a waiting consumer when an entry is due, by one timer", .bothEngines,
+    .timeLimit(.minutes(1)))
   func wakes() async throws {
     let consumer = try await queue.consume()
     // It looks once more at its own deadline, which must not come first.
@@ -95,7 +97,7 @@ struct QueueDelayTests {
     #expect(try #require(entry.id.due) <= Date())
   }
 
-  @Test("delivers a delayed entry as if it had been sent when it was due")
+  @Test("delivers a delayed entry as if it had been sent when it was due", .bothEngines)
   func place() throws {
     let now = Mutex<UInt64>(100)
     let queue = queue { now.withLock { $0 } }
@@ -110,7 +112,7 @@ struct QueueDelayTests {
     #expect(try (0..<4).map { _ in try next(consumer, within: .zero) } == [1, 2, 0, 3])
   }
 
-  @Test("delays an entry no longer than it should if the clock was set back")
+  @Test("delays an entry no longer than it should if the clock was set back", .bothEngines)
   func clock() throws {
     let now = Mutex<UInt64>(1_000_000)
     let queue = queue { now.withLock { $0 } }
@@ -121,7 +123,7 @@ struct QueueDelayTests {
     try eventually("it is due") { try next(consumer, within: .zero) == 0 }
   }
 
-  @Test("lets a sender cancel and supersede an entry until it is due")
+  @Test("lets a sender cancel and supersede an entry until it is due", .bothEngines)
   func withdrawn() throws {
     let sender = try queue.sender("a")
     let cancelled = try sender.enqueue(0, delay: .seconds(3_600))
@@ -136,7 +138,8 @@ struct QueueDelayTests {
     #expect(try sender.status(of: superseded) == .superseded)
   }
 
-  @Test("gives a delayed entry to one of its workers, and to another if that is killed")
+  @Test(
+    "gives a delayed entry to one of its workers, and to another if that is killed", .bothEngines)
   func workers() throws {
     try queue.sender("a").enqueue(0, delay: .milliseconds(30))
     let victim = try scene.participant()
@@ -185,7 +188,7 @@ struct QueueDelayTests {
 
   // MARK: Priorities
 
-  @Test("delivers by priority, and in the order of each sender within one")
+  @Test("delivers by priority, and in the order of each sender within one", .bothEngines)
   func priorities() throws {
     let sender = try queue.sender("a")
     for (number, priority) in EntryPriority.allCases.reversed().enumerated() {
@@ -212,7 +215,7 @@ struct QueueDelayTests {
     #expect(Set(rest) == [1, 2, 3, 8] && rest.filter { $0 != 8 } == [1, 2, 3])
   }
 
-  @Test("keeps each in its place when sends gather")
+  @Test("keeps each in its place when sends gather", .bothEngines)
   func gathering() async throws {
     let sender = try queue.sender("a")
     try await withThrowingTaskGroup { group in
@@ -231,7 +234,7 @@ struct QueueDelayTests {
     #expect(numbers.map { $0 % 3 } == numbers.map { $0 % 3 }.sorted())
   }
 
-  @Test("keeps the order of a sender within each priority where workers keep it")
+  @Test("keeps the order of a sender within each priority where workers keep it", .bothEngines)
   func lanes() throws {
     let sender = try queue.sender("a")
     for number in 0..<2 { try sender.enqueue(PropertyListValue(number)) }
@@ -245,7 +248,7 @@ struct QueueDelayTests {
     #expect(try next(second) == 1)
   }
 
-  @Test("sends a failed entry again with its priority")
+  @Test("sends a failed entry again with its priority", .bothEngines)
   func retried() throws {
     try queue.sender("a").enqueue(0, priority: .low)
     let consumer = try queue.consume()

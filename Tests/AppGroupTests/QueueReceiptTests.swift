@@ -17,7 +17,7 @@ struct QueueReceiptTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("reports to a restarted sender its entries, in order, with their outcomes")
+  @Test("reports to a restarted sender its entries, in order, with their outcomes", .bothEngines)
   func restart() throws {
     let ids = try ["a", "a", "b", "a"].enumerated().map { number, name in
       try queue.sender(name).enqueue(
@@ -39,10 +39,12 @@ struct QueueReceiptTests {
     #expect(try sender.receipts().map(\.status) == [.failed(reason: "no paper"), .processed])
     for id in ids { try sender.forget(id) }
     #expect(try sender.receipts().isEmpty && sender.outcomes().isEmpty)
-    #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
+    #expect(try scene.count(.receipts) == 0, "\(scene.directory.listing)")
   }
 
-  @Test("is kept for each entry of a file that wants one, until the last of them is cleared")
+  @Test(
+    "is kept for each entry of a file that wants one, until the last of them is cleared",
+    .bothEngines)
   func together() throws {
     let ids = try scene.sendTogether([0, 1, 2, 3], from: "a", keeping: [1, 3])
     let sender = try queue.sender("a")
@@ -61,10 +63,10 @@ struct QueueReceiptTests {
     #expect(try sender.receipts().map(\.id) == [ids[3]])
     try sender.forget(ids[3])
     #expect(try sender.receipts().isEmpty)
-    #expect(try scene.names("sent").isEmpty, "\(scene.directory.listing)")
+    #expect(try scene.count(.receipts) == 0, "\(scene.directory.listing)")
   }
 
-  @Test("keeps its record when cleared too early, or by another sender")
+  @Test("keeps its record when cleared too early, or by another sender", .bothEngines)
   func early() throws {
     let sender = try queue.sender("a")
     let id = try sender.enqueue(0, keepsReceipt: true)
@@ -76,7 +78,9 @@ struct QueueReceiptTests {
     #expect(try scene.drain().map(\.number) == [0, 1])
   }
 
-  @Test("keeps the order of its sender after everything else is gone and the clock was set back")
+  @Test(
+    "keeps the order of its sender after everything else is gone and the clock was set back",
+    .bothEngines)
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }

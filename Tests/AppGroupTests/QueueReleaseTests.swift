@@ -19,7 +19,8 @@ struct QueueReleaseTests {
   ) throws -> QueueEntry { try #require(try consumer.next(until: deadline)) }
 
   @Test(
-    "waits alone: later entries of its sender flow on, even past a restart", arguments: [1, 3])
+    "waits alone: later entries of its sender flow on, even past a restart", .bothEngines,
+    arguments: [1, 3])
   func flow(together: Int) throws {
     try scene.sendTogether(Array(0..<together), from: "a")
     try queue.sender("a").enqueue(9)
@@ -36,11 +37,11 @@ struct QueueReleaseTests {
     #expect(try !consumer.isIdle())
     consumer.close()
     #expect(try scene.drain().isEmpty, "its time has not come")
-    #expect(try scene.names("taken").count == 1)
+    if TestEngine.current == .directory { #expect(try scene.names("taken").count == 1) }
   }
 
   @Test(
-    "is redelivered when it is due, and a waiting consumer is woken",
+    "is redelivered when it is due, and a waiting consumer is woken", .bothEngines,
     arguments: [false, true])
   func due(isRestarted: Bool) throws {
     try queue.sender("a").enqueue(0)
@@ -56,7 +57,7 @@ struct QueueReleaseTests {
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("is redelivered to a consumer that waits without a thread")
+  @Test("is redelivered to a consumer that waits without a thread", .bothEngines)
   func async() async throws {
     try await queue.sender("a").enqueue(0)
     let consumer = try await queue.consume()
@@ -66,7 +67,7 @@ struct QueueReleaseTests {
     #expect(try await again?.deliveries == 2)
   }
 
-  @Test("never stops its queue, whatever its pause")
+  @Test("never stops its queue, whatever its pause", .bothEngines)
   func fairness() throws {
     for number in 0..<3 { try queue.sender("a").enqueue(.integer(Int64(number))) }
     let consumer = try queue.consume()
@@ -119,7 +120,7 @@ struct QueueReleaseTests {
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("as often as allowed fails, is kept, and can be sent again as a new one")
+  @Test("as often as allowed fails, is kept, and can be sent again as a new one", .bothEngines)
   func kept() throws {
     let sender = try queue.sender("a")
     let id = try sender.enqueue(7, keepsReceipt: true)
@@ -142,7 +143,7 @@ struct QueueReleaseTests {
     }
     try sender.forget(id)
     try sender.forget(new)
-    #expect(try scene.leftovers().isEmpty && scene.names("failed").isEmpty)
+    #expect(try scene.leftovers().isEmpty && scene.count(.failed) == 0)
   }
 
   @Test(
@@ -228,7 +229,9 @@ struct QueueExpiryTests {
     }
   }
 
-  @Test("are removed a day after the end: receipts of processed entries, and other outcomes")
+  @Test(
+    "are removed a day after the end: receipts of processed entries, and other outcomes",
+    .bothEngines)
   func expiry() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")
@@ -250,7 +253,7 @@ struct QueueExpiryTests {
     }
     // No process sweeps before.
     try queue(scene, days: 0).sender("a").enqueue(6)
-    #expect(try scene.names("sent").count == 5 && scene.names("outcomes").count == 2)
+    #expect(try scene.count(.receipts) == 5 && sender.outcomes().count == 2)
     // The sender comes by.
     try queue(scene, days: 2).sender("a").enqueue(7)
     #expect(try sender.receipts().map(\.id) == [failed, lasting, waiting])
@@ -263,7 +266,7 @@ struct QueueExpiryTests {
     #expect(try scene.queue.sender("b").receipts().isEmpty)
   }
 
-  @Test("are not needed to list waiting or taken entries")
+  @Test("are not needed to list waiting or taken entries", .bothEngines)
   func outstanding() throws {
     let scene = try QueueScene()
     let sender = try scene.queue.sender("a")

@@ -1,4 +1,6 @@
 import AppGroup
+import Entries
+import EtcdClient
 import FoundationEssentials
 import PropertyLists
 import Synchronization
@@ -13,10 +15,14 @@ struct QueueScene {
   let directory: TemporaryDirectory
   let queue: Queue
 
-  init() throws {
+  /// - Parameter lifetime: how long a process that says nothing is taken for alive on etcd.
+  init(lifetime: Duration = .seconds(5)) throws {
     directory = try TemporaryDirectory()
-    queue = try directory.container().queue("q")
+    queue = try directory.container(lifetime: lifetime).queue("q")
   }
+
+  /// The queue's keys, if it is on etcd.
+  private var keys: EtcdQueue? { queue.store as? EtcdQueue }
 
   var place: String { directory.path + "/queues/q" }
 
@@ -35,7 +41,7 @@ struct QueueScene {
         outcome in outcomes.withLock { $0.append(outcome) }
       }
     }
-    BatchOutlet(queue, sender, .standard).write(submissions)
+    queue.store.outlet(for: sender, .standard).write(submissions)
     let ids = try outcomes.withLock { $0 }.map { try $0.get() }
     #expect(ids.count == numbers.count && Set(ids.map(\.batch)).count == 1)
     return ids
@@ -81,13 +87,38 @@ struct QueueScene {
     return all
   }
 
+  /// The number of files, or keys, in a part of the queue.
+  func count(_ part: Part) throws -> Int {
+    guard let keys else { return try names(part.rawValue).count }
+    func batches(_ part: String) throws -> Set<EntryFile> {
+      let items = try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
+      return Set(items.compactMap { keys.batch($0.key) })
+    }
+    switch part {
+    case .waiting: return try batches("e/").subtracting(batches("d/")).count
+    case .receipts: return try keys.client.read(keys.range("r/"), until: soon).items.count
+    case .failed: return try batches("f/").count
+    }
+  }
+
+  enum Part: String {
+    case waiting = "pending"
+    case receipts = "sent"
+    case failed
+  }
+
   /// Returns the names in a part of the queue.
   func names(_ part: String) throws(Errno) -> [String] {
     try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
   }
 
   /// Returns the entries of the queue's directories besides its notes of outcomes.
-  func leftovers() throws(Errno) -> [String] {
+  func leftovers() throws -> [String] {
+    if let keys {
+      let range = KeyRange.range(from: keys.key("d/"), to: keys.key("e0"))
+      return try keys.client.read(range, keysOnly: true, until: soon).items
+        .map { String(decoding: $0.key, as: UTF8.self) }
+    }
     var all = try names("staged") + names("pending")
     for consumer in try names("taken") { all += try names("taken/" + consumer) }
     return all

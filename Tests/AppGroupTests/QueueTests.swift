@@ -20,7 +20,7 @@ struct QueueTests {
 
   init() throws { scene = try QueueScene() }
 
-  @Test("delivers sent entries, in the order of each sender, and then has none left")
+  @Test("delivers sent entries, in the order of each sender, and then has none left", .bothEngines)
   func order() throws {
     let a = try queue.sender("a")
     let b = try queue.sender("b-with/any name")
@@ -63,7 +63,7 @@ struct QueueTests {
     registration.close()
   }
 
-  @Test("gives its entries to a loop, which ends when the consumer is closed")
+  @Test("gives its entries to a loop, which ends when the consumer is closed", .bothEngines)
   func loop() async throws {
     let sender = try queue.sender("a")
     let consumer = try await queue.consume()
@@ -102,7 +102,7 @@ struct QueueTests {
     #expect(error.code == .leaseLost)
   }
 
-  @Test("stores entries sent during another write as one file, and acknowledges each")
+  @Test("stores entries sent during another write as one file, and acknowledges each", .bothEngines)
   func together() throws {
     // The first stamp is given only when the others have gathered.
     let gate = DispatchSemaphore(value: 0)
@@ -128,13 +128,14 @@ struct QueueTests {
     gate.signal()
     group.wait()
     #expect(ids.withLock(\.count) == 50)
-    #expect(try scene.names("pending").count == 2)
+    #expect(try scene.count(.waiting) == 2)
     #expect(Set(try scene.drain().map(\.number)) == Set(0..<50))
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
   @Test(
-    "redelivers unacknowledged entries first and marked, and the rest of a file as well")
+    "redelivers unacknowledged entries first and marked, and the rest of a file as well",
+    .bothEngines)
   func redelivery() throws {
     try scene.sendTogether([0, 1, 2, 3], from: "a")
     try scene.sendTogether([4], from: "a")
@@ -156,7 +157,9 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("reports failures to its sender, even a restarted one, until the sender clears them")
+  @Test(
+    "reports failures to its sender, even a restarted one, until the sender clears them",
+    .bothEngines)
   func failure() throws {
     let ids = try scene.sendTogether([0, 1], from: "a")
     let consumer = try queue.consume()
@@ -171,7 +174,7 @@ struct QueueTests {
     #expect(try sender.outcomes().isEmpty)
   }
 
-  @Test("does not deliver expired entries, and reports them")
+  @Test("does not deliver expired entries, and reports them", .bothEngines)
   func expiry() throws {
     let sender = try queue.sender("a")
     let late = try sender.enqueue(0, expires: .zero)
@@ -189,13 +192,13 @@ struct QueueTests {
     #expect(try #require(Expiry(entry)).hasPassed)
   }
 
-  @Test("does not deliver cancelled entries, and cancels no taken ones")
+  @Test("does not deliver cancelled entries, and cancels no taken ones", .bothEngines)
   func cancelling() throws {
     let sender = try queue.sender("a")
     let ids = try scene.sendTogether([0, 1, 2], from: "a")
     let alone = try sender.enqueue(3)
     #expect(try sender.cancel(ids[1]) && sender.cancel(alone) && sender.cancel(alone))
-    #expect(try scene.names("pending").count == 1, "a completely cancelled file is gone")
+    #expect(try scene.count(.waiting) == 1, "a completely cancelled file is gone")
     #expect(try sender.status(of: ids[1]) == .cancelled)
     #expect(try sender.status(of: alone) == .cancelled)
     let consumer = try queue.consume()
@@ -208,14 +211,16 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
-  @Test("refuses more than its limits, over all senders, and accepts more when there is room")
+  @Test(
+    "refuses more than its limits, over all senders, and accepts more when there is room",
+    .bothEngines)
   func limits() throws {
     let sender = try queue.sender("a", limits: .init(entries: 20, bytes: 1 << 20))
     for number in 0..<10 { try queue.sender("b").enqueue(PropertyListValue(number)) }
     for number in 0..<10 { try sender.enqueue(PropertyListValue(number)) }
     let error = #expect(throws: AppGroupError.self) { try sender.enqueue(10) }
     #expect(error?.code == .queueFull)
-    #expect(try scene.names("pending").count == 20)
+    #expect(try scene.count(.waiting) == 20)
     #expect(try scene.drain().count == 20)
     try sender.enqueue(10)
     let small = try queue.sender("c", limits: .init(entries: 20, bytes: 1_000))
@@ -242,7 +247,7 @@ struct QueueTests {
     #expect(aside.count == 1 && aside[0].name.hasPrefix(ids[1].batch.text.prefix(20).description))
   }
 
-  @Test("keeps a sender's order when the clock is set back, even over a restart")
+  @Test("keeps a sender's order when the clock is set back, even over a restart", .bothEngines)
   func clockSetBack() throws {
     let time = Mutex<UInt64>(2_000)
     let clock: @Sendable () -> UInt64 = { time.withLock { $0 } }
@@ -259,7 +264,7 @@ struct QueueTests {
     #expect(try scene.drain(consumer) == [.init("a", 1), .init("a", 2), .init("a", 3)])
   }
 
-  @Test("wakes a waiting consumer, task or thread")
+  @Test("wakes a waiting consumer, task or thread", .bothEngines)
   func waking() async throws {
     let consumer = try await queue.consume()
     #expect(try await consumer.next(until: .now) == nil)
@@ -322,6 +327,31 @@ struct QueueTests {
     }
     // The first misses 1, which is older than 2; the second shows new ones, but not 3.
     var listings = [[name(2), name(9, "b")], [name(4), name(2), name(1), name(9, "b")]]
-    #expect(EntryFile.ordered { listings.removeFirst() } == [name(1), name(2), name(9, "b")])
+    #expect(
+      EntryFile.ordered { (listings.removeFirst(), false) } == [name(1), name(2), name(9, "b")])
+    // A snapshot needs no second one.
+    #expect(EntryFile.ordered { ([name(2), name(1)], true) } == [name(1), name(2)])
   }
+
+  #if DEBUG
+    @Test("lists a short queue once, and one that takes several calls twice")
+    func listings() throws {
+      let sender = try scene.queue.sender("a")
+      func calls() throws -> Int {
+        let calls = Mutex(0)
+        let plan = Faults.Plan { call, _ in
+          if call == .getdents64 { calls.withLock { $0 += 1 } }
+          return .proceed
+        }
+        let place = try scene.queue.openOrMake()
+        _ = try Faults.$plan.withValue(plan) { try place.ordered(QueueDirectory.pending) }
+        return calls.withLock(\.self)
+      }
+      for number in 0..<3 { try sender.enqueue(PropertyListValue(number)) }
+      #expect(try calls() == 2)
+      for number in 3..<100 { try sender.enqueue(PropertyListValue(number)) }
+      let many = try calls()
+      #expect(many >= 6 && many.isMultiple(of: 2))
+    }
+  #endif
 }

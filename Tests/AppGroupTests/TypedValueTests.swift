@@ -4,7 +4,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A value of a program's own type", .blocking)
+@Suite("A value of a program's own type", .blocking, .bothEngines)
 struct TypedValueTests {
   struct Ticket: Codable, Equatable, Sendable {
     var film: String

@@ -6,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A model that follows a value", .blocking)
+@Suite("A model that follows a value", .blocking, .bothEngines)
 struct ValueModelTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

@@ -78,6 +78,50 @@ struct WaitingTests {
     #expect(wasOnPool.withLock { $0 } == false)
   }
 
+  /// Waits first, and then is done with what it was asked for.
+  private final class Prompt: Waiting {
+    private let latch: WakeLatch
+    private let steps = Heard<String>()
+    private let promptly: @Sendable () -> [String]?
+
+    init(_ latch: WakeLatch, _ promptly: @escaping @Sendable () -> [String]?) {
+      self.latch = latch
+      self.promptly = promptly
+    }
+
+    func step() -> WaitingStep<[String]> {
+      steps.add("step")
+      return steps.all.count > 1 ? .done(steps.all) : .wait(for: latch, until: nil)
+    }
+
+    func promptStep() -> WaitingStep<[String]>? {
+      steps.add("prompt")
+      return promptly().map { .done(steps.all + $0) }
+    }
+  }
+
+  @Test("of a task takes a step that never waits where the latch is raised, others elsewhere")
+  func promptSteps() async throws {
+    for isPrompt in [true, false] {
+      let latch = WakeLatch()
+      let isRaising = Atomic(false)
+      let task = Task {
+        try await runSuspending {
+          Prompt(latch) {
+            isPrompt ? ["\(isRaising.load(ordering: .sequentiallyConsistent))"] : nil
+          }
+        }
+      }
+      try await Blocking.run {
+        try eventually("it waits") { latch.isAwaited }
+        isRaising.store(true, ordering: .sequentiallyConsistent)
+        latch.raise()
+        isRaising.store(false, ordering: .sequentiallyConsistent)
+      }
+      #expect(try await task.value == ["step", "prompt", isPrompt ? "true" : "step"])
+    }
+  }
+
   @Test("for a lease does not sleep in its steps: the first one says how long to pause")
   func steps() throws {
     let scene = try LeaseScene()

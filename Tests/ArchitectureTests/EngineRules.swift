@@ -1,7 +1,8 @@
-/// The core's knowledge about a container: that it is a directory, locked with flock.
+/// The core's knowledge about a container: that it is a directory, locked with flock, or a prefix of
+/// keys on etcd.
 ///
-/// Another store may stand behind `SharedContainer` later, so the façades and the programs use only
-/// values, queues, presences and notifications. Each exception is listed here with a reason.
+/// The façades and the programs use only values, queues, presences and notifications, and know neither.
+/// Each exception is listed here with a reason.
 enum EngineRules {
   /// Types of the core that represent directories, locks and file names.
   private static let directoryTypes: Set<String> = [

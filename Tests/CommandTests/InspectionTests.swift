@@ -12,7 +12,7 @@ struct InspectionTests {
     set -e
     wormhole send damaged 1
     cd "$C/values"
-    for name in damaged directory fifo link huge lease held; do wormhole send $name 1; done
+    for name in damaged directory fifo link huge lease held flood; do wormhole send $name 1; done
     echo garbage >damaged/value.plist
     rm directory/value.plist fifo/value.plist link/value.plist
     mkdir directory/value.plist
@@ -22,7 +22,7 @@ struct InspectionTests {
     rm -r lease/lease && mkfifo lease/lease
     mkdir -p held/lease/held/in-the-way
     mkfifo held/lease/prepared-1 held/lease/broken-1 held/lease/held/x-1
-    (cd held && touch $(seq 3000))
+    (cd flood && touch $(seq 3000))
     mkdir "$T/elsewhere" && ln -s "$T/elsewhere" "$C/quarantine"
     mkfifo "$C/notifications"
     printf 'name with a\\nline' | xargs -0 touch
@@ -66,7 +66,7 @@ struct InspectionTests {
         if "command" in finding: subprocess.run(finding["command"], shell=True)
       sys.exit(len(findings) > 0)
       ' >>"$T/mended" 2>&1 && echo mended && exit
-        (cd "$C/values/held" && rm -f $(seq 3000))
+        (cd "$C/values/flood" && rm -f $(seq 3000))
       done
       wormhole doctor
       """

@@ -87,6 +87,7 @@ struct ReaderPackage {
     var words = [
       "swiftc", "-swift-version", "6", "-warnings-as-errors", "-module-name", name,
       "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
+      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
       file,
     ]
     if hasMain { words.append("-parse-as-library") }
@@ -98,7 +99,9 @@ struct ReaderPackage {
     }
     let pipe = try makePipe()
     let compiler = try ChildProcess(
-      "timeout", ["3600"] + words, output: pipe.write.rawValue, errors: pipe.write.rawValue)
+      "timeout", ["3600"] + words,
+      environment: CompilerRun.environment(leavingFilesIn: directory), output: pipe.write.rawValue,
+      errors: pipe.write.rawValue)
     let reader = pipe.takeRead()
     let said = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
     let end = try compiler.wait(until: CompilerRun.deadline)

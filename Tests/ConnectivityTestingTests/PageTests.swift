@@ -38,6 +38,7 @@ struct PageTests {
     let pipe = try makePipe()
     let tool = try ChildProcess(
       "timeout", ["3600", "swift", "package", "--package-path", directory.path, "dump-package"],
+      environment: CompilerRun.environment(leavingFilesIn: directory.path),
       output: pipe.write.rawValue)
     let reader = pipe.takeRead()
     let said = try reader.descriptor.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)

@@ -15,7 +15,7 @@ import SystemCalls
 /// events reenter KEY     the handler sets a value, and is then nobody's handler any more
 /// events peer NAME PEER  observes the reachability of a peer
 /// events KIND            the number of the events of a kind so far, and the level and the fields of the last
-/// measured KIND          the number of the measurements, and the dimensions of the last, "timed" if it
+/// measured KIND [WHAT]   the number of the measurements, and the dimensions of the last, "timed" if it
 ///                        has a duration
 /// ```
 enum DiagnosticsVerbs {
@@ -49,7 +49,7 @@ enum DiagnosticsVerbs {
     _ verb: String, _ key: String, _ rest: [String], _ container: SharedContainer
   ) throws -> String {
     finish()
-    if verb == "measured" { return measured("wormhole." + key) }
+    if verb == "measured" { return measured("wormhole." + key, of: rest.first) }
     switch key {
     case "begin":
       Diagnostics.onEvent = { event in kept.withLock { $0.events.append(event) } }
@@ -100,8 +100,11 @@ enum DiagnosticsVerbs {
     return "\(all.count) \(last.level.rawValue) " + text(last.fields)
   }
 
-  private static func measured(_ name: String) -> String {
-    let all = kept.withLock { $0.measurements }.filter { $0.name == name }
+  /// - Parameter what: what the measurements are of; nil for all.
+  private static func measured(_ name: String, of what: String?) -> String {
+    let all = kept.withLock { $0.measurements }.filter {
+      $0.name == name && (what == nil || $0.dimensions["what"] == what)
+    }
     guard let last = all.last else { return "0" }
     return "\(all.count) " + text(last.dimensions) + (last.duration == nil ? "" : " timed")
   }

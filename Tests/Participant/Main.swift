@@ -59,7 +59,8 @@ struct Participant {
     let place = CommandLine.arguments[1]
     let container =
       place.hasPrefix("group:")
-      ? try SharedContainer(group: String(place.dropFirst(6))) : try SharedContainer(path: place)
+      ? try SharedContainer(group: String(place.dropFirst(6)))
+      : try SharedContainer(location: place)
     if CommandLine.arguments.dropFirst(2).first == "launched" {
       return try LaunchVerbs.beLaunched(
         CommandLine.arguments[3], CommandLine.arguments[4], container)

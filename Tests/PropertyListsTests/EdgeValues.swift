@@ -39,11 +39,13 @@ enum EdgeValues {
     let lengths = [0, 1, 14, 15, 16, 255, 256, 257, 65_535, 65_536]
     let ascii = lengths.map { PropertyListValue.string(String(repeating: "a", count: $0)) }
     let wide = lengths.map { PropertyListValue.string(String(repeating: "é", count: $0)) }
-    let data = (lengths + [1 << 20]).map { PropertyListValue.data(Data(repeating: 7, count: $0)) }
+    let data = (lengths + [4_095, 4_096, 1 << 20]).map {
+      PropertyListValue.data(Data(repeating: 7, count: $0))
+    }
     let null: [PropertyListValue] = [
       "$null", ["$null": ["$null": ["a", "$null"], "b": ["$null": 1]]], "$nullable", ["CF$UIDs": 1],
     ]
-    return ascii + wide + data + null
+    return ascii + wide + data + [.array(data + [.array(data), 1] + data)] + null
   }
 
   /// Files whose number of objects, or whose offset of the offset table, is around a power of 256:

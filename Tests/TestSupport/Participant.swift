@@ -1,3 +1,4 @@
+import AppGroup
 import Synchronization
 package import SystemCalls
 
@@ -22,9 +23,15 @@ package final class Participant: Sendable {
   }
 
   /// Starts a participant on a container.
+  ///
+  /// - Parameter container: The directory of a test. On etcd it stands for the test's container there,
+  ///   and the participant has a directory of its own beside it, as on another machine.
   package convenience init(_ container: String, environment: [String] = []) throws {
+    let location = try TestEngine.current.location(of: container)
+    let state = location == nil ? [] : ["XDG_STATE_HOME=\(container)/state"]
     try self.init(
-      program: BuiltProgram.path("participant"), [container], environment: environment)
+      program: BuiltProgram.path("participant"), [location?.description ?? container],
+      environment: environment + state)
   }
 
   /// Starts any program that answers each line with one line.

@@ -1,4 +1,3 @@
-package import AppGroup
 import SystemCalls
 
 /// A directory of one test, which is removed with its last user, at the latest with the process.
@@ -28,11 +27,6 @@ package final class TemporaryDirectory: Sendable {
     } catch {
       print("cannot remove \(path): \(error)")
     }
-  }
-
-  /// The directory as a container.
-  package func container() throws -> SharedContainer {
-    try SharedContainer(path: path)
   }
 
   /// All entries of the directory, for the comment of a failed expectation.

@@ -28,7 +28,6 @@ struct IsolationTests {
     let modules = try BuiltProgram.path("Modules")
     let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
       .joined(separator: "/")
-    let map = "\(root)/Sources/Core/CSystemCalls/module.modulemap"
     func errors(_ methods: String) throws -> String {
       let source = directory.path + "/delegate.swift"
       try Files.write(
@@ -44,9 +43,12 @@ struct IsolationTests {
         """, to: source)
       let command =
         "swiftc -typecheck -swift-version 6 -default-isolation MainActor -I '\(modules)' "
-        + "-Xcc '-fmodule-map-file=\(map)' '\(source)' 2>&1; echo over"
+        + "-Xcc '-fmodule-map-file=\(root)/Sources/Core/CSystemCalls/module.modulemap' "
+        + "-Xcc '-fmodule-map-file=\(root)/Sources/Core/CCurl/module.modulemap' "
+        + "'\(source)' 2>&1; echo over"
       let compiler = try LineProcess(
-        "sh", ["-c", command], environment: Program.environment(with: []))
+        "sh", ["-c", command],
+        environment: CompilerRun.environment(leavingFilesIn: directory.path))
       let deadline = CompilerRun.deadline
       var text = ""
       while !text.hasSuffix("over\n") {

@@ -6,7 +6,8 @@ package import PropertyLists
 /// call's `id`, and
 ///
 /// ```
-/// request   replyTo (the caller's mailbox), value, expires, uptime, namespace (see `Expiry`)
+/// request   replyTo (the caller's mailbox), value, expires, uptime, namespace (see `Expiry`);
+///           between machines, whose clocks differ, left: the milliseconds that were left when it was posted
 /// reply     value
 /// failure   code, reason
 /// cancel    replyTo
@@ -31,7 +32,7 @@ enum CallMessage: Sendable {
     switch fields["kind"]?.stringValue {
     case "request":
       guard let key, let value = fields["value"], let expiry = Expiry(message) else { return nil }
-      self = .request(key, value, expiry)
+      self = .request(key, value, Self.arrived(expiry, left: fields["left"]?.int64Value))
     case "reply":
       guard let value = fields["value"] else { return nil }
       self = .answer(id: id, .reply(value))
@@ -47,7 +48,14 @@ enum CallMessage: Sendable {
     }
   }
 
-  var propertyList: PropertyListValue {
+  /// Returns the expiry of a request that has just come. From another machine it counts from now.
+  private static func arrived(_ expiry: Expiry, left: Int64?) -> Expiry {
+    guard let left, !expiry.isOfThisMachine, !expiry.isNever else { return expiry }
+    return Expiry(after: .milliseconds(max(0, left)))
+  }
+
+  /// - Parameter spansMachines: Whether it may go to another machine.
+  func propertyList(spansMachines: Bool) -> PropertyListValue {
     switch self {
     case .request(let key, let value, let expiry):
       var message: PropertyListValue = [
@@ -55,6 +63,9 @@ enum CallMessage: Sendable {
         "value": value,
       ]
       expiry.write(into: &message)
+      if spansMachines, let left = expiry.remainingUnlessNever {
+        message["left"] = .integer(Int64(left / .milliseconds(1)))
+      }
       return message
     case .answer(let id, .reply(let value)):
       return ["kind": "reply", "id": PropertyListValue(id), "value": value]

@@ -65,9 +65,9 @@ package final class IncomingCall: Sendable {
       return false
     }
     if isOver { return handler() }
-    guard !expiry.isNever else { return }
+    guard let remaining = expiry.remainingUnlessNever else { return }
     // A caller that is stopped does not report its timeout.
-    Blocking.timers.asyncAfter(deadline: .now() + expiry.remaining.dispatchInterval) {
+    Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) {
       [weak self] in
       // Handlers may take long, and the timers wait for nobody. An answered call has no time limit.
       guard let self, !state.withLock(\.isAnswered) else { return }

@@ -3,8 +3,6 @@ import Dispatch
 import Entries
 import Monitoring
 package import PropertyLists
-import Synchronization
-import SystemCalls
 package import Values
 
 /// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
@@ -19,18 +17,10 @@ package final class MailboxOutlet: Sendable {
     case full
   }
 
-  private struct State {
-    /// The order of the last entry.
-    var last: UInt64 = 0
-    var admission: Admission
-  }
-
-  private let place: MailboxDirectory
-  var path: String { place.path }
+  private let writer: any MailboxWriter
+  var path: String { writer.path }
   /// The mailbox's.
-  package var address: String { place.address }
-  private let sender = Nonce.next()
-  private let state: Mutex<State>
+  package let address: String
   private let end: ObservationToken?
   /// Whether somebody is notified of the end of the mailbox's owner.
   var isWatched: Bool { end != nil }
@@ -44,13 +34,15 @@ package final class MailboxOutlet: Sendable {
     in container: SharedContainer, to address: String, entries: Int = 10_000,
     bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
   ) {
-    guard MailboxDirectory.isAddress(address) else { return nil }
-    place = MailboxDirectory(root: container.root, address: address)
-    state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+    guard Mailbox.isAddress(address) else { return nil }
+    self.address = address
     self.end = end
+    writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
   }
 
-  func post(_ message: CallMessage) throws -> Outcome { try post(message.propertyList) }
+  func post(_ message: CallMessage) throws -> Outcome {
+    try post(message.propertyList(spansMachines: writer.spansMachines))
+  }
 
   /// Posts a message that the other end can do without.
   func postLater(_ message: CallMessage) {
@@ -62,9 +54,11 @@ package final class MailboxOutlet: Sendable {
   /// Posts an entry: it is in the mailbox when this returns `posted`.
   ///
   /// - Throws: `AppGroupError`: `unsupportedValue` for a value that is no property list or too
-  ///   large, or errors of the file system; nothing is posted then.
+  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
+  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
+  ///   10 seconds.
   /// - Complexity: create, flock, write, rename, close; a listing after each sixteenth of the
-  ///   limits.
+  ///   limits. On etcd one transaction.
   package func post(_ value: PropertyListValue) throws -> Outcome {
     let action = "post into a mailbox"
     let bytes: [UInt8]
@@ -76,39 +70,8 @@ package final class MailboxOutlet: Sendable {
           "it has \(bytes.count) bytes, and at most \(Mailbox.maximumBytes) are taken")
       }
     } catch {
-      throw AppGroupError.unacceptable(error, action, path: place.path)
+      throw AppGroupError.unacceptable(error, action, path: path)
     }
-    return try reporting(action, path: place.path) {
-      do {
-        let handle = try place.root.handle()
-        return try withExtendedLifetime(handle) {
-          let container = handle.descriptor.rawValue
-          guard try admits(bytes.count, at: container) else { return .full }
-          try store(bytes, at: container)
-          return .posted
-        }
-      } catch let error as Errno where error == .noSuchFile {
-        return .gone
-      }
-    }
-  }
-
-  private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
-    let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
-    try place.root.store(bytes, staging: staging, at: container) { staged, _ throws(Errno) in
-      let entry = state.withLock { state in
-        state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
-        return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
-      }
-      try rename(staged, at: container, to: place.relativePath + "/" + entry.text, at: container)
-      state.withLock { $0.admission.noteStored(entry) }
-    }
-  }
-
-  private func admits(_ size: Int, at container: Int32) throws(Errno) -> Bool {
-    if state.withLock({ $0.admission.allows(1, size) }) { return true }
-    let waiting = try SharedContainer.entries(place.relativePath, at: container)?
-      .compactMap { EntryFile(bytes: $0.name.bytes) }
-    return state.withLock { $0.admission.note(waiting: waiting ?? [], for: 1, size) }
+    return try reporting(action, path: path) { try writer.post(bytes) }
   }
 }

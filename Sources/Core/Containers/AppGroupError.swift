@@ -1,3 +1,4 @@
+import EtcdClient
 package import SystemCalls
 
 /// An action in a container has failed.
@@ -40,6 +41,12 @@ public struct AppGroupError: DescribedError {
     case nameCollision
     /// The registration was cancelled.
     case invalidToken
+    /// No member of the etcd cluster answered in time; nothing was done.
+    case unreachable
+    /// The answer of the etcd cluster was lost: the change was made, or will be a little later, or not.
+    case outcomeUnknown
+    /// The container's engine cannot do that; see "Beyond one machine".
+    case notSupported
     /// Any other failure of the operating system.
     case inputOutput
   }
@@ -90,13 +97,15 @@ extension AppGroupError {
   }
 }
 
-/// Runs a closure and turns an error of the kernel into an error with a sentence.
+/// Runs a closure and turns an error of the kernel or of etcd into an error with a sentence.
 package func reporting<Result: ~Copyable>(
   _ action: @autoclosure () -> String, path: @autoclosure () -> String, _ body: () throws -> Result
 ) throws -> Result {
   do {
     return try body()
   } catch let error as Errno {
+    throw AppGroupError.refused(action(), path: path(), error)
+  } catch let error as EtcdError {
     throw AppGroupError.refused(action(), path: path(), error)
   }
 }

@@ -178,14 +178,14 @@ package struct EntryFile: Hashable, Sendable {
   /// an entry counts if the second shows it and it is not newer than the newest of its sender in
   /// the first: anything older was there when the second began, and so is in it.
   ///
-  /// - Parameter list: lists the waiting entries.
+  /// - Parameter list: lists the waiting entries, and says whether that is a snapshot all the same.
   package static func ordered<Failure>(
-    _ list: () throws(Failure) -> [EntryFile]
+    _ list: () throws(Failure) -> (entries: [EntryFile], isSnapshot: Bool)
   ) throws(Failure) -> [EntryFile] {
-    let first = try list()
+    let (first, isSnapshot) = try list()
     guard !first.isEmpty else { return [] }
-    var second = try list()
-    if second != first {
+    var second = isSnapshot ? first : try list().entries
+    if !isSnapshot, second != first {
       var newest: [String: UInt64] = [:]
       for entry in first { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
       second.removeAll { entry in newest[entry.sender].map { entry.order > $0 } ?? true }

@@ -15,7 +15,13 @@ package struct Expiry: Sendable {
   package static var never: Expiry { Expiry(after: .seconds(longest)) }
   private static let longest: Int64 = 3_000_000_000
 
-  package var isNever: Bool { remaining > .seconds(Self.longest / 2) }
+  package var isNever: Bool { remainingUnlessNever == nil }
+
+  /// The time left; nil for what is never too late.
+  package var remainingUnlessNever: Duration? {
+    let remaining = remaining
+    return remaining > .seconds(Self.longest / 2) ? nil : remaining
+  }
 
   package init(after duration: Duration) {
     let nanoseconds = max(0, duration / .nanoseconds(1))
@@ -37,6 +43,11 @@ package struct Expiry: Sendable {
     value["namespace"] = PropertyListValue(namespace)
   }
 
+  /// Whether it was set by a process that has the same uptime.
+  package var isOfThisMachine: Bool {
+    namespace != 0 && namespace == ProcessIdentity.current.namespace
+  }
+
   package var hasPassed: Bool {
     let here = ProcessIdentity.current.namespace
     guard namespace == here, here != 0 else { return Date() >= date }
@@ -45,7 +56,6 @@ package struct Expiry: Sendable {
 
   /// The time left; zero once it has passed.
   package var remaining: Duration {
-    guard !hasPassed else { return .zero }
     let here = ProcessIdentity.current.namespace
     guard namespace == here, here != 0 else {
       return .milliseconds(Int64(min(max(date.timeIntervalSinceNow, 0), 3e9) * 1_000))

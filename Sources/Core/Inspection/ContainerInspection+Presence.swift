@@ -6,7 +6,7 @@ import Values
 /// The inspection of the directory of one presence.
 extension ContainerInspection {
   mutating func lookAtPresence(_ name: String, _ kind: NameKind, _ path: String) {
-    let presence = Presence(container: container, name: name, kind: kind)
+    let presence = DirectoryPresence(container: container, name: name, kind: kind)
     let owner = (kind: kind, identifier: name)
     attempt("look who is present", path) { inspection in
       guard let look = try presence.place.look(movesAside: false) else { return }

@@ -2,6 +2,7 @@ import Containers
 import Entries
 import FoundationEssentials
 import Presences
+import QueueFiles
 import Queues
 import SystemCalls
 

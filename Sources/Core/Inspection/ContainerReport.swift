@@ -40,6 +40,8 @@ public struct ContainerReport: Sendable {
   public internal(set) var looseEntries: [LooseEntry] = []
   /// The user's use of the kernel's watches.
   public internal(set) var watches = WatchUse()
+  /// The cluster of a container on etcd; nil for a directory.
+  public internal(set) var cluster: ClusterReport?
   /// The parts that could not be examined, with the reasons.
   public internal(set) var failures: [AppGroupError] = []
   /// Whether the report covers only a part, because there was more than it examines.

@@ -128,7 +128,7 @@ struct NameSweep {
 
   private func removePresence(_ directory: NamedDirectory) throws -> Bool {
     let (name, kind) = (directory.identifier, directory.kind)
-    let presence = Presence(container: container, name: name, kind: kind)
+    let presence = DirectoryPresence(container: container, name: name, kind: kind)
     let remains = [presence.role.fileName, PresenceDirectory.last]
     guard let status = try look(at: directory, { remains.contains($0.text) }) else { return false }
     if kind.primitive == .consumer {

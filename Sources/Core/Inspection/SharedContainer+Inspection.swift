@@ -29,8 +29,11 @@ extension SharedContainer {
   package func report(
     problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
-    try reporting("look through the container", path: root.path) {
-      try ContainerInspection.report(on: self, problem)
+    try reporting("look through the container", path: location) {
+      if case .etcd(let etcd) = engine {
+        return try EtcdInspection.report(on: self, etcd, problem)
+      }
+      return try ContainerInspection.report(on: self, problem)
     }
   }
 
@@ -81,6 +84,7 @@ extension SharedContainer {
   package func sweep(
     patience: Duration = .seconds(1), expiring expire: () throws -> [String]
   ) throws -> SweepReport {
+    if case .etcd(let etcd) = engine { return try sweepKeys(etcd, expiring: expire) }
     var outcome = SweepReport()
     var swept: Set<String> = []
     for leftover in try report().leftovers {
@@ -122,7 +126,7 @@ extension SharedContainer {
     }
     switch leftover.kind {
     case .abandonedPresence:
-      try Presence(container: self, name: name, kind: kind).place.sweep()
+      try DirectoryPresence(container: self, name: name, kind: kind).place.sweep()
     case .abandonedEntry where kind == .log:
       _ = try log(name).sweep(until: .now + patience)
     case .abandonedEntry:
@@ -186,25 +190,5 @@ extension NamedDirectory {
       // Also where nothing tells the next holder that there is something to settle.
       try lease.site.home.settle(lease)
     }.run()
-  }
-}
-
-extension SharedContainer {
-  /// Opens an existing container, and creates nothing.
-  ///
-  /// - Returns: nil for a directory that could become a container but is not one yet.
-  /// - Throws: As `init(url:access:)`.
-  package static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
-    let path = try absolute(path)
-    let isPresent = try reporting("open the container", path: path) {
-      let handle = try ContainerRoot(path: path, access: .owner).handle()
-      return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
-    }
-    return isPresent ? try SharedContainer(path: path, group: group) : nil
-  }
-
-  /// Returns the path of a group's container, whether or not it exists.
-  package static func path(ofGroup group: String) throws -> String {
-    try ContainerLocation.path(forGroup: group)
   }
 }

@@ -16,7 +16,10 @@ extension Value {
   /// - Throws: `AppGroupError`, as `remove`.
   @discardableResult
   public func quarantine(until deadline: ContinuousClock.Instant? = nil) throws -> String? {
-    try Change<String?>(directory, protecting: fileName, .init(until: deadline)) { lease, _ in
+    try container.requireDirectory(
+      "put the value aside", remedy: "copy it with etcdctl get, and replace or remove it")
+    return try Change<String?>(directory, protecting: fileName, .init(until: deadline)) {
+      lease, _ in
       try putAside(fileName, lease).map { container.root.path + "/" + $0 }
     }.run()
   }

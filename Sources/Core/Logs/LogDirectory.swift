@@ -32,6 +32,8 @@ package struct LogDirectory: ~Copyable {
   ///
   /// - Returns: nil if there is none.
   package init?(_ log: Log) throws {
+    try log.container.requireDirectory(
+      "use the log \"\(log.name)\"", remedy: "take a queue, or a container that is a directory")
     guard let opened = try log.value.directory.open() else { return nil }
     root = log.container.root
     descriptor = opened
@@ -88,6 +90,20 @@ package struct LogDirectory: ~Copyable {
   package func numbers() throws(Errno) -> [Int] {
     try (SharedContainer.entries(Self.entries, at: descriptor.rawValue) ?? [])
       .compactMap { Self.number($0.name) }
+  }
+
+  /// Returns the first message of a kind, from the first that a listing shows.
+  ///
+  /// A listing of a directory that changes at the same time may miss a message, but none appears before
+  /// those with smaller numbers. So the ones just before are looked at.
+  ///
+  /// - Parameter first: the lowest number that may be returned.
+  func first(
+    _ first: Int, listed: Int, where isOfKind: (FileStatus) -> Bool = { _ in true }
+  ) throws(Errno) -> Int {
+    var found = listed
+    while found > first, let status = try status(found - 1), isOfKind(status) { found -= 1 }
+    return found
   }
 
   enum Content {

@@ -139,7 +139,7 @@ extension Log {
       let position = try cursor.claim(known) { try log.position(of: start) }
       // Stopped between the two steps, this may have replaced its own successor.
       try cursor.registration.confirm()
-      try state.withLock { try $0.begin(at: position, log) }
+      state.withLock { $0.begin(at: position) }
     }
 
     /// Returns the next message, and waits for one if there is none. The message before counts as read
@@ -288,8 +288,7 @@ extension Log {
     }
 
     private func save(_ reading: inout LogReading, _ durability: Durability = .standard) throws {
-      guard let cursor, var position = reading.unsaved(durability) else { return }
-      position.reader = cursor.registration.id
+      guard let cursor, let position = reading.unsaved(durability) else { return }
       try cursor.save(position, durability)
       reading.noteSaved()
     }

@@ -5,11 +5,12 @@ import SystemCalls
 
 /// How far a reader is, and its steps, none of which waits.
 struct LogReading: Sendable {
+  /// The position as it is to be stored.
   private var position = LogCursor.Position(log: "", next: 1)
   /// The position as it is stored.
   private var saved: LogCursor.Position?
-  /// The message that was delivered to a process before.
-  private var delivered: Int?
+  /// Whether this reader has delivered the next message, and not only a process before.
+  private var isHeld = false
   private var missed = 0
   private var unreadable = 0
   /// The highest number that is known to have appeared. If the next message is missing before that,
@@ -21,41 +22,39 @@ struct LogReading: Sendable {
     position = .init(log: try log.memory.state(of: log.value)?.id ?? "", next: next)
   }
 
-  mutating func begin(at position: LogCursor.Position, _ log: Log) throws {
+  mutating func begin(at position: LogCursor.Position) {
     self.position = position
     saved = position
-    if position.isDelivered { delivered = position.next }
-    self.position.isDelivered = false
   }
 
   mutating func seek(to next: Int) {
-    position.next = next
-    position.isDelivered = false
-    delivered = nil
+    move(to: next)
     (missed, unreadable) = (0, 0)
     highest = LogState.largest
   }
 
   /// Counts the message that was delivered as read.
   mutating func finish() {
-    guard position.isDelivered else { return }
-    position.next += 1
-    position.isDelivered = false
+    if isHeld { move(to: position.next + 1) }
   }
 
   mutating func deliver() {
     position.isDelivered = true
+    isHeld = true
     (missed, unreadable) = (0, 0)
-    delivered = nil
   }
 
-  /// Returns the position if it is not stored as it is.
+  private mutating func move(to next: Int) {
+    position.next = next
+    position.isDelivered = false
+    isHeld = false
+  }
+
+  /// Returns the position if it is to be published: if it is not stored as it is, and before each
+  /// delivery. A message that is delivered again changes nothing in it, but publishing finds out
+  /// whether another process reads by now.
   func unsaved(_ durability: Durability) -> LogCursor.Position? {
-    // Delivered by another process is the same as not delivered yet by this one.
-    var known = saved
-    if delivered == known?.next { known?.isDelivered = false }
-    known?.reader = position.reader
-    return known == position && durability == .standard ? nil : position
+    saved == position && !isHeld && durability == .standard ? nil : position
   }
 
   mutating func noteSaved() { saved = position }
@@ -75,11 +74,11 @@ struct LogReading: Sendable {
         } catch {
           // It stays where it is, because its number tells others that there was a message.
           unreadable += 1
-          position.next += 1
+          move(to: position.next + 1)
         }
       case .unreadable:
         unreadable += 1
-        position.next += 1
+        move(to: position.next + 1)
       case .missing:
         guard try skip(log, place) else { return nil }
       }
@@ -92,7 +91,7 @@ struct LogReading: Sendable {
   ) -> LogMessage {
     LogMessage(
       number: position.next, date: status.modified, publisher: publisher, payload: payload,
-      isRedelivery: delivered == position.next, missed: missed, unreadable: unreadable)
+      isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
   }
 
   /// Passes over messages that are gone.
@@ -106,8 +105,7 @@ struct LogReading: Sendable {
       guard position.log == state.id else {
         // The log was removed, and began again.
         position.log = state.id
-        position.next = state.first
-        delivered = nil
+        move(to: state.first)
         highest = LogState.largest
         return true
       }
@@ -116,16 +114,13 @@ struct LogReading: Sendable {
     guard highest > position.next else { return false }
     highest = 0
     let later = try place.numbers().filter { $0 > position.next && $0 <= furthest }
-    guard var found = later.min() else { return false }
-    // A listing of a directory that changes at the same time may miss a message, but none appears
-    // before those with smaller numbers.
-    while found > position.next, try place.status(found - 1) != nil { found -= 1 }
-    return jump(to: found)
+    guard let found = later.min() else { return false }
+    return jump(to: try place.first(position.next, listed: found))
   }
 
   private mutating func jump(to next: Int) -> Bool {
     missed += next - position.next
-    position.next = next
+    move(to: next)
     return true
   }
 }
@@ -135,20 +130,21 @@ extension Log {
   func position(of start: LogStart) throws -> Int {
     try reporting("read \"\(name)\"", path: path) {
       let state = try memory.state(of: value)
-      guard let place = try LogDirectory(self) else { return state?.first ?? 1 }
+      let first = state?.first ?? 1
+      guard let place = try LogDirectory(self) else { return first }
       let furthest = state?.furthest ?? LogState.largest
       let numbers = try place.numbers().filter { $0 <= furthest }
       let end = max(try place.head(after: memory.head(state)), numbers.max() ?? 0)
       memory.note(state == nil ? 0 : end)
       switch start {
-      case .beginning: return max(state?.first ?? 1, min(numbers.min() ?? end + 1, end + 1))
+      case .beginning: return try place.first(first, listed: max(first, numbers.min() ?? end + 1))
       case .end: return end + 1
       case .number(let number): return min(max(number, 1), end + 1)
       case .date(let date):
-        let first = try numbers.sorted().first { number in
+        let found = try numbers.sorted().first { number in
           try place.status(number).map { $0.modified >= date } ?? false
         }
-        return first ?? end + 1
+        return try place.first(first, listed: found ?? end + 1) { $0.modified >= date }
       }
     }
   }

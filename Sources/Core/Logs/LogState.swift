@@ -121,6 +121,9 @@ final class LogMemory: Sendable {
   ///
   /// - Throws: `AppGroupError`: `damaged`, and as reading a value.
   func state(of value: Value) throws -> LogState? {
+    try value.container.requireDirectory(
+      "use the log \"\(value.identifier)\"",
+      remedy: "take a queue, or a container that is a directory")
     if let version = try value.version(),
       let state = known.withLock({ $0.version == version ? $0.state : nil })
     {

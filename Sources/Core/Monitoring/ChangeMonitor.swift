@@ -49,16 +49,18 @@ package final class ChangeMonitor: Sendable {
   ///   - events: The events to watch for; those of the directory's own end are added.
   ///   - prepare: Creates the directory if it is missing; called on this thread, and again on
   ///     another one after the directory was removed.
-  ///   - hear: Called on the monitor's thread, so it must be short and not use the file system:
+  ///   - readsNames: Whether the news tell the names of entries; without them they cost less.
+  ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
   package func watch(
-    path: String, parents: [String], _ events: WatchEvents = .content,
+    path: String, parents: [String], _ events: WatchEvents = .content, readsNames: Bool = true,
     prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     let place = WatchEntry.Place(path: path, parents: parents, prepare: prepare)
-    return started(insert(WatchEntry(place, events, hear), at: place))
+    return started(
+      insert(WatchEntry(place, events, readsNames: readsNames, hear), at: place))
   }
 
   /// Watches an open file or directory for certain events, only as long as it exists, and reports
@@ -120,6 +122,11 @@ package final class ChangeMonitor: Sendable {
     withExtendedLifetime(entry) {}
   }
 
+  /// Returns whether the watch has the kernel's events now, which is so on a local file system only.
+  func hasEvents(_ id: WatchTable.ID) -> Bool {
+    state.withLock { $0.detection(of: id) == .events }
+  }
+
   /// For tests and measurements: the number of wake-ups of the thread, and of watches.
   package var statistics: (wakeUps: Int, watches: Int) {
     state.withLock { ($0.wakeUps, $0.count) }
@@ -160,7 +167,7 @@ package final class ChangeMonitor: Sendable {
 }
 
 /// A watch, which lasts until it is cancelled or released.
-package final class Watch: Sendable {
+package final class Watch: Watching {
   private let monitor: ChangeMonitor
   private let id: WatchTable.ID
   /// The way in which changes were noticed at the beginning.
@@ -174,10 +181,19 @@ package final class Watch: Sendable {
 
   deinit { cancel() }
 
+  /// Whether changes are noticed by events now. Then the file system is local, and reading a small
+  /// file that has just changed does not wait.
+  package var hasEvents: Bool { monitor.hasEvents(id) }
+
   /// Ends the watch; the kernel's watch is freed with the last one for the same directory.
   package func cancel() {
     monitor.remove(id)
   }
+}
+
+/// The noticing of changes, until it is cancelled or released.
+package protocol Watching: Cancelling {
+  var detection: ChangeDetection { get }
 }
 
 /// Something that can be ended.

@@ -12,6 +12,16 @@ package protocol Waiting<Outcome>: AnyObject, SendableMetatype {
 
   /// Continues as far as possible without waiting. May call the file system.
   func step() throws -> WaitingStep<Outcome>
+
+  /// Continues as `step`, on the thread that has raised the latch, perhaps the monitor's: with calls
+  /// that never wait, or not at all.
+  ///
+  /// - Returns: Nil if `step` has to be taken, on a thread that may block.
+  func promptStep() -> WaitingStep<Outcome>?
+}
+
+extension Waiting {
+  package func promptStep() -> WaitingStep<Outcome>? { nil }
 }
 
 /// The state of a wait.
@@ -66,24 +76,28 @@ extension Waiting {
 /// until the last one. Cancelling the task ends a wait with `CancellationError`. The work is released
 /// before this function returns.
 ///
-/// What raises a latch hands the next step to such a thread, and the last step resumes the task: two
-/// threads are woken, however often it waits.
+/// What raises a latch takes the next step itself if that step never waits. Otherwise it hands the step
+/// to such a thread. The last step resumes the task. So one thread is woken, or two, however often it
+/// waits.
 ///
-/// - Parameter latch: Waited for before the first step; nil if there is no need to.
-package func runSuspending<Work: Waiting>(
-  after latch: WakeLatch? = nil, _ make: @escaping @Sendable () -> sending Work
-) async throws -> Work.Outcome {
+/// - Parameters:
+///   - latch: Waited for before the first step; nil if there is no need to.
+///   - deadline: How long to wait for it.
+package func runSuspending<Outcome: Sendable>(
+  after latch: WakeLatch? = nil, until deadline: ContinuousClock.Instant? = nil,
+  _ make: @escaping @Sendable () -> sending any Waiting<Outcome>
+) async throws -> Outcome {
   let wait = SuspendedWait(make)
   return try await withTaskCancellationHandler {
-    try await withCheckedThrowingContinuation { wait.begin(after: latch, $0) }
+    try await withCheckedThrowingContinuation { wait.begin(after: latch, until: deadline, $0) }
   } onCancel: {
     wait.cancel()
   }
 }
 
 /// A wait of a task: work that is handed from thread to thread, one step at a time.
-private final class SuspendedWait<Work: Waiting>: Sendable {
-  typealias Continuation = CheckedContinuation<Work.Outcome, any Error>
+private final class SuspendedWait<Outcome: Sendable>: Sendable {
+  typealias Continuation = CheckedContinuation<Outcome, any Error>
 
   private struct Cancellation {
     var isCancelled = false
@@ -93,16 +107,18 @@ private final class SuspendedWait<Work: Waiting>: Sendable {
 
   /// Nil after its release. The lock is never contended; it shows the compiler that one thread at a
   /// time has the work.
-  private let work: Mutex<Work?>
+  private let work: Mutex<(any Waiting<Outcome>)?>
   private let cancellation = Mutex(Cancellation())
   private let queue = Blocking.queue()
 
-  init(_ make: @Sendable () -> sending Work) {
+  init(_ make: @Sendable () -> sending any Waiting<Outcome>) {
     work = Mutex(make())
   }
 
-  func begin(after latch: WakeLatch?, _ task: Continuation) {
-    if let latch { wait(for: latch, until: nil, task) } else { goOn(task) }
+  func begin(
+    after latch: WakeLatch?, until deadline: ContinuousClock.Instant?, _ task: Continuation
+  ) {
+    if let latch { wait(for: latch, until: deadline, task) } else { goOn(task) }
   }
 
   /// Ends the wait that is under way or comes next.
@@ -139,12 +155,25 @@ private final class SuspendedWait<Work: Waiting>: Sendable {
       cancellation.latch = latch
       return cancellation.isCancelled
     }
-    if isCancelled { goOn(task) } else { latch.wake(until: deadline) { [self] in goOn(task) } }
+    if isCancelled || !latch.wake(until: deadline, { [self] in awake(task) }) { goOn(task) }
+  }
+
+  /// Goes on, on the thread that has raised the latch.
+  private func awake(_ task: Continuation) {
+    guard !cancellation.withLock(\.isCancelled), let step = work.withLock({ $0?.promptStep() })
+    else { return goOn(task) }
+    switch step {
+    case .done(let outcome):
+      work.withLock { $0 = nil }
+      task.resume(returning: outcome)
+    case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
+    case .spin: goOn(task)
+    }
   }
 
   /// Takes the next step and its short pauses, because another thread would cost more than they
   /// last. The last step releases the work.
-  private func step() throws -> WaitingStep<Work.Outcome> {
+  private func step() throws -> WaitingStep<Outcome> {
     try work.withLock { work in
       while true {
         // No step follows the release.

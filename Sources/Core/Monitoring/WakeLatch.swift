@@ -8,10 +8,11 @@ package final class WakeLatch: Sendable {
     var isRaised = false
     var sleeper: (@Sendable () -> Void)?
     var blocked = 0
+    /// Made by the first thread that blocks: most latches are made for a wait that does not come.
+    var semaphore: DispatchSemaphore?
   }
 
   private let state = Mutex(State())
-  private let semaphore = DispatchSemaphore(value: 0)
 
   package init() {}
 
@@ -20,8 +21,8 @@ package final class WakeLatch: Sendable {
 
   /// Wakes all waiters, or the next one.
   package func raise() {
-    let (sleeper, blocked) = state.withLock { state in
-      let waiting = (state.sleeper, state.blocked)
+    let (sleeper, blocked, semaphore) = state.withLock { state in
+      let waiting = (state.sleeper, state.blocked, state.semaphore)
       // Excludes: a raise between a waiter's look at `isRaised` and its sleep.
       state.isRaised = state.sleeper == nil && state.blocked == 0
       state.sleeper = nil
@@ -29,20 +30,22 @@ package final class WakeLatch: Sendable {
       return waiting
     }
     sleeper?()
-    for _ in 0..<blocked { semaphore.signal() }
+    for _ in 0..<blocked { semaphore?.signal() }
   }
 
   /// Blocks the calling thread until the latch is raised or the deadline has passed.
   package func block(until deadline: ContinuousClock.Instant?) {
-    let mustWait = state.withLock { state in
+    let semaphore = state.withLock { state -> DispatchSemaphore? in
       guard !state.isRaised else {
         state.isRaised = false
-        return false
+        return nil
       }
       state.blocked += 1
-      return true
+      let semaphore = state.semaphore ?? DispatchSemaphore(value: 0)
+      state.semaphore = semaphore
+      return semaphore
     }
-    guard mustWait else { return }
+    guard let semaphore else { return }
     guard let deadline else { return semaphore.wait() }
     let remaining = ContinuousClock.now.duration(to: deadline)
     guard semaphore.wait(timeout: .now() + remaining.dispatchInterval) == .timedOut else { return }
@@ -56,13 +59,14 @@ package final class WakeLatch: Sendable {
     if wasRaised { semaphore.wait() }
   }
 
-  /// Calls a closure once: when the latch is raised or the deadline has passed, and at once if it is
-  /// raised. One closure waits at a time.
+  /// Calls a closure once when the latch is raised or the deadline has passed. One closure waits at a
+  /// time.
   ///
   /// - Parameter body: Called on the thread that raises the latch, so it must be short.
+  /// - Returns: False if the latch is raised; then the closure is not called.
   package func wake(
     until deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () -> Void
-  ) {
+  ) -> Bool {
     let isRaised = state.withLock { state in
       if state.isRaised {
         state.isRaised = false
@@ -72,12 +76,13 @@ package final class WakeLatch: Sendable {
       state.sleeper = body
       return false
     }
-    guard !isRaised else { return body() }
-    guard let deadline else { return }
+    guard !isRaised else { return false }
+    guard let deadline else { return true }
     let remaining = ContinuousClock.now.duration(to: deadline)
     Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
       self?.raise()
     }
+    return true
   }
 }
 

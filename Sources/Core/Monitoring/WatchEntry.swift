@@ -28,6 +28,8 @@ struct WatchEntry: Sendable {
   /// Nil for an open file, which is never looked for again.
   let place: Place?
   let events: WatchEvents
+  /// Whether its news tell the names of entries; a directory with few entries is looked at anyway.
+  let readsNames: Bool
   let hear: @Sendable (WatchNews) -> Void
   /// The kernel's number, while there is a watch.
   var number: Int32?
@@ -38,8 +40,12 @@ struct WatchEntry: Sendable {
   var nextLook: ContinuousClock.Instant?
   var look = Look.none
 
-  init(_ place: Place?, _ events: WatchEvents, _ hear: @escaping @Sendable (WatchNews) -> Void) {
+  init(
+    _ place: Place?, _ events: WatchEvents, readsNames: Bool = true,
+    _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) {
     self.place = place
+    self.readsNames = readsNames
     self.events =
       place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
     self.hear = hear
@@ -48,12 +54,17 @@ struct WatchEntry: Sendable {
   /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
   /// watchers' masks.
   func wants(_ raised: WatchEvents) -> Bool {
-    let always: WatchEvents = [.ignored, .unmounted, .overflowed]
-    return !raised.isDisjoint(with: events.union(always))
+    !raised.isDisjoint(with: events.union(.unasked))
   }
 }
 
 extension WatchEvents {
+  /// Reported to every watch.
+  fileprivate static let unasked: WatchEvents = [.ignored, .unmounted, .overflowed]
+
+  /// The watched file or directory is not at its place any more.
+  static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
+
   /// All events of a change of a name's content, even by foreign programs: a shell's redirection
   /// ends with a close after writing.
   package static let content: WatchEvents = [

@@ -13,6 +13,8 @@ struct WatchTable {
     let events: SharedDescriptor?
     let wakeUp: SharedDescriptor?
     let failure: Errno?
+    /// What the thread waits for; the events come first.
+    let sources: [Int32]
 
     init() {
       var failure: Errno?
@@ -29,6 +31,7 @@ struct WatchTable {
         failure = error
       }
       self.failure = failure
+      sources = [events, wakeUp].compactMap { $0?.descriptor.rawValue }
     }
   }
 
@@ -57,8 +60,18 @@ struct WatchTable {
     var lanes: [String] = []
   }
 
+  /// What the events of a turn have shown.
+  private struct Events {
+    var news: [ID: WatchNews]
+    /// The entries to look for.
+    var sought: Set<ID> = []
+    var haveOverflowed = false
+  }
+
   private let checkInterval: Duration
   private var entries: [ID: WatchEntry] = [:]
+  /// The number of entries with a place.
+  private var places = 0
   /// The users of each of the kernel's watches.
   private var users: [Int32: Set<ID>] = [:]
   private var parents: [String: Parent] = [:]
@@ -109,6 +122,7 @@ struct WatchTable {
     if descriptors?.events == nil { descriptors = Descriptors() }
     entries[nextID] = entry
     entries[nextID]?.look = .underWay
+    if entry.place != nil { places += 1 }
     for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
     return nextID
   }
@@ -121,6 +135,7 @@ struct WatchTable {
     entries[id] = nil
     timed.remove(id)
     found[id] = nil
+    if entry.place != nil { places -= 1 }
     for path in entry.place?.parents ?? [] {
       parents[path]?.users -= 1
       guard parents[path]?.users == 0 else { continue }
@@ -259,20 +274,19 @@ struct WatchTable {
 
   mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
-    if entries.values.contains(where: { $0.place != nil }) {
+    if places > 0 {
       let check = nextCheck ?? now.advanced(by: checkInterval)
       nextCheck = check
       deadline = min(deadline ?? check, check)
     } else {
       nextCheck = nil
     }
-    let open = [descriptors?.events, descriptors?.wakeUp].compactMap { $0?.descriptor.rawValue }
     // Without a counter to wake it, the thread must check for work by itself.
     if descriptors?.wakeUp == nil {
       deadline = min(
         deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
     }
-    return (open, deadline)
+    return (descriptors?.sources ?? [], deadline)
   }
 
   /// Wakes the thread, because an entry may need a signal or a look earlier than the thread plans
@@ -295,31 +309,30 @@ struct WatchTable {
 
   mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
     wakeUps += 1
-    var news = found
-    var sought: Set<ID> = []
+    var events = Events(news: found)
     let after = afterEvents
     found = [:]
     afterEvents = []
     if ready.contains(true) || !after.isEmpty {
       // A request to be called after events may have come after the ready descriptors were
       // determined.
-      takeEvents(ready, mustTake: !after.isEmpty, now: now, &news, &sought)
+      takeEvents(ready, mustTake: !after.isEmpty, now: now, &events)
     }
     if let check = nextCheck, check <= now {
       nextCheck = nil
-      sought.formUnion(entries.keys)
+      events.sought.formUnion(entries.keys)
     }
     for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
       guard let entry = entries[id], entry.place == nil || entry.number != nil else {
-        sought.insert(id)
+        events.sought.insert(id)
         continue
       }
-      news[id] = .everything
+      events.news[id] = .everything
       setNextLook(id, now: now)
     }
     var turn = Turn()
-    turn.lanes = sought.compactMap { seek($0) }
-    for (id, news) in news {
+    turn.lanes = events.sought.compactMap { seek($0) }
+    for (id, news) in events.news {
       guard let hear = entries[id]?.hear else { continue }
       turn.calls.append { hear(news) }
     }
@@ -328,48 +341,50 @@ struct WatchTable {
   }
 
   private mutating func takeEvents(
-    _ ready: [Bool], mustTake: Bool, now: ContinuousClock.Instant,
-    _ news: inout [ID: WatchNews], _ sought: inout Set<ID>
+    _ ready: [Bool], mustTake: Bool, now: ContinuousClock.Instant, _ events: inout Events
   ) {
-    var overflowed = false
-    var raised: [(Int32, WatchEvents, FileName?)] = []
     do throws(Errno) {
       // The event queue comes first in `whatToWaitFor`; reading an unready counter would cost a
       // call.
       if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
       if ready.first == true || mustTake, let queue = descriptors?.events {
-        let take: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void = { number, events, name in
-          raised.append((number, events, FileName(event: name)))
+        var capacity = 1_024
+        while try queue.descriptor.takeNamedEvents(
+          capacity: capacity, { note($1, of: $0, $2, now: now, &events) })
+        {
+          capacity = 16_384
         }
-        while try queue.descriptor.takeNamedEvents(take) {}
       }
     } catch {
       // A look at everything finds the changes of the lost events.
-      overflowed = true
+      events.haveOverflowed = true
     }
-    let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
-    for (number, events, name) in raised {
-      if events.contains(.overflowed) { overflowed = true }
-      let isEnd = !events.isDisjoint(with: ends)
-      for id in users[number] ?? [] {
-        guard let entry = entries[id], entry.wants(events) else { continue }
-        if isEnd, let place = entry.place {
-          noteRemoval(in: place.lane, now: now)
-          // Reported after the look, because in another directory everything is new.
-          news[id] = nil
-          lose(id)
-          sought.insert(id)
-        } else {
-          news[id, default: WatchNews()].note(events, of: name)
-        }
+    guard events.haveOverflowed else { return }
+    for path in Array(parents.keys) { lose(parent: path) }
+    events.sought.formUnion(entries.keys)
+    events.news = entries.mapValues { _ in .everything }
+  }
+
+  private mutating func note(
+    _ raised: WatchEvents, of number: Int32, _ name: UnsafeRawBufferPointer,
+    now: ContinuousClock.Instant, _ events: inout Events
+  ) {
+    if raised.contains(.overflowed) { events.haveOverflowed = true }
+    let isEnd = !raised.isDisjoint(with: .ends)
+    for id in users[number] ?? [] {
+      guard let entry = entries[id], entry.wants(raised) else { continue }
+      if isEnd, let place = entry.place {
+        noteRemoval(in: place.lane, now: now)
+        // Reported after the look, because in another directory everything is new.
+        events.news[id] = nil
+        lose(id)
+        events.sought.insert(id)
+      } else {
+        events.news[id, default: WatchNews()].note(
+          raised, of: entry.readsNames ? FileName(event: name) : nil)
       }
-      if isEnd { sought.formUnion(below(lostParent: number)) }
     }
-    if overflowed {
-      for path in Array(parents.keys) { lose(parent: path) }
-      sought.formUnion(entries.keys)
-      news = entries.mapValues { _ in .everything }
-    }
+    if isEnd { events.sought.formUnion(below(lostParent: number)) }
   }
 
   /// Notes that a parent directory was moved or removed; returns the entries below it.

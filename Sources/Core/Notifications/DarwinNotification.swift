@@ -19,22 +19,27 @@ public struct DarwinNotification: Sendable {
   /// The name.
   public let name: String
 
-  private let bell: Bell
+  private let bell: any BellStore
   private let stateValue: Value
 
   init(container: SharedContainer, name: String) {
     self.container = container
     self.name = name
-    bell = Bell(root: container.root, name: name)
+    bell =
+      switch container.engine {
+      case .directory(let root): Bell(root: root, name: name)
+      case .etcd(let etcd): EtcdBell(etcd: etcd, key: etcd.key(.notification, name))
+      }
     stateValue = Value(container: container, identifier: name, kind: .notification)
   }
 
   /// Posts to all observers. It is not an error if there are none.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
-  /// - Complexity: One rename in a directory of one entry; no lock, so no process can delay it.
+  /// - Complexity: One rename in a directory of one entry; no lock, so no process can delay it. On etcd
+  ///   one request.
   public func post() throws {
-    try reporting("post the notification \"\(name)\"", path: bell.directory.path) {
+    try reporting("post the notification \"\(name)\"", path: bell.path) {
       try bell.ring()
     }
   }

@@ -9,12 +9,13 @@ import Values
 public final class NotificationRegistration: Sendable, Cancelling {
   private struct Condition {
     /// The sound at the last check or call; nil before the first check.
-    var checked: Bell.Sound?
+    var checked: BellSound?
     var suspensions = 0
     var postedWhileSuspended = false
     var isCancelled = false
+    var watch: (any BellWatching)?
     var observation: ObservationToken?
-    var delivery: ChangeDelivery<Bell.Sound?>?
+    var delivery: ChangeDelivery<BellSound?>?
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -22,10 +23,10 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// The notification.
   public let notification: DarwinNotification
-  private let bell: Bell
+  private let bell: any BellStore
   private let condition = Mutex(Condition())
 
-  init(_ notification: DarwinNotification, bell: Bell) {
+  init(_ notification: DarwinNotification, bell: any BellStore) {
     self.notification = notification
     self.bell = bell
   }
@@ -39,24 +40,28 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let call: @Sendable () -> Void = { [weak self] in
       if let self, self.mayCall() { handler(self) }
     }
-    let delivery = ChangeDelivery<Bell.Sound?>(initial: nil, on: queue) { [bell] last in
+    let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
       do {
-        let sound = try bell.sound()
+        guard let sound = try self?.heardSound() else { return (last, nil) }
         return (sound, sound == last ? nil : call)
       } catch {
         // It is unknown whether there was a post: a false alarm is allowed, silence is not.
         return (nil, call)
       }
     }
-    let watch = try bell.watch { delivery.signal() }
+    let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
     let observation = ObservationToken(watch: watch, delivery: delivery)
     condition.withLock {
+      $0.watch = watch
       $0.observation = observation
       $0.delivery = delivery
     }
-    let known = try reporting("listen", path: bell.directory.path) { try bell.sound() }
+    let known = try reporting("listen", path: bell.path) { try watch.sound() }
     delivery.open(known: startsWithPast ? .silence : known, signalled: startsWithPast)
   }
+
+  /// Nil after its end.
+  private func heardSound() throws -> BellSound? { try condition.withLock(\.watch)?.sound() }
 
   private func mayCall() -> Bool {
     condition.withLock { condition in
@@ -76,7 +81,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of the file system.
   public func check() throws -> Bool {
     try valid()
-    let path = bell.directory.path
+    let path = bell.path
     let sound = try reporting("check the notification", path: path) { try bell.sound() }
     return condition.withLock { condition in
       defer { condition.checked = sound }
@@ -98,7 +103,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
   public func resume() throws {
     try valid()
-    let delivery = condition.withLock { condition -> ChangeDelivery<Bell.Sound?>? in
+    let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
       guard condition.suspensions == 0, condition.postedWhileSuspended else { return nil }
@@ -136,6 +141,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let observation = condition.withLock { condition in
       condition.isCancelled = true
       defer {
+        condition.watch = nil
         condition.observation = nil
         condition.delivery = nil
       }
@@ -148,7 +154,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     guard isValid else {
       throw AppGroupError(
         .invalidToken, "use the registration for \"\(notification.name)\"",
-        path: bell.directory.path, reason: "it was cancelled", remedy: "register again")
+        path: bell.path, reason: "it was cancelled", remedy: "register again")
     }
   }
 }

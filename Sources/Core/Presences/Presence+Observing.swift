@@ -23,26 +23,34 @@ extension Presence {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
   ) throws -> ObservationToken {
-    let looks = FollowUpChecks()
+    let sight = store.sight()
     let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
       do {
-        let members = try looks.members(of: self, last: last)
-        let call: @Sendable () -> Void = { handler(members) }
-        return (members, members == last ? nil : call)
+        let look = try sight.look(last: last)
+        guard look.live != last else {
+          sight.retire(look.dead)
+          return (last, nil)
+        }
+        return (
+          look.live,
+          {
+            handler(look.live)
+            sight.retire(look.dead)
+          }
+        )
       } catch {
         Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
-          looks.check()
+          sight.retry()
         }
         return (last, nil)
       }
     }
-    looks.use { [weak delivery] in delivery?.signal() }
-    let watch = try place.directory.watch { looks.begin() }
-    let known = startsWithCurrent ? nil : try members()
+    let watch = try sight.begin { [weak delivery] in delivery?.signal() }
+    let known = startsWithCurrent ? nil : try sight.current()
     delivery.open(known: known, signalled: known == nil)
     // The event of a process that ended between the watch and the look may have come already.
-    looks.begin()
-    return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: looks)
+    sight.lookAgain()
+    return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: sight)
   }
 
   /// The pause after which a failed look is repeated.
@@ -55,25 +63,26 @@ extension Presence {
   /// - Throws: As `observe`.
   public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
     let latch = WakeLatch()
-    let looks = FollowUpChecks { latch.raise() }
-    let watch = try place.directory.watch { looks.begin() }
-    let known = startsWithCurrent ? nil : try members()
+    let sight = store.sight()
+    let watch = try sight.begin { latch.raise() }
+    let known = startsWithCurrent ? nil : try sight.current()
     // The event of a process that ended between the watch and this look may have come already.
-    looks.begin()
-    return PresenceChanges(presence: self, watch: watch, latch: latch, looks: looks, known: known)
+    sight.lookAgain()
+    return PresenceChanges(
+      observation: ObservationToken(watch: watch, delivery: sight), latch: latch, sight: sight,
+      known: known)
   }
 }
 
 /// The processes that are present under a name, as they change.
 public struct PresenceChanges: AsyncSequence, Sendable {
-  let presence: Presence
-  let watch: Watch
+  let observation: ObservationToken
   let latch: WakeLatch
-  let looks: FollowUpChecks
+  let sight: any PresenceSight
   let known: [PresenceMember]?
 
   /// The way in which changes are noticed.
-  public var detection: ChangeDetection { watch.detection }
+  public var detection: ChangeDetection { observation.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
@@ -112,8 +121,10 @@ public struct PresenceChanges: AsyncSequence, Sendable {
 
     func step() -> WaitingStep<[PresenceMember]> {
       do {
-        let members = try sequence.looks.members(of: sequence.presence, last: known)
-        return members == known ? .wait(for: sequence.latch, until: nil) : .done(members)
+        let sight = sequence.sight
+        let look = try sight.look(last: known)
+        if !look.dead.isEmpty { Blocking.queue().async { sight.retire(look.dead) } }
+        return look.live == known ? .wait(for: sequence.latch, until: nil) : .done(look.live)
       } catch {
         // Perhaps a lack of descriptors, which may pass.
         return .wait(for: sequence.latch, until: .now + Presence.retry)

@@ -6,19 +6,26 @@ import SystemCalls
 /// The processes that are present under a name: exact, without heartbeats, and updated at the
 /// moment of a process's death.
 ///
-/// A registration is a file that its process has locked. The kernel releases the lock when the
+/// In a directory a registration is a file that its process has locked. The kernel releases the lock when the
 /// process ends, however it ends, and notifies watchers. No process polls, and no process is taken
 /// for alive because its number was reused or because the directory was copied.
 ///
 /// One change causes no event: stopping or continuing a process. Each look reads this state from
 /// /proc, so a change of it appears at the next look and calls no observer.
+///
+/// On etcd a registration is a key that ends with the session of its process: at once if the process
+/// exits; otherwise when it was not heard of for the session's lifetime, 5 seconds by default. A
+/// process that was stopped or cut off for longer has lost its registration by then, and enters again
+/// when it goes on. Every method then waits for a round trip to the cluster, at most 10 seconds, and
+/// throws `unreachable` after that.
 public struct Presence: Sendable {
   /// The container that the name belongs to.
   public let container: SharedContainer
   /// The name.
   public let name: String
 
-  package let place: PresenceDirectory
+  let kind: NameKind
+  let store: any PresenceStore
 
   /// The largest size of a registration's file in bytes, including its `content`: 64 KiB.
   public static let maximumBytes = PresenceRecord.limits.maximumBytes
@@ -26,17 +33,19 @@ public struct Presence: Sendable {
   package init(container: SharedContainer, name: String, kind: NameKind = .presence) {
     self.container = container
     self.name = name
-    place = PresenceDirectory(
-      directory: NamedDirectory(root: container.root, kind: kind, identifier: name))
+    self.kind = kind
+    store =
+      switch container.engine {
+      case .directory: DirectoryPresence(container: container, name: name, kind: kind)
+      case .etcd(let etcd): EtcdPresence(etcd, name: name, kind: kind)
+      }
   }
 
-  /// The path of the directory of registrations, whether or not it exists.
-  public var path: String { place.directory.path }
+  /// The path of the directory of registrations, whether or not it exists; on etcd the words for its
+  /// keys.
+  public var path: String { store.path }
 
-  /// The action of a process that enters, for messages: the consumer of a queue is present as such.
-  var action: String {
-    (place.directory.kind.primitive == .consumer ? "consume" : "enter") + " \"\(name)\""
-  }
+  var title: PresenceTitle { PresenceTitle(name: name, kind: kind) }
 
   /// Registers this process until `close()`, until the registration is released, or until the
   /// process ends. A process may have several registrations.
@@ -49,13 +58,11 @@ public struct Presence: Sendable {
   ///   list, or an error of the file system.
   /// - Complexity: Create, lock, write, rename; and a watch on the directory.
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
-    let record = PresenceRecord(isExclusive: false, content: content)
-    let registration = PresenceRegistration(self, record)
-    try reporting(action, path: path) {
+    let record = PresenceRecord(isExclusive: false, content: content, host: store.host)
+    return try reporting(title.action, path: path) {
       try check(record)
-      try registration.begin()
+      return PresenceRegistration(self, try store.enter(record))
     }
-    return registration
   }
 
   /// Returns the present processes, the oldest first.
@@ -65,29 +72,23 @@ public struct Presence: Sendable {
   /// - Complexity: Opens and lists one directory. For each member: open, fstat, flock, read and
   ///   close of its file, and a look in /proc.
   public func members() throws -> [PresenceMember] {
-    try look()?.live ?? []
+    try look().live
   }
 
   /// Returns whether a process is present; if not, the last one.
   ///
   /// - Throws: As `members`.
   public func status() throws -> PresenceStatus {
-    guard let look = try look() else { return .neverSeen }
+    let look = try look()
     if let member = look.live.first(where: { $0.state == .running }) { return .running(member) }
     if let member = look.live.first(where: { $0.state == .unknown }) { return .unknown(member) }
     if let member = look.live.first { return .suspended(member) }
-    return try reporting("look who was present", path: path) {
-      if let record = try place.lastRecord() {
-        return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
-      }
-      // Only if it cannot be moved aside.
-      if let last = look.dead.last { return .gone(last: last, ended: nil) }
-      return try place.hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
-    }
+    return try reporting("look who was present", path: path) { try store.last(after: look) }
   }
 
-  private func look() throws -> PresenceDirectory.Look? {
-    try reporting("look who is present", path: path) { try place.look() }
+  /// Looks who is present: nobody where nobody ever was.
+  private func look() throws -> PresenceLook {
+    try reporting("look who is present", path: path) { try store.look() }
   }
 
   func check(_ record: PresenceRecord) throws {
@@ -95,7 +96,7 @@ public struct Presence: Sendable {
       _ = try record.bytes()
     } catch {
       throw AppGroupError(
-        .unsupportedValue, action, path: path,
+        .unsupportedValue, title.action, path: path,
         reason: "nobody would accept its content: \(error.reason)",
         remedy: "say little here, and put the rest into a value")
     }
@@ -125,19 +126,18 @@ extension OwnNames {
 
   /// Calls a closure whenever the package may have a new name of a presence.
   ///
-  /// - Parameter signal: Called on the monitor's thread, so it must be short.
-  package func watchPresenceNames(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
-    let kind = NameKind.ownPresence
-    let root = container.root
-    let path = root.path + "/" + kind.path
-    return try reporting("watch the names of presences", path: path) {
-      let prepare: @Sendable () throws -> Void = {
-        try kind.make(in: root, at: root.handle().descriptor.rawValue)
+  /// - Parameter signal: Called on a thread that must not be blocked, so it must be short.
+  /// - Returns: The watch, which lasts until it is cancelled or released.
+  package func watchPresenceNames(
+    _ signal: @escaping @Sendable () -> Void
+  ) throws -> any Cancelling {
+    switch container.engine {
+    case .directory(let root):
+      return try DirectoryPresence.watchNames(of: .ownPresence, in: root, signal)
+    case .etcd(let etcd):
+      return try reporting("watch the names of presences", path: container.location) {
+        try EtcdNameWatch(etcd, isOwn: true, signal)
       }
-      try prepare()
-      return ChangeMonitor.shared.watch(
-        path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare,
-        hear: { _ in signal() })
     }
   }
 }

@@ -13,7 +13,8 @@ public struct PresenceMember: Sendable, Hashable {
     /// Not present any more.
     case gone
     /// Present, because its lock is held, but invisible: in another namespace, on another machine,
-    /// or the lock was left to a child that it forked.
+    /// or the lock was left to a child that it forked. On etcd every process of another machine is:
+    /// it was heard of at most the lifetime of a session ago.
     case unknown
   }
 
@@ -23,6 +24,9 @@ public struct PresenceMember: Sendable, Hashable {
   public let processID: Int32
   /// The name of its program, at most 15 bytes.
   public let program: String
+  /// The name of its machine in a container on etcd; nil in a directory, whose processes are all on
+  /// this machine.
+  public let host: String?
   /// Its state at the time of the look.
   public let state: State
   /// The time of entering, by the clock of its machine.
@@ -40,6 +44,7 @@ public struct PresenceMember: Sendable, Hashable {
     id = record.id
     processID = record.identity.processID
     program = record.program
+    host = record.host
     self.state = state
     since = record.since
     isExclusive = record.isExclusive
@@ -67,14 +72,17 @@ public struct PresenceMember: Sendable, Hashable {
     ]
     let age = Date().timeIntervalSince(since)
     return LeaseHolder(
-      processID: processID, program: program, state: states[state] ?? .unknown,
+      processID: processID, program: program, host: host, state: states[state] ?? .unknown,
       held: age >= 0 && age < 3e9 ? .milliseconds(Int64(age * 1_000)) : nil)
   }
 }
 
 extension PresenceMember: CustomStringConvertible {
   /// "process 4711 (swift-daemon), suspended".
-  public var description: String { "process \(processID) (\(program)), \(state.rawValue)" }
+  /// With a host: "process 4711 (swift-daemon) on h2, unknown".
+  public var description: String {
+    "process \(processID) (\(program))\(host.map { " on \($0)" } ?? ""), \(state.rawValue)"
+  }
 }
 
 /// The state of a presence, in one word.

@@ -21,13 +21,15 @@ struct PresenceRecord: Sendable {
   var directory: UInt64 = 0
   /// The time at which it left.
   var ended: Date?
+  /// The name of its machine; nil in a directory.
+  let host: String?
 
   /// The limits of a record for a reader: its bytes on disk, and its expanded size.
   static let limits = PropertyListLimits(
     maximumBytes: 65_536, maximumNodes: 16_384, maximumExpandedBytes: 1 << 20)
 
   /// Creates the record of this process, which enters now.
-  init(isExclusive: Bool, content: PropertyListValue?) {
+  init(isExclusive: Bool, content: PropertyListValue?, host: String? = nil) {
     identity = .current
     // With the process number, because a forked child would continue its parent's nonces.
     id = String(identity.processID, radix: 16) + "-" + Nonce.next()
@@ -37,6 +39,7 @@ struct PresenceRecord: Sendable {
     enteredAt = bootTimeNanoseconds()
     self.isExclusive = isExclusive
     self.content = content
+    self.host = host
   }
 
   /// Reads a record; nil if it is not one, or has another id than expected.
@@ -62,6 +65,7 @@ struct PresenceRecord: Sendable {
     content = value["content"]
     self.directory = directory
     ended = value["ended"]?.dateValue
+    host = value["host"]?.stringValue
   }
 
   func bytes() throws(PropertyListError) -> [UInt8] {
@@ -75,6 +79,7 @@ struct PresenceRecord: Sendable {
     ]
     value["content"] = content
     value["ended"] = ended.map { .date($0) }
+    value["host"] = host.map { .string($0) }
     return try value.binaryBytes(limits: Self.limits)
   }
 

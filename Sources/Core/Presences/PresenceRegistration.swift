@@ -1,283 +1,63 @@
-import Containers
-import Dispatch
-import FoundationEssentials
-import Monitoring
-import PropertyLists
-import Synchronization
-import SystemCalls
+package import Containers
+package import EtcdClient
 
 /// The presence of this process, which lasts until it leaves, releases the registration, or ends.
 ///
 /// A child that is forked without exec shares the lock (flock(2)): it keeps the registration alive
 /// after its parent's death until it ends, too; others then see it as `unknown`. Programs that are
 /// started inherit nothing.
+///
+/// On etcd it ends with the session of the process, see `Presence`, and a forked child has no part in
+/// it.
 public final class PresenceRegistration: Sendable {
-  private enum Phase {
-    case new
-    case here(PresencePost)
-    case left
-    /// Another registration has the role.
-    case overtaken(LeaseHolder?)
-  }
-
-  private struct Condition {
-    var phase = Phase.new
-    var watch: Watch?
-    var isToBeMadeAgain = false
-    /// Whether a thread is creating it again at this moment.
-    var isBeingMade = false
-  }
-
   /// The presence that the registration belongs to.
   public let presence: Presence
-  let record: PresenceRecord
-  private let condition = Mutex(Condition())
-  private let queue = Blocking.queue()
-  /// Raised when an attempt to create it has ended.
-  private let made = WakeLatch()
+  private let hold: any PresenceHold
 
-  init(_ presence: Presence, _ record: PresenceRecord) {
+  init(_ presence: Presence, _ hold: any PresenceHold) {
     self.presence = presence
-    self.record = record
+    self.hold = hold
   }
 
-  deinit { close() }
-
   /// The id of the registration among the `members()`; constant as long as it lasts.
-  public var id: String { record.id }
+  public var id: String { hold.record.id }
 
   /// Ends the registration: no process sees it any more when this method returns. Further calls
   /// have no effect.
   ///
   /// In a forked child it does nothing, because the registration is the parent's.
   ///
-  /// - Complexity: Five cheap calls for the record of the last registration, unlink, close.
-  public func close() { end(asDeath: false) }
+  /// On etcd it waits at most 2 seconds; what etcd has not heard of by then is told it in the
+  /// background. A registration that is only released does not wait.
+  ///
+  /// - Complexity: Five cheap calls for the record of the last registration, unlink, close. On etcd
+  ///   one transaction.
+  public func close() { hold.end(asDeath: false) }
 
   /// Ends the registration as the death of its process would: the file remains, unlocked, so others
   /// find a process that has ended without leaving. For tests of those others.
-  package func abandon() { end(asDeath: true) }
-
-  private func end(asDeath: Bool) {
-    let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
-      let watch = condition.watch
-      condition.watch = nil
-      guard case .here(let post) = condition.phase else { return (watch, nil) }
-      // Excludes: a check that creates the registration again after this.
-      condition.phase = .left
-      return (watch, post)
-    }
-    // An attempt that has begun notices the end, and removes what it has created.
-    while condition.withLock(\.isBeingMade) { made.block(until: nil) }
-    if let post, record.identity == .current {
-      end(post, asDeath: asDeath)
-    }
-    watch?.cancel()
-  }
-
-  private func end(_ post: PresencePost, asDeath: Bool) {
-    if !asDeath, ChangeMonitor.shared.isSettled(presence.container.root.path) {
-      return withExtendedLifetime(post) { presence.place.remove(record) }
-    }
-    // In a container that is being removed its file is left to the removing program, which would
-    // fail without it (`rm -r`). After an error closing it has the same effect, perhaps a moment later.
-    try? post.unlock()
-  }
+  package func abandon() { hold.end(asDeath: true) }
 
   /// Checks that the registration still exists. One that was removed is created again by itself,
   /// when there was no removal in the container for two seconds.
   ///
+  /// On etcd one whose session has ended is made again; an exclusive one only if nobody has had its
+  /// role in the meantime.
+  ///
   /// - Throws: `AppGroupError`: `invalidToken` after `close()`, `leaseLost` with the new holder if
   ///   another process has taken the role over, or an error of the file system.
-  public func confirm() throws {
-    if try !stands(orMakeAgain: false) { noteRemoval() }
-    switch condition.withLock({ $0.phase }) {
-    case .here: return
-    case .new, .left:
-      throw AppGroupError(
-        .invalidToken, "confirm being present", path: presence.path, reason: "it was ended",
-        remedy: "enter again")
-    case .overtaken(let holder):
-      let taker = holder.map { "\($0)" } ?? "another process"
-      throw AppGroupError(
-        .leaseLost, "confirm being the only one", path: presence.path,
-        reason: "\(taker) has taken the role over", remedy: "enter again", holder: holder)
-    }
-  }
+  /// - Complexity: A look at the role and at its file. On etcd one transaction.
+  public func confirm() throws { try hold.confirm() }
 
-  // MARK: Beginning, and beginning again
+  // MARK: On etcd
 
-  /// Watches first, so that every later removal causes an event.
-  func begin() throws {
-    try watch()
-    try presence.place.sweep()
-    let post = try presence.place.post(record)
-    condition.withLock { $0.phase = .here(post) }
-  }
+  /// The conditions of a transaction that hold only as long as this registration does. Every change
+  /// that only its owner may make has them, so that a process that was stopped or cut off for too long
+  /// changes nothing. They are new after it has entered again; in a directory there are none.
+  ///
+  /// - Throws: As `confirm`, for an end that this process knows of already.
+  package var fence: [EtcdTransaction.Condition] { get throws { try hold.fence } }
 
-  /// Begins for a registration that has its role and has entered already.
-  func begin(with post: PresencePost) throws {
-    condition.withLock { $0.phase = .here(post) }
-    try watch()
-    // Removed just before.
-    if try !stands(orMakeAgain: false) { noteRemoval() }
-  }
-
-  private func watch() throws {
-    let queue = queue
-    let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
-    // Not on the monitor's thread.
-    let watch = try presence.place.directory.watch { queue.async(execute: check) }
-    condition.withLock { $0.watch = watch }
-  }
-
-  private func checkAfterEvent() {
-    do {
-      if try !stands(orMakeAgain: false) { noteRemoval() }
-    } catch {
-      // A full disk, or no descriptor left: there is no caller for the error, and it may pass.
-      makeAgainSoon()
-    }
-  }
-
-  private func noteRemoval() {
-    // Once for each removal: looks in between are not further removals.
-    if !condition.withLock(\.isToBeMadeAgain) {
-      ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
-    }
-    makeAgainSoon()
-  }
-
-  private func makeAgainSoon() {
-    let isExpected = condition.withLock { condition in
-      defer { condition.isToBeMadeAgain = true }
-      return condition.isToBeMadeAgain
-    }
-    guard !isExpected else { return }
-    ChangeMonitor.shared.whenSettled(presence.container.root.path, on: queue) { [weak self] in
-      self?.makeAgain()
-    }
-  }
-
-  private func makeAgain() {
-    condition.withLock { $0.isToBeMadeAgain = false }
-    do {
-      _ = try stands(orMakeAgain: true)
-    } catch {
-      // As above.
-      makeAgainSoon()
-    }
-  }
-
-  /// Returns whether the registration exists; ends it if its role is gone.
-  private func stands(orMakeAgain: Bool) throws -> Bool {
-    guard record.identity == .current else { return true }
-    guard case .here(let post) = condition.withLock(\.phase) else { return true }
-    if record.isExclusive, let id = try presence.roleID(), id != record.id {
-      presence.place.remove(record)
-      _ = replace(post, by: .overtaken(try presence.place.living(id)?.holder))
-      return true
-    }
-    if try presence.place.isThere(post, record) { return true }
-    guard orMakeAgain,
-      condition.withLock({ condition in
-        // Excludes: an attempt that begins after `close`.
-        guard case .here = condition.phase else { return false }
-        condition.isBeingMade = true
-        return true
-      })
-    else { return orMakeAgain }
-    defer {
-      condition.withLock { $0.isBeingMade = false }
-      made.raise()
-    }
-    let new = try madeAgain()
-    if !replace(post, by: new), case .here = new { presence.place.remove(record) }
-    return true
-  }
-
-  /// - Returns: False if it was left meanwhile.
-  private func replace(_ post: PresencePost, by new: Phase) -> Bool {
-    condition.withLock { condition in
-      guard case .here(let current) = condition.phase, current === post else { return false }
-      condition.phase = new
-      return true
-    }
-  }
-
-  private func madeAgain() throws -> Phase {
-    guard record.isExclusive else { return .here(try presence.place.post(record)) }
-    switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
-    case .taken(let post): return .here(post)
-    case .busy(let member), .removed(let member): return .overtaken(member.holder)
-    }
-  }
-}
-
-extension PresenceDirectory {
-  /// Writes a registration, and gives it its name.
-  func post(_ record: PresenceRecord) throws -> PresencePost {
-    for _ in 0..<renameRaceLimit {
-      let place = try directory.openOrMake()
-      do {
-        let post = try PresencePost.stage(record, at: place, in: root)
-        try publish(record, at: place)
-        return post
-      } catch let error as Errno where error == .noSuchFile {
-        // The directory was removed meanwhile.
-        continue
-      }
-    }
-    throw Errno.noSuchFile
-  }
-
-  func publish(_ record: PresenceRecord, at place: borrowing FileDescriptor) throws(Errno) {
-    try rename(
-      Self.enteringName(record.id), at: place.rawValue, to: Self.memberName(record.id),
-      at: place.rawValue)
-  }
-
-  func isThere(_ post: PresencePost, _ record: PresenceRecord) throws -> Bool {
-    let handle = try root.handle()
-    return try post.isNamed(
-      directory.relativePath + "/" + Self.memberName(record.id), at: handle.descriptor.rawValue)
-  }
-
-  package func living(_ id: String) throws -> PresenceMember? {
-    try directory.look { try living(id, at: $0) } ?? nil
-  }
-
-  /// Removes a registration, and records it as the last one.
-  func remove(_ record: PresenceRecord) {
-    do {
-      guard let place = try directory.open() else { return }
-      note(record, at: place)
-      try removeIfPresent(Self.memberName(record.id), at: place.rawValue)
-    } catch {
-      // Whatever the obstacle is, its lock ends now, and so the registration is gone for all
-      // processes.
-      return
-    }
-  }
-
-  private func note(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
-    var record = record
-    record.ended = Date()
-    do {
-      // Locked while it is written, so that a sweeper leaves it alone.
-      let post = try PresencePost.stage(record, at: place, in: root)
-      try withExtendedLifetime(post) {
-        try rename(
-          Self.enteringName(record.id), at: place.rawValue, to: Self.last, at: place.rawValue)
-      }
-    } catch {
-      // A full disk: the last registration is not recorded, but it is gone all the same.
-      discardStaged(record, at: place)
-    }
-  }
-
-  func discardStaged(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
-    // What is left is swept when it is unlocked.
-    _ = try? removeIfPresent(Self.enteringName(record.id), at: place.rawValue)
-  }
+  /// The session that it ends with; nil in a directory, and after its end.
+  package var session: EtcdSession? { hold.session }
 }

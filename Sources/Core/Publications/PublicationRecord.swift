@@ -51,19 +51,25 @@ package struct PublicationRecord: Hashable, Sendable {
   package init(
     processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
   ) {
-    self.init(
-      Publisher(
-        processID: processID, program: ProcessIdentity.program, peer: peer,
-        nanosecondsSince1970: Self.now),
-      base: base, expiry: expiry)
+    self.init(processID, at: Self.now, program: Self.ownProgram, peer, base, expiry)
   }
 
   package init(_ publisher: Publisher, base: Base, expiry: Int64?) {
+    self.init(
+      publisher.processID, at: publisher.nanosecondsSince1970,
+      program: Self.field(publisher.program, maximumBytes: Self.maximumProgramBytes),
+      publisher.peer, base, expiry)
+  }
+
+  private init(
+    _ processID: Int32, at time: Int64, program: [UInt8], _ peer: String?, _ base: Base,
+    _ expiry: Int64?
+  ) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.maximumProgramBytes + Place.program)
     bytes.append(Self.version)
-    bytes.append(number: publisher.processID)
-    bytes.append(number: publisher.nanosecondsSince1970)
+    bytes.append(number: processID)
+    bytes.append(number: time)
     bytes.append(number: expiry ?? 0)
     let (seconds, nanoseconds): (Int64, Int32) =
       switch base {
@@ -73,9 +79,22 @@ package struct PublicationRecord: Hashable, Sendable {
       }
     bytes.append(number: seconds)
     bytes.append(number: nanoseconds)
-    bytes.append(publisher.program, maximumBytes: Self.maximumProgramBytes)
-    bytes.append(publisher.peer ?? "", maximumBytes: Self.maximumPeerBytes)
+    bytes += program
+    if let peer {
+      bytes += Self.field(peer, maximumBytes: Self.maximumPeerBytes)
+    } else {
+      bytes.append(0)
+    }
     self.bytes = bytes
+  }
+
+  private static let ownProgram = field(ProcessIdentity.program, maximumBytes: maximumProgramBytes)
+
+  /// Returns a text with its length, cut between two characters if it is too long.
+  private static func field(_ text: String, maximumBytes: Int) -> [UInt8] {
+    var text = text[...]
+    while text.utf8.count > maximumBytes { text.removeLast() }
+    return [UInt8(text.utf8.count)] + text.utf8
   }
 
   /// Reads bytes of any origin; nil if they are not a record.
@@ -165,13 +184,5 @@ extension [UInt8] {
   /// Appends the bytes of a number, most significant byte first.
   fileprivate mutating func append(number: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
-  }
-
-  /// Appends a text with its length, cut between two characters if it is too long.
-  fileprivate mutating func append(_ text: String, maximumBytes: Int) {
-    var text = text[...]
-    while text.utf8.count > maximumBytes { text.removeLast() }
-    append(UInt8(text.utf8.count))
-    append(contentsOf: text.utf8)
   }
 }

@@ -30,6 +30,9 @@ package struct PublishedContent: Sendable {
     count + min(BinaryPropertyListAnnotation.maximumGrowth, Int.max - count)
   }
 
+  /// The bytes of the file.
+  package var bytes: [UInt8] { document.prefix(unchanged) + end }
+
   /// Writes the bytes, in one system call.
   package func write(to file: borrowing FileDescriptor) throws(Errno) {
     try file.writeAll(document, count: unchanged, end)

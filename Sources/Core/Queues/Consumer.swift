@@ -80,9 +80,9 @@ extension Queue {
     try reporting("consume \"\(name)\"", path: path) {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
-      let steps = try ConsumerSteps(
-        .init(OpenQueue(self), maximumDeliveries: maximumDeliveries, released: released),
-        named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
+      let terms = DeliveryTerms(
+        OpenQueue(self), maximumDeliveries: maximumDeliveries, released: released)
+      let steps = ConsumerSteps(try store.source(for: .alone(registration), terms), terms)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. So must a process that has no right to the role.
       try registration.confirm()
@@ -101,12 +101,11 @@ extension Queue {
       let released = ReleasedEntries { wake.raise() }
       let registration = try role.enter()
       do {
-        let steps = try ConsumerSteps(
-          .init(
-            OpenQueue(self), maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder,
-            released: released),
-          named: OtherConsumers.directory(of: registration),
-          beside: OtherConsumers(of: self, role: gate))
+        let terms = DeliveryTerms(
+          OpenQueue(self), maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder,
+          released: released)
+        let steps = ConsumerSteps(
+          try store.source(for: .worker(registration, gate: gate), terms), terms)
         try gate.confirm()
         let presence = try role.observe(on: Blocking.queue()) { _ in wake.raiseForChange() }
         return Consumer(self, registration, steps, wake, observing: presence)
@@ -124,10 +123,9 @@ extension Queue {
     private let registration: PresenceRegistration
     /// Taken only by one caller of `next` at a time, for as long as its look lasts.
     private let steps: Mutex<ConsumerSteps>
-    private let takenPath: String
-    private let directory: OpenQueue
+    private let place: any ConsumerPlace
     private let wake: ConsumerWake
-    private let watches: [Watch]
+    private let watches: [any Cancelling]
     /// Of a worker that keeps the order.
     private let obstacles: Obstacles?
     /// Of a worker: tells when others come, leave or die.
@@ -143,23 +141,9 @@ extension Queue {
       obstacles = steps.keepsOrder ? Obstacles(of: queue, wake.latch) : nil
       self.wake = wake
       self.registration = registration
-      takenPath = steps.takenPath
-      directory = steps.directory
+      place = steps.place
+      watches = place.watch { wake.raise() }
       self.steps = Mutex(steps)
-      // These only prompt another look: something was stored, or a successor has renamed this
-      // consumer's directory. What is taken from `pending/` prompts none.
-      let (arrivals, directory) = (steps.arrivals, steps.directory)
-      watches = [
-        queue.watch(QueueDirectory.pending, [.movedTo, .created]) { news in
-          directory.note(news)
-          arrivals.note(news)
-          wake.raise()
-        },
-        queue.watch(QueueDirectory.taken) { news in
-          directory.note(news)
-          wake.raise()
-        },
-      ]
     }
 
     deinit { close() }
@@ -175,6 +159,7 @@ extension Queue {
       isClosed.store(true, ordering: .sequentiallyConsistent)
       for watch in watches { watch.cancel() }
       presence?.cancel()
+      place.end()
       end(registration)
       wake.raise()
     }
@@ -187,18 +172,7 @@ extension Queue {
     public func isIdle() throws -> Bool {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
-        let place = try directory.openForConsumer()
-        // In this order an entry that is just being taken is seen in one of the two.
-        let waiting = try place.batches(QueueDirectory.pending) ?? []
-        guard waiting.isEmpty else { return false }
-        guard let taken = try place.batches(takenPath) else {
-          throw queue.replaced()
-        }
-        let others = try place.consumers().map { QueueDirectory.taken + "/" + $0 }
-        return try taken.isEmpty
-          && others.filter { $0.hasPrefix(takenPath + ".") }.allSatisfy {
-            try place.batches($0)?.isEmpty ?? true
-          }
+        return try place.isIdle()
       }
     }
 
@@ -283,7 +257,8 @@ extension Queue {
             }
           }
         } catch  where Self.isLoss(error) {
-          // Its own directory is gone, or even the queue's.
+          // Its own directory is gone, or even the queue's; or, on etcd, it was closed just now.
+          try confirmOpen()
           try noteLoss()
           throw queue.replaced()
         }
@@ -298,7 +273,7 @@ extension Queue {
     private func noteLoss() throws {
       do {
         try registration.confirm()
-        ChangeMonitor.shared.noteRemoval(in: queue.directory.root.path)
+        place.noteRemoval()
       } catch let error as AppGroupError where error.code == .leaseLost {
         return
       }

@@ -1,8 +1,9 @@
 public import Containers
-public import Entries
-public import FoundationEssentials
+import Entries
+import FoundationEssentials
 import Monitoring
 package import Presences
+package import QueueFiles
 import SystemCalls
 
 /// Ordered entries that outlive the processes that sent them: many senders, and one consumer at a
@@ -64,7 +65,7 @@ public struct Queue: Sendable {
     return QueueDirectory(place, in: directory.root)
   }
 
-  func openOrMake() throws -> QueueDirectory {
+  package func openOrMake() throws -> QueueDirectory {
     QueueDirectory(try directory.openOrMake(), in: directory.root)
   }
 
@@ -74,12 +75,13 @@ public struct Queue: Sendable {
     _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     ChangeMonitor.shared.watch(
-      path: path + "/" + part, parents: directory.kind.parents(in: directory.root) + [path], events,
+      path: directory.path + "/" + part,
+      parents: directory.kind.parents(in: directory.root) + [directory.path], events,
       prepare: { try openOrMake().makeParts() }, hear: hear)
   }
 
-  /// The path of the queue's directory, which need not exist.
-  public var path: String { directory.path }
+  /// The path of the queue's directory, which need not exist; on etcd the place of its keys.
+  public var path: String { store.path }
 
   /// Returns a sender of this process.
   ///
@@ -100,6 +102,17 @@ public struct Queue: Sendable {
     }
     return Sender(self, name: sender, component: encoded.component, limits: limits)
   }
+
+  /// Returns whether anything waits or is taken.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: two or three listings.
+  package func hasEntries() throws -> Bool {
+    try reporting("look at \"\(name)\"", path: path) { try store.hasEntries() }
+  }
+
+  /// Refuses attachments where the queue cannot have any.
+  package func confirmAttachments() throws { try store.confirmAttachments() }
 
   static let nanosecondsSince1970: @Sendable () -> UInt64 = {
     let (seconds, nanoseconds) = realTime()
@@ -124,67 +137,6 @@ extension SharedContainer {
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
   public func queueNames() throws -> [String] { try identifiers(of: .queue) }
-}
-
-/// The identity of an entry, by which its sender asks about it; it stays the same across restarts.
-public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
-  package let batch: EntryFile
-  let index: Int
-
-  init(batch: EntryFile, index: Int) {
-    self.batch = batch
-    self.index = index
-  }
-
-  /// Parses a `description`.
-  ///
-  /// - Returns: nil for any other text.
-  public init?(_ description: String) {
-    guard let slash = description.lastIndex(of: "/"),
-      let batch = EntryFile(description[..<slash]),
-      let index = Int(description[description.index(after: slash)...]),
-      (0..<batch.count).contains(index)
-    else { return nil }
-    self.init(batch: batch, index: index)
-  }
-
-  /// The id as text that can be stored.
-  public var description: String { "\(batch.text)/\(index)" }
-
-  /// The sender's name.
-  public var sender: String { batch.senderName }
-
-  /// Its priority.
-  public var priority: EntryPriority { batch.priority }
-
-  /// From when it may be delivered, if it was delayed.
-  public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
-
-  /// Whether it was sent before another entry.
-  func isBefore(_ other: QueueEntryID) -> Bool { (batch, index) < (other.batch, other.index) }
-}
-
-/// The state of an entry.
-public enum QueueEntryStatus: Sendable, Hashable {
-  /// It waits.
-  case stored
-  /// A consumer has it; or had it and died; or has given it back for a later delivery.
-  case taken
-  /// It was acknowledged.
-  case processed
-  /// Its sender cancelled it before it was delivered.
-  case cancelled
-  /// A newer entry of its sender with the same key superseded it before it was delivered.
-  case superseded
-  /// It expired before it was delivered.
-  case expired
-  /// The consumer reported a failure, or it could not be read.
-  case failed(reason: String)
-
-  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
-
-  /// Whether it is final.
-  public var isEnd: Bool { self != .stored && self != .taken }
 }
 
 extension OwnNames {

@@ -2,6 +2,7 @@ package import Containers
 import Entries
 public import FoundationEssentials
 public import PropertyLists
+public import QueueFiles
 import Synchronization
 import SystemCalls
 
@@ -19,7 +20,7 @@ public final class QueueEntry: Sendable {
   public let deliveries: Int
   /// The id by which its sender knows it.
   public let id: QueueEntryID
-  let batch: TakenBatch
+  package let batch: TakenBatch
   private let isReleased = Atomic(false)
   /// Whether it is known to have a mark.
   let isMarked = Atomic(false)
@@ -96,11 +97,9 @@ public final class QueueEntry: Sendable {
   package func cancel() throws { try end(as: .cancelled) }
 }
 
-/// `taken/<consumer>/<batch>.<number>.marked`: a consumer's progress with an entry that it handles
-/// in several steps, for the consumer to which the entry is delivered again.
-///
-/// It is created and removed by a path through the consumer's own directory, so a replaced consumer
-/// neither creates nor removes what its successor finds. It moves with its batch.
+/// A consumer's progress with an entry that it handles in several steps, for the consumer to which
+/// the entry is delivered again. A replaced consumer neither records nor removes what its successor
+/// finds.
 extension QueueEntry {
   /// Records progress; there must be no note yet.
   ///
@@ -109,35 +108,22 @@ extension QueueEntry {
   ///   system. Nothing is recorded then, unless the last fsync failed.
   /// - Complexity: create, lock, write, rename; with `.durable` two fsyncs.
   package func mark(_ text: String, durability: Durability = .standard) throws {
-    try marking { place, path in
-      try place.store(Array(text.utf8), as: path, durable: durability == .durable)
-      isMarked.store(true, ordering: .sequentiallyConsistent)
-      guard durability == .durable else { return }
-      try place.synchronize(batch.directory)
-    }
+    isMarked.store(true, ordering: .sequentiallyConsistent)
+    try marking { try $0.mark(id.index, text, durability) }
   }
 
   /// Removes the note, if there is one. This needs no space on the disk.
   ///
   /// - Throws: `AppGroupError`: as `mark`.
-  package func unmark() throws {
-    try marking { place, path in
-      if try !place.discard(path), try !place.exists(batch.directory) { throw Errno.noSuchFile }
-    }
-  }
+  package func unmark() throws { try marking { try $0.unmark(id.index) } }
 
   /// Returns the note of this consumer or an earlier one; nil if there is none.
   ///
   /// - Throws: `AppGroupError`: as `mark`.
   package func marked() throws -> String? {
-    try marking { place, path in
-      guard let bytes = try place.read(path) else {
-        guard try place.exists(batch.directory) else { throw Errno.noSuchFile }
-        return nil
-      }
-      isMarked.store(true, ordering: .sequentiallyConsistent)
-      return String(decoding: bytes, as: UTF8.self)
-    }
+    let text = try marking { try $0.marked(id.index) }
+    if text != nil { isMarked.store(true, ordering: .sequentiallyConsistent) }
+    return text
   }
 
   /// Removes the note of an entry that has ended.
@@ -151,11 +137,11 @@ extension QueueEntry {
     }
   }
 
-  private func marking<Result>(_ body: (QueueDirectory, String) throws -> Result) throws -> Result {
+  private func marking<Result>(_ body: (any TakenStore) throws -> Result) throws -> Result {
     let queue = batch.queue
     return try reporting("note how far an entry of \"\(queue.name)\" is", path: queue.path) {
       do {
-        return try body(batch.open(), batch.markPath(id.index))
+        return try body(batch.store)
       } catch let error as Errno where error == .noSuchFile {
         throw queue.replaced()
       }

@@ -1,18 +1,9 @@
 import Containers
-import Entries
 public import FoundationEssentials
 public import PropertyLists
-import SystemCalls
+public import QueueFiles
 
 /// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
-///
-/// `failed/<batch>.<index>` is a batch of this one entry, with a `reason` beside its `entries`. So
-/// sending it again is a rename to a new name in `pending/`. A file that came with it waits in
-/// `failed/attachment-<id>`.
-///
-/// **What a crash leaves.** The entry is kept first, then its file is moved, and then it ends like
-/// any other failed entry. A consumer that finds a kept entry that has not ended completes these
-/// steps.
 public struct QueueFailure: Sendable, Hashable {
   /// The id of the entry; an entry that is sent again gets a new one.
   public let id: QueueEntryID
@@ -31,8 +22,7 @@ extension Queue {
   /// - Complexity: one listing, and one file read for each.
   public func failures() throws -> [QueueFailure] {
     try reporting("look for what has failed in \"\(name)\"", path: path) {
-      guard let place = try open() else { return [] }
-      return try place.ids(in: QueueDirectory.failed).compactMap { try place.failure($0) }
+      try store.failures()
     }
   }
 
@@ -45,15 +35,7 @@ extension Queue {
   /// - Complexity: some cheap calls and one rename.
   public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     try reporting("send again what has failed in \"\(name)\"", path: path) {
-      guard let place = try open(), let failure = try place.failure(id) else { return nil }
-      // Its consumer may have died before recording it.
-      try place.note(.failed(reason: failure.reason), of: id, from: nil)
-      if let attachment = failure.payload.attachmentID {
-        try place.moveOnce(
-          QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
-      }
-      return try BatchOutlet(self, id.batch.sender, .standard)
-        .adopt(QueueDirectory.failedPath(id), id.priority)
+      try store.retry(id)
     }
   }
 
@@ -64,71 +46,7 @@ extension Queue {
   @discardableResult
   public func forgetFailure(_ id: QueueEntryID) throws -> Bool {
     try reporting("forget what has failed in \"\(name)\"", path: path) {
-      guard let place = try open() else { return false }
-      if let attachment = try place.failure(id)?.payload.attachmentID {
-        // In the second place if a process that was about to send it again was killed.
-        for path in [
-          QueueDirectory.failedAttachmentPath(attachment), AttachmentPlace.path(attachment),
-        ] { try place.removeAttachmentDirectory(path) }
-      }
-      return try place.discard(QueueDirectory.failedPath(id))
-    }
-  }
-}
-
-extension QueueDirectory {
-  fileprivate static func failedAttachmentPath(_ id: String) -> String {
-    failed + "/" + AttachmentPlace.takenPrefix + id
-  }
-
-  /// - Returns: nil if it is not there or cannot be read.
-  package func failure(_ id: QueueEntryID) throws -> QueueFailure? {
-    let path = Self.failedPath(id)
-    do {
-      guard let bytes = try read(path),
-        let payload = try Batch(bytes: bytes, count: 1).entries[0].payload
-      else { return nil }
-      let reason = try PropertyListValue(bytes: bytes)["reason"]?.stringValue
-      return QueueFailure(
-        id: id, payload: payload, reason: reason ?? "no reason was given",
-        date: try fileStatus(path).modified)
-    } catch is Batch.Unreadable {
-      return nil
-    } catch let error as Errno where error == .noSuchFile {
-      // Sent again or removed just now.
-      return nil
-    }
-  }
-
-  /// Keeps an entry that fails, and its file.
-  ///
-  /// - Throws: `.noSuchFile` if its consumer was replaced.
-  func keep(
-    _ entry: Batch.Entry, _ id: QueueEntryID, _ reason: String, of consumer: String
-  ) throws {
-    guard let payload = entry.payload else { return }
-    let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
-    let bytes = try PropertyListValue.dictionary(["entries": list, "reason": .string(reason)])
-      .binaryBytes()
-    do throws(Errno) {
-      try makeDirectory(Self.failed)
-      try storeNote(bytes, as: Self.failedPath(id), from: consumer)
-    } catch {
-      guard error == .alreadyExists else { throw error }
-    }
-    if let attachment = payload.attachmentID {
-      try moveOnce(
-        AttachmentPlace.takenPath(attachment, by: consumer),
-        to: Self.failedAttachmentPath(attachment))
-    }
-  }
-
-  /// Moves a file that may have been moved already.
-  fileprivate func moveOnce(_ path: String, to other: String) throws(Errno) {
-    do throws(Errno) {
-      try move(path, to: other, .keep)
-    } catch {
-      guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
+      try store.forgetFailure(id)
     }
   }
 }

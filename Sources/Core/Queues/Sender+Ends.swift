@@ -1,5 +1,6 @@
 import Containers
 package import Monitoring
+public import QueueFiles
 
 extension Queue.Sender {
   /// Waits for the end of an entry.

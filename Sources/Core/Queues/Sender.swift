@@ -3,6 +3,7 @@ import Dispatch
 public import Entries
 import Monitoring
 public import PropertyLists
+public import QueueFiles
 import Synchronization
 import SystemCalls
 
@@ -19,10 +20,11 @@ extension Queue {
 
     /// The encoded name.
     let component: String
-    private let outlet: BatchOutlet
+    private let outlet: any QueueOutlet
     private let gathering = Mutex(Gathering())
     /// Notifies callers that wait for the end of entries.
-    let ends: QueueEndWatch
+    let ends: any QueueEnds
+    let store: any QueueStore
 
     private struct Gathering {
       var waiting: [Submission] = []
@@ -37,8 +39,9 @@ extension Queue {
       self.queue = queue
       self.name = name
       self.component = component
-      ends = QueueEndWatch(queue)
-      outlet = BatchOutlet(queue, component, limits)
+      store = queue.store
+      ends = store.endWatch()
+      outlet = store.outlet(for: component, limits)
     }
 
     /// Stores an entry; it is in the queue when this returns.
@@ -84,7 +87,7 @@ extension Queue {
       // meantime.
       if gather(submission) { write(until: { outcome.isSettled }) }
       let id = try outcome.wait().get()
-      if let key { supersede(key, before: id) }
+      if let key { store.supersede(key, before: id) }
       return id
     }
 
@@ -100,7 +103,7 @@ extension Queue {
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let id = try await store(entry, durability, .init(priority, delay))
-      if let key { try await Blocking.run { self.supersede(key, before: id) } }
+      if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
       return id
     }
 

@@ -56,12 +56,12 @@ struct SenderTurns {
 
 /// A worker's wait for what others have taken. Used by one thread at a time.
 final class Obstacles: Sendable {
-  private let ends: QueueEndWatch
+  private let ends: any QueueEnds
   private let latch: WakeLatch
   private let known = Mutex<Set<EntryFile>>([])
 
   init(of queue: Queue, _ latch: WakeLatch) {
-    ends = QueueEndWatch(queue)
+    ends = queue.store.endWatch()
     self.latch = latch
   }
 

@@ -1,16 +1,17 @@
-import Containers
-import Entries
+package import Containers
+package import Entries
+package import QueueFiles
 import Synchronization
 import SystemCalls
 
 /// A batch that this consumer has taken: its entries are settled one by one, and the file is
 /// removed with the last of them.
-final class TakenBatch: Sendable {
-  let name: EntryFile
-  let entries: [Batch.Entry]
-  let consumer: String
-  /// Its file, relative to the queue's directory.
-  private let path: String
+package final class TakenBatch: Sendable {
+  package let name: EntryFile
+  package let entries: [Batch.Entry]
+  /// The consumer's directory in `taken/`, which has the files that accompany its entries.
+  package let consumer: String
+  let store: any TakenStore
   private let terms: DeliveryTerms
   private let state: Mutex<State>
 
@@ -48,27 +49,22 @@ final class TakenBatch: Sendable {
 
   init(
     _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog,
-    by consumer: String, at path: String, _ terms: DeliveryTerms
+    by consumer: String, in store: any TakenStore, _ terms: DeliveryTerms
   ) {
     self.name = name
     self.consumer = consumer
     self.terms = terms
     entries = batch.entries
-    self.path = path
+    self.store = store
     let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
     let remaining = stages.count { $0 == .unsettled }
     state = Mutex(State(stages: stages, remaining: remaining, log: log))
   }
 
-  var queue: Queue { terms.directory.queue }
+  package var queue: Queue { terms.queue }
 
   /// Opens the queue's directory; see `OpenQueue`.
-  func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
-
-  /// The consumer's directory, which contains it.
-  var directory: String { QueueDirectory.taken + "/" + consumer }
-
-  func markPath(_ index: Int) -> String { "\(path).\(index)\(QueueDirectory.markSuffix)" }
+  package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
   func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }
 
@@ -91,6 +87,7 @@ final class TakenBatch: Sendable {
     // The first delivery of a batch of one is counted by the fact that it was taken.
     if before > 0 || name.count > 1 { try log(DeliveryLog.line(index)) }
     state.withLock { $0.log.noteDelivery(of: index) }
+    try store.confirm()
     return before + 1
   }
 
@@ -116,14 +113,10 @@ final class TakenBatch: Sendable {
 
   private func log(_ line: String) throws {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
-      let place = try open()
       do {
-        try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
-        state.withLock { $0.log.isWritten = true }
-      } catch let error as Errno {
-        // Without free space it is delivered all the same, because processed entries make space.
-        if error == .noSpace { return }
-        throw error == .noSuchFile ? queue.replaced() : error
+        if try store.log(line) { state.withLock { $0.log.isWritten = true } }
+      } catch let error as Errno where error == .noSuchFile {
+        throw queue.replaced()
       }
     }
   }
@@ -137,61 +130,35 @@ final class TakenBatch: Sendable {
   func settle(_ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false) throws {
     try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
-      let id = QueueEntryID(batch: name, index: index)
+      let settlement = Settlement(
+        id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
+        isKept: isKept, isLast: begun.isLast, hasNotes: name.count > 1 || begun.hasNotes)
       do {
-        let place = try open()
-        if isKept, let reason = status.reason {
-          try place.keep(entries[index], id, reason, of: consumer)
-        }
-        // The note comes first and is final: an entry with a note is not delivered again.
-        if status != .processed {
-          try place.note(status, of: id, from: consumer)
-        }
-        // A batch of one that is delivered for the first time has nothing beside it.
-        let hasNotes = name.count > 1 || begun.hasNotes
-        if begun.isLast {
-          try discard(hasNotes: hasNotes, at: place)
-        } else {
-          try place.append("\(index)\n", to: path + QueueDirectory.doneSuffix)
-        }
+        try store.settle(settlement)
         // If two threads settle the last two entries, neither finds its entry to be the last: the
-        // thread that finishes last removes the file.
+        // thread that finishes last ends the batch.
         let isOver = state.withLock { $0.end(index, isSettled: true) }
-        if isOver, !begun.isLast { try discard(hasNotes: hasNotes, at: place) }
-        if let key = entries[index].key { place.unmark(id, key) }
-        if let attachment = entries[index].payload?.attachmentID {
-          place.removeAttachment(attachment, of: consumer)
-        }
+        if isOver, !begun.isLast { try store.finish(hasNotes: settlement.hasNotes) }
+        store.clear(settlement)
       } catch {
         _ = state.withLock { $0.end(index, isSettled: false) }
         throw error as? Errno == .noSuchFile ? queue.replaced() : error
       }
     }
   }
-
-  // The batch first: the record of settled entries means nothing without it.
-  private func discard(hasNotes: Bool, at place: QueueDirectory) throws {
-    try place.remove(path)
-    guard hasNotes else { return }
-    do throws(Errno) {
-      try place.discardNotes(beside: path)
-    } catch {
-      // All are settled; the next consumer sweeps what is left.
-      return
-    }
-  }
 }
 
 /// The terms of a consumer's deliveries.
 struct DeliveryTerms: Sendable {
-  /// The queue.
+  /// The queue, and its directory on this machine.
   let directory: OpenQueue
   /// The number of deliveries after which an entry has failed; nil for any number.
   let maximumDeliveries: Int?
   /// Whether no two workers have entries of one sender.
   let keepsOrder: Bool
   let released: ReleasedEntries
-  let arrivals = Arrivals()
+
+  var queue: Queue { directory.queue }
 
   init(
     _ directory: OpenQueue, maximumDeliveries: Int? = nil, keepsOrder: Bool = false,
@@ -205,7 +172,7 @@ struct DeliveryTerms: Sendable {
 }
 
 extension Queue {
-  func replaced() -> AppGroupError {
+  package func replaced() -> AppGroupError {
     AppGroupError(
       .leaseLost, "consume \"\(name)\"", path: path,
       reason: "another consumer has replaced this one, because it was stopped, or the queue was "

@@ -1,5 +1,6 @@
 import Entries
 import Monitoring
+import QueueFiles
 import Synchronization
 import SystemCalls
 
@@ -39,9 +40,11 @@ struct WaitingEntries {
 
   /// Returns the next entry to take; nil if there is none.
   ///
-  /// - Parameter mayTake: asked for one entry after another, in their order.
+  /// - Parameters:
+  ///   - mayTake: asked for one entry after another, in their order.
+  ///   - listing: lists what waits, as it is to be delivered.
   mutating func next(
-    at place: QueueDirectory, _ mayTake: (EntryFile) -> Bool
+    _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
   ) throws -> EntryFile? {
     moveDue()
     let isOvertaken = ready.last.map { arrivals.mayPrecede($0) && pause <= .now } ?? false
@@ -49,7 +52,7 @@ struct WaitingEntries {
       if let name = ready.last(where: mayTake) { return name }
       if !ready.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
     }
-    try list(at: place)
+    try list(listing)
     let name = ready.last(where: mayTake)
     nextScan = name == nil && !ready.isEmpty ? .now + Self.scanInterval : nil
     return name
@@ -60,11 +63,11 @@ struct WaitingEntries {
     if let index = ready.lastIndex(of: name) { ready.remove(at: index) }
   }
 
-  private mutating func list(at place: QueueDirectory) throws {
+  private mutating func list(_ listing: () throws -> [EntryFile]) throws {
     let begun = ContinuousClock.now
     // Before the listing: what arrives after this is noted again.
     arrivals.clear()
-    let all = try place.ordered(QueueDirectory.pending)
+    let all = try listing()
     let (now, moment) = (queue.clock(), ContinuousClock.now)
     let known = Dictionary(uniqueKeysWithValues: delayed.map { ($0.name, $0.due) })
     delayed = []
@@ -104,32 +107,5 @@ struct WaitingEntries {
       }
       ready.insert(name, at: low)
     }
-  }
-}
-
-/// Which kinds of entries have arrived in `pending/` since the last listing, by the kernel's events:
-/// only what goes before known entries is worth another listing.
-final class Arrivals: Sendable {
-  private static let delayed = 1 << EntryPriority.allCases.count
-  private let kinds = Atomic(0)
-
-  /// Called on the monitor's thread.
-  func note(_ news: WatchNews) {
-    var kinds = news.isEverything || !news.own.isEmpty ? Self.delayed : 0
-    for (name, events) in news.names where !events.isDisjoint(with: [.movedTo, .created]) {
-      kinds |=
-        EntryFile.isDelayed(name.bytes)
-        ? Self.delayed : 1 << EntryPriority(firstByte: name.bytes.first).rawValue
-    }
-    self.kinds.bitwiseOr(kinds, ordering: .sequentiallyConsistent)
-  }
-
-  func clear() { kinds.store(0, ordering: .sequentiallyConsistent) }
-
-  /// Returns whether any may go before an entry; a delayed one may be due before it is taken.
-  func mayPrecede(_ name: EntryFile) -> Bool {
-    let higher = EntryPriority.allCases.filter { $0 < name.priority }
-    let wanted = higher.reduce(Self.delayed) { $0 | 1 << $1.rawValue }
-    return kinds.load(ordering: .sequentiallyConsistent) & wanted != 0
   }
 }

@@ -1,21 +1,25 @@
 /// What an fsync of a file puts on the disk besides its content. The power tests prove it.
 package enum CommitScope: Sendable {
   /// Everything that was done on the file system before. One journal is written in order, and a rename
-  /// of the file belongs to what its fsync waits for: xfs, and ext4 with a journal. On tmpfs there is
-  /// no disk.
+  /// of the file belongs to what its fsync waits for: xfs, and ext4 with a journal.
   case everything
+  /// The same, without a wait: on tmpfs there is no disk.
+  case everythingAtOnce
   /// The file's name, if it has only one: ext4 without a journal writes the directory of a file that
   /// got its name since its last fsync.
   case name
   /// Nothing that is known of.
   case content
+
+  package var isEverything: Bool { self == .everything || self == .everythingAtOnce }
 }
 
 extension FileDescriptor {
   /// Returns what an fsync of a file on this one's file system puts on the disk.
   package func commitScope() throws(Errno) -> CommitScope {
     switch try fileSystem().magic {
-    case 0x0102_1994, 0x5846_5342: .everything
+    case 0x0102_1994: .everythingAtOnce
+    case 0x5846_5342: .everything
     case 0xEF53: try Self.commitScope(ofExt: status().device)
     default: .content
     }

@@ -24,7 +24,8 @@ package struct ContentCopy {
     self.copied = copied
   }
 
-  /// Copies the file up to the size in its status; holes stay holes.
+  /// Copies the file up to the size in its status; holes stay holes. Both files are as they were opened,
+  /// and nothing was read or written.
   ///
   /// - Complexity: Memory for one piece of at most 1 MiB, whatever the size.
   package mutating func copy(
@@ -107,8 +108,10 @@ package struct ContentCopy {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: min(Self.memoryPiece, Int(range.upperBound - range.lowerBound)), alignment: 16)
     defer { buffer.deallocate() }
-    try source.seek(to: range.lowerBound)
-    try target.seek(to: range.lowerBound)
+    if range.lowerBound > 0 {
+      try source.seek(to: range.lowerBound)
+      try target.seek(to: range.lowerBound)
+    }
     var left = Int(range.upperBound - range.lowerBound)
     while left > 0 {
       try check()

@@ -143,7 +143,7 @@ extension FileDescriptor {
       let name = buffer[(offset + 19)..<(offset + length)].prefix { $0 != 0 }
       let start = offset
       offset += length
-      if name.elementsEqual([46]) || name.elementsEqual([46, 46]) { continue }
+      if name.first == 46, name.count == 1 || name.count == 2 && name.last == 46 { continue }
       let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
       let inode = buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)
       body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))

@@ -16,6 +16,11 @@ package struct FileName: Hashable, Sendable {
   /// The name as text, repaired if it is not valid UTF-8; only for display.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
+  // Byte by byte, as an array does it, takes longer than the rest of taking an event.
+  package func hash(into hasher: inout Hasher) {
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+
   package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
 }
 
@@ -48,6 +53,34 @@ extension String: PathText {
 
   package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withCString(body)
+  }
+}
+
+/// A path that is composed for one call after another, in the same memory.
+package struct ComposedPath: PathText {
+  /// With the terminator.
+  private var bytes: [UInt8]
+
+  package init(pathBytes: [UInt8]) { bytes = pathBytes + [0] }
+
+  /// Replaces the path by one of three pieces.
+  package mutating func compose(
+    _ first: ArraySlice<UInt8>, _ second: String, _ third: ArraySlice<UInt8> = []
+  ) {
+    bytes.removeAll(keepingCapacity: true)
+    bytes.append(contentsOf: first)
+    bytes.append(contentsOf: second.utf8)
+    bytes.append(contentsOf: third)
+    bytes.append(0)
+  }
+
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    bytes.withUnsafeBytes { raw in
+      guard let base = raw.bindMemory(to: CChar.self).baseAddress else {
+        preconditionFailure("an array with a terminator is never empty")
+      }
+      return body(base)
+    }
   }
 }
 

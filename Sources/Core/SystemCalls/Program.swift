@@ -88,6 +88,13 @@ package enum Program {
     _ = Glibc.atexit(body)
   }
 
+  /// The name of this machine among others (gethostname(2)); empty if it has none.
+  package static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
   /// Ends the program. The corresponding C function is `exit`.
   package static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
 

@@ -7,10 +7,10 @@ import SystemCalls
 /// An observation, which lasts until it is cancelled or released.
 public final class ObservationToken: Sendable {
   /// Nil for an observation inside this process.
-  private let watch: Watch?
+  private let watch: (any Watching)?
   private let delivery: any Cancelling
 
-  package init(watch: Watch? = nil, delivery: any Cancelling) {
+  package init(watch: (any Watching)? = nil, delivery: any Cancelling) {
     self.watch = watch
     self.delivery = delivery
   }

@@ -1,7 +1,9 @@
 import Containers
 public import Dispatch
 public import Monitoring
+import PropertyLists
 import Publications
+import Synchronization
 import SystemCalls
 
 extension Value {
@@ -26,23 +28,24 @@ extension Value {
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
   ) throws -> ObservationToken {
     let timer = ExpiryTimer(on: Blocking.timers)
+    let followed = FollowedValue(store)
     let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
-      let snapshot = snapshotOrFailure()
+      let snapshot = followed.snapshot()
       timer.set(snapshot.expiry)
       let now = Seen.version(snapshot)
       let call: @Sendable () -> Void = { handler(snapshot) }
       return (now, now == last ? nil : call)
     }
     timer.use { [weak delivery] in delivery?.signal() }
-    let watch = try directory.watch { delivery.signal() }
+    try followed.begin { delivery.signal() }
     if startsWithCurrent {
       delivery.open(signalled: true)
     } else {
-      let known = snapshotOrFailure()
+      let known = followed.snapshot()
       timer.set(known.expiry)
       delivery.open(known: Seen.version(known))
     }
-    return ObservationToken(watch: watch, delivery: delivery)
+    return ObservationToken(watch: followed, delivery: delivery)
   }
 
   /// Returns the values from now on, for `for await`, with the promises of `observe`.
@@ -56,30 +59,56 @@ extension Value {
   /// - Throws: As `observe`.
   public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots {
     let latch = WakeLatch()
-    let watch = try directory.watch { latch.raise() }
+    let followed = FollowedValue(store)
+    try followed.begin { latch.raise() }
     let timer = ExpiryTimer(on: Blocking.timers)
     timer.use { latch.raise() }
     var known = Seen.nothing
     if startsWithCurrent {
       latch.raise()
     } else {
-      let snapshot = snapshotOrFailure()
+      let snapshot = followed.snapshot()
       timer.set(snapshot.expiry)
       known = .version(snapshot)
     }
-    return ValueSnapshots(value: self, watch: watch, latch: latch, timer: timer, known: known)
+    return ValueSnapshots(followed: followed, latch: latch, timer: timer, known: known)
+  }
+}
+
+/// A value that an observer follows, as soon as it has begun to.
+final class FollowedValue: Watching {
+  private let store: any ValueStore
+  private let following = Mutex<(any ValueFollowing)?>(nil)
+
+  init(_ store: any ValueStore) { self.store = store }
+
+  /// - Parameter signal: Called when the value may have changed, possibly before this returns.
+  func begin(_ signal: @escaping @Sendable () -> Void) throws {
+    let new = try reporting("observe the value", path: store.path) { try store.follow(signal) }
+    following.withLock { $0 = new }
   }
 
-  fileprivate func snapshotOrFailure() -> ValueSnapshot {
+  var detection: ChangeDetection { following.withLock { $0?.detection } ?? .events }
+
+  func cancel() { following.withLock { $0 }?.cancel() }
+
+  /// Returns the value, or why it cannot be read.
+  func snapshot() -> ValueSnapshot {
     do {
-      return try snapshot()
+      return try reporting("read the value", path: store.path) {
+        try following.withLock { $0 }?.snapshot() ?? store.snapshot(limits: .standard)
+      }
     } catch let error as AppGroupError {
-      return ValueSnapshot(failure: error, version: nil, path: path)
+      return ValueSnapshot(failure: error, version: nil, of: store)
     } catch {
-      let wrapped = AppGroupError(.inputOutput, "read the value", path: path, reason: "\(error)")
-      return ValueSnapshot(failure: wrapped, version: nil, path: path)
+      let wrapped = AppGroupError(
+        .inputOutput, "read the value", path: store.path, reason: "\(error)")
+      return ValueSnapshot(failure: wrapped, version: nil, of: store)
     }
   }
+
+  /// Returns the same with calls that never wait; nil if `snapshot` has to look.
+  func promptSnapshot() -> ValueSnapshot? { following.withLock { $0 }?.promptSnapshot() }
 }
 
 /// The last state that an observer has seen.
@@ -103,14 +132,13 @@ enum Seen: Sendable, Hashable {
 
 /// The values of an identifier as they change.
 public struct ValueSnapshots: AsyncSequence, Sendable {
-  let value: Value
-  let watch: Watch
+  let followed: FollowedValue
   let latch: WakeLatch
   let timer: ExpiryTimer
   let known: Seen
 
   /// The way in which changes are noticed.
-  public var detection: ChangeDetection { watch.detection }
+  public var detection: ChangeDetection { followed.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
@@ -125,18 +153,44 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     }
 
     /// Returns the next value, or nil if the task was cancelled.
-    public mutating func next() async -> ValueSnapshot? {
+    public mutating func next() async -> ValueSnapshot? { await next(by: nil) }
+
+    /// Returns the next value, and blocks the calling thread until there is one.
+    ///
+    /// - Parameter deadline: How long to wait; a past deadline means "only if there is one now".
+    /// - Returns: Nil once the deadline has passed.
+    /// - Complexity: Open, fstat, read, close; no lock.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public mutating func next(until deadline: ContinuousClock.Instant) -> ValueSnapshot? {
+      let wait = NextSnapshot(of: sequence, known, until: deadline)
+      var step = WaitingStep<ValueSnapshot?>.wait(for: sequence.latch, until: deadline)
+      while true {
+        if let outcome = step.block() { return know(outcome) }
+        step = wait.step()
+      }
+    }
+
+    /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
+    public mutating func next(until deadline: ContinuousClock.Instant) async -> ValueSnapshot? {
+      await next(by: deadline)
+    }
+
+    private mutating func next(by deadline: ContinuousClock.Instant?) async -> ValueSnapshot? {
       let (sequence, known) = (sequence, known)
       do {
-        let snapshot = try await runSuspending(after: sequence.latch) {
-          NextSnapshot(of: sequence, known)
-        }
-        self.known = .version(snapshot)
-        return snapshot
+        return know(
+          try await runSuspending(after: sequence.latch, until: deadline) {
+            NextSnapshot(of: sequence, known, until: deadline)
+          })
       } catch {
         // Its steps throw nothing, so the task was cancelled.
         return nil
       }
+    }
+
+    private mutating func know(_ snapshot: ValueSnapshot?) -> ValueSnapshot? {
+      if let snapshot { known = .version(snapshot) }
+      return snapshot
     }
   }
 
@@ -144,16 +198,25 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
   private final class NextSnapshot: Waiting {
     private let sequence: ValueSnapshots
     private let known: Seen
+    private let deadline: ContinuousClock.Instant?
 
-    init(of sequence: ValueSnapshots, _ known: Seen) {
+    init(of sequence: ValueSnapshots, _ known: Seen, until deadline: ContinuousClock.Instant?) {
       self.sequence = sequence
       self.known = known
+      self.deadline = deadline
     }
 
-    func step() -> WaitingStep<ValueSnapshot> {
-      let snapshot = sequence.value.snapshotOrFailure()
+    func step() -> WaitingStep<ValueSnapshot?> { step(sequence.followed.snapshot()) }
+
+    func promptStep() -> WaitingStep<ValueSnapshot?>? {
+      sequence.followed.promptSnapshot().map(step)
+    }
+
+    private func step(_ snapshot: ValueSnapshot) -> WaitingStep<ValueSnapshot?> {
       sequence.timer.set(snapshot.expiry)
-      return .version(snapshot) == known ? .wait(for: sequence.latch, until: nil) : .done(snapshot)
+      if .version(snapshot) != known { return .done(snapshot) }
+      if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
+      return .wait(for: sequence.latch, until: deadline)
     }
   }
 }

@@ -10,16 +10,21 @@ import SystemCalls
 /// cooperative pool. A write takes the value's lease. If the lease is busy, the write waits until
 /// its deadline. It takes the lease over from a process that is stopped (after 50 ms) or holds it
 /// longer than its term. Its own lease may be taken over, too; it then begins again.
+///
+/// On etcd no lease is needed: a change is published if nobody has changed the value since it was
+/// read, and begins again otherwise. There a read waits for a round trip to the cluster.
 public struct Value: Sendable {
   /// The container of the value.
-  public let container: SharedContainer
+  public var container: SharedContainer { store.container }
   /// The identifier of the value.
-  public let identifier: String
+  public var identifier: String { store.identifier }
 
-  package let directory: NamedDirectory
-  package let fileName: String
-  /// The file's path relative to the container.
-  let relativePath: String
+  /// What all copies share, so that a copy costs little.
+  let store: any ValueStore
+  /// The directory and the name of the value's file. On etcd, where it has none, those that it would
+  /// have in this machine's directory.
+  package var directory: NamedDirectory { store.file.directory }
+  package var fileName: String { store.file.name }
   /// The peer whose publications these are; by default the only one that this process is.
   package var peer: String?
 
@@ -37,22 +42,15 @@ public struct Value: Sendable {
   package static let maximumFileBytes = PublishedContent.largest(maximumBytes)
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
-    self.container = container
-    self.identifier = identifier
-    directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
-    fileName =
-      switch kind.primitive {
-      case .value: LeaseSite.value
-      case .notification: "state.plist"
-      case .presence, .consumer: "exclusive.plist"
-      case .log: "log.plist"
-      case .queue: preconditionFailure("a queue has a lease, and no value")
+    store =
+      switch container.engine {
+      case .directory: ValueFile(container: container, identifier: identifier, kind: kind)
+      case .etcd(let etcd): EtcdValue(etcd, container: container, identifier, kind)
       }
-    relativePath = directory.relativePath + "/" + fileName
   }
 
-  /// The path of the value's file, whether or not it exists.
-  public var path: String { directory.path + "/" + fileName }
+  /// The path of the value's file, whether or not it exists; on etcd the words for its key.
+  public var path: String { store.path }
 
   // MARK: Reading
 
@@ -71,24 +69,7 @@ public struct Value: Sendable {
   /// - Throws: As `read`, except for damage, which the snapshot reports when its content is used.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func snapshot(limits: PropertyListLimits = .standard) throws -> ValueSnapshot {
-    try reporting("read the value", path: path) {
-      let handle = try container.root.handle()
-      let found = try settled(in: handle) { path in
-        try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits))
-      }
-      if let found { return found }
-      let fresh = try container.root.refreshed(handle)
-      return try fresh === handle
-        ? ValueSnapshot(bytes: nil, version: nil, path: path) : snapshot(limits: limits)
-    }
-  }
-
-  private func ifThere<Found>(_ look: @autoclosure () throws -> Found) throws -> Found? {
-    do {
-      return try look()
-    } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
-      return nil
-    }
+    try reporting("read the value", path: path) { try store.snapshot(limits: limits) }
   }
 
   /// Returns the current publication; nil if the value was never written, was removed, or has expired.
@@ -100,94 +81,7 @@ public struct Value: Sendable {
   /// - Throws: `AppGroupError` for an error of the file system.
   /// - Complexity: One system call; one more if there is no value. A value that expires is read.
   public func version() throws -> Version? {
-    try reporting("look at the value", path: path) {
-      let handle = try container.root.handle()
-      let found = try ifThere(fileStatus(relativePath, at: handle.descriptor.rawValue))
-      if let found, !found.isMarked { return Version(found) }
-      do {
-        return try snapshot().version
-      } catch let error as AppGroupError {
-        // It cannot be read, and is a publication all the same.
-        guard let found else { throw error }
-        return Version(found)
-      }
-    }
-  }
-
-  /// - Parameter isSecondLook: Whether a first look has found no content and nothing in its place.
-  private func snapshot(
-    at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
-    isSecondLook: Bool = false
-  ) throws -> (snapshot: ValueSnapshot, status: FileStatus) {
-    let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
-    let status = try file.status()
-    guard status.kind == .regular else { throw notAValue("it is not a regular file") }
-    guard container.root.access.trusts(status, in: owner) else {
-      throw notAValue("it belongs to user \(status.owner)")
-    }
-    let bytes: [UInt8]
-    do throws(Errno) {
-      bytes = try file.readToEnd(
-        expectedBytes: Int(status.size), maximumBytes: PublishedContent.largest(limits.maximumBytes)
-      )
-    } catch {
-      guard error == .fileTooLarge else { throw error }
-      throw tooLarge(Int(status.size), limits)
-    }
-    guard KeptVersion.isMissing(bytes) else {
-      return (try snapshot(of: bytes, status, limits), status)
-    }
-    if let kept = try standIn(at: start, owner, limits) {
-      return (try snapshot(of: kept, status, limits), status)
-    }
-    // The first publication after a loss of power removes the kept version, perhaps just now.
-    guard isSecondLook else {
-      return try snapshot(at: start, name, owner, limits, isSecondLook: true)
-    }
-    return (ValueSnapshot(bytes: bytes, version: Version(status), path: path), status)
-  }
-
-  private func snapshot(
-    of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits
-  ) throws -> ValueSnapshot {
-    var bytes = file
-    let record = PublicationRecord.take(from: &bytes)
-    guard bytes.count <= limits.maximumBytes else { throw tooLarge(bytes.count, limits) }
-    return ValueSnapshot(bytes: bytes, version: Version(status), path: path, record: record)
-  }
-
-  private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> AppGroupError {
-    AppGroupError(
-      .tooLarge, "read the value", path: path,
-      reason: "it has \(count) bytes, more than the limit of \(limits.maximumBytes)",
-      remedy: "raise the limit, or remove the file")
-  }
-
-  /// Returns the copy that is kept in case the power fails before the last publication is on the
-  /// disk.
-  private func standIn(
-    at start: Int32, _ owner: FileStatus, _ limits: PropertyListLimits
-  ) throws(Errno) -> [UInt8]? {
-    do throws(Errno) {
-      let lease = try FileDescriptor.openBeneath(
-        directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
-      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
-      return try FileDescriptor.readBeneath(
-        name, at: lease.rawValue, maximumBytes: PublishedContent.largest(limits.maximumBytes)
-      ) { container.root.access.trusts($0, in: owner) }
-    } catch {
-      switch error {
-      // There is none, or a foreign entry in its place: the damage is reported.
-      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .fileTooLarge: return nil
-      default: throw error
-      }
-    }
-  }
-
-  private func notAValue(_ reason: String) -> AppGroupError {
-    AppGroupError(
-      .notAValue, "read the value", path: path, reason: reason,
-      remedy: "remove it: rm -r '\(path)'")
+    try reporting("look at the value", path: path) { try store.version() }
   }
 }
 

@@ -6,7 +6,7 @@ public import Publications
 /// The state of a value at one moment: whole, and read without any lock.
 public struct ValueSnapshot: Sendable {
   private let content: Result<[UInt8]?, AppGroupError>
-  private let path: String
+  private let store: any ValueStore
   /// The publication; nil if the value was never written, was removed, or has expired.
   public let version: Version?
   private let record: PublicationRecord?
@@ -16,18 +16,22 @@ public struct ValueSnapshot: Sendable {
   /// - Parameters:
   ///   - bytes: The content, without the record of its publication.
   ///   - record: What the publication told about itself.
-  init(bytes: [UInt8]?, version: Version?, path: String, record: PublicationRecord? = nil) {
-    isExpired = record?.hasExpired ?? false
+  ///   - mayHaveExpired: Whether the record's expiry counts; on etcd its own lease decides.
+  init(
+    bytes: [UInt8]?, version: Version?, of store: any ValueStore, record: PublicationRecord? = nil,
+    mayHaveExpired: Bool = true
+  ) {
+    isExpired = mayHaveExpired && record?.hasExpired ?? false
     content = .success(isExpired ? nil : bytes)
     self.version = isExpired ? nil : version
-    self.path = path
+    self.store = store
     self.record = isExpired ? nil : record
   }
 
-  init(failure: AppGroupError, version: Version?, path: String) {
+  init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
     content = .failure(failure)
     self.version = version
-    self.path = path
+    self.store = store
     record = nil
     isExpired = false
   }
@@ -65,7 +69,7 @@ public struct ValueSnapshot: Sendable {
     do throws(PropertyListError) {
       return try PropertyListValue(bytes: bytes, limits: limits)
     } catch {
-      throw AppGroupError.damaged(path, error)
+      throw AppGroupError.damaged(store.path, error)
     }
   }
 
@@ -81,11 +85,11 @@ public struct ValueSnapshot: Sendable {
       return try PropertyListCoding.decode(type, from: Data(bytes), limits: limits)
     } catch let error as DecodingError {
       throw AppGroupError(
-        .damaged, "read the value as \(type)", path: path,
+        .damaged, "read the value as \(type)", path: store.path,
         reason: "it is a property list of another shape: \(error)",
         remedy: "its writer uses this identifier for another type")
     } catch {
-      throw AppGroupError.damaged(path, error)
+      throw AppGroupError.damaged(store.path, error)
     }
   }
 }

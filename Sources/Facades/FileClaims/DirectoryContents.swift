@@ -131,9 +131,11 @@ struct Containing {
   mutating func look(
     _ location: ItemPath, purpose: String, now: ContinuousClock.Instant = .now
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
-    for directory in location.ancestors.dropLast() {
+    let directories = location.coordinatedAncestors
+    if !others.isEmpty { others = others.filter { directories.contains($0.key) } }
+    for directory in directories {
       guard let site = try ItemSite.openIfOwn(directory) else {
-        if !others.isEmpty { others[directory] = nil }
+        others[directory] = nil
         continue
       }
       let finding = try others[directory, default: ClaimSurvey()].look(

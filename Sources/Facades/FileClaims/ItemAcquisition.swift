@@ -1,5 +1,5 @@
 package import AppGroup
-import SystemCalls
+package import SystemCalls
 
 /// Acquires access to one item: attempt after attempt, until one succeeds or the deadline has passed.
 ///
@@ -51,11 +51,14 @@ package final class ItemAcquisition: Waiting {
   private var obstacle: ClaimName?
   private var meter = WaitMeter()
 
+  /// - Parameter item: what was found at the location a moment ago.
   package init(
-    _ location: ItemPath, _ kind: AccessKind, tellsPurpose: Bool = false, purpose: String,
-    term: Duration, patience: Patience, leaving removal: SiteRemoval
+    _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
+    tellsPurpose: Bool = false, purpose: String, term: Duration, patience: Patience,
+    leaving removal: SiteRemoval
   ) {
     self.location = location
+    self.item = kind.followsMoves ? item : nil
     self.kind = kind
     self.tellsPurpose = tellsPurpose
     self.purpose = purpose
@@ -314,7 +317,7 @@ package final class ItemAcquisition: Waiting {
   // Before the look for other processes, because one that is found may be about to move the item.
   private func rememberItem() throws {
     hasLooked = true
-    guard kind.followsMoves else { return }
+    guard kind.followsMoves, item == nil else { return }
     // A place that this user cannot reach is not followed.
     item = try tolerating([.accessDenied, .notDirectory], location.openToFollow()) ?? nil
   }

@@ -6,10 +6,15 @@ package import SystemCalls
 /// strings call equal ("é" composed and decomposed) are different files.
 package struct ItemPath: Hashable, Sendable {
   package let bytes: [UInt8]
+  /// The path as text; repaired where it is not valid UTF-8, and then it names nothing.
+  package let text: String
 
   package init(_ text: String) {
     bytes = Array(text.utf8)
+    self.text = text
   }
+
+  package static func == (left: ItemPath, right: ItemPath) -> Bool { left.bytes == right.bytes }
 
   package func hash(into hasher: inout Hasher) {
     // At once: the array's own way is byte by byte.
@@ -18,10 +23,8 @@ package struct ItemPath: Hashable, Sendable {
 
   private init(bytes: [UInt8]) {
     self.bytes = bytes
+    text = String(decoding: bytes, as: UTF8.self)
   }
-
-  /// The path as text; repaired where it is not valid UTF-8, and then it names nothing.
-  package var text: String { String(decoding: bytes, as: UTF8.self) }
 
   static let slash = UInt8(ascii: "/")
   static let dot = UInt8(ascii: ".")
@@ -41,6 +44,67 @@ package struct ItemPath: Hashable, Sendable {
       all.append(path)
     }
     return all
+  }
+
+  /// This path and all directories above that have an entry of a name, the nearest first.
+  ///
+  /// - Parameter isThere: whether there is one at a path.
+  /// - Complexity: one call of `isThere` for each.
+  package func lineage(
+    having entry: String, _ isThere: (ComposedPath) -> Bool
+  ) -> [ItemPath] {
+    var found: [ItemPath] = []
+    var path = ComposedPath(pathBytes: bytes)
+    for name in NamesUpwards(of: self) {
+      path.compose(bytes[..<name.upperBound], entry)
+      if isThere(path) { found.append(ItemPath(bytes: Array(bytes[..<name.upperBound]))) }
+    }
+    path.compose([], entry)
+    if isThere(path) { found.append(ItemPath("/")) }
+    return found
+  }
+
+  /// The directories above that may have a site, the nearest first; the root has none.
+  ///
+  /// - Complexity: one system call for each directory above.
+  var coordinatedAncestors: [ItemPath] {
+    // A site's name is text.
+    let exact = bytes.allSatisfy { $0 < 0x80 } ? bytes : Array(text.utf8)
+    var found: [ItemPath] = []
+    var path = ComposedPath(pathBytes: exact)
+    for name in NamesUpwards(of: self).dropFirst() {
+      path.compose(exact[..<name.lowerBound], ItemSite.prefix, exact[name])
+      if mayExist(path) { found.append(ItemPath(bytes: Array(exact[..<name.upperBound]))) }
+    }
+    return found
+  }
+
+  // A name that is too long for the prefix has a shorter one.
+  private func mayExist(_ path: ComposedPath) -> Bool {
+    do throws(Errno) {
+      return try exists(path, at: Directory.current)
+    } catch {
+      return true
+    }
+  }
+
+  /// Where the names of a path are in its bytes, the last one first.
+  private struct NamesUpwards: Sequence, IteratorProtocol {
+    private let bytes: [UInt8]
+    private var end: Int
+
+    init(of path: ItemPath) {
+      bytes = path.bytes
+      end = path.bytes.count == 1 ? 0 : path.bytes.count
+    }
+
+    mutating func next() -> Range<Int>? {
+      guard end > 0 else { return nil }
+      var start = end
+      while start > 0, bytes[start - 1] != ItemPath.slash { start -= 1 }
+      defer { end = Swift.max(start - 1, 0) }
+      return start..<end
+    }
   }
 
   package var name: FileName {
@@ -94,15 +158,23 @@ extension ItemPath {
   /// - Complexity: two system calls for an item that is there, by a path without links; else eight, and
   ///   five more for each link.
   package static func resolve(_ path: String, followingLink: Bool) throws -> ItemPath {
+    try find(path, followingLink: followingLink).place
+  }
+
+  /// The same, with what is there now, if that is known.
+  package static func find(
+    _ path: String, followingLink: Bool
+  ) throws -> (place: ItemPath, item: SharedDescriptor?) {
     let action = "find the item"
     return try reporting(action, path: path) {
       do {
+        if let found = asWritten(path) { return found }
         let place = try resolved(path, followingLink, takesMissing: false)
         guard place.bytes.count > 1 else {
           throw FileCoordinationError(
             .notAnItem, action, path: path, reason: "the root directory is in no directory")
         }
-        return place
+        return (place, nil)
       } catch let error as Errno where error == .noSuchFile {
         throw FileCoordinationError(
           .directoryMissing, action, path: ItemPath(path).parent.text,
@@ -123,14 +195,14 @@ extension ItemPath {
   /// - Parameter followingLink: whether an item that is a symbolic link means what it points to.
   /// - Throws: `Errno` where a directory on the way may not be looked at; `.tooManyLinks`.
   package static func canonical(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
-    try resolved(written, followingLink, takesMissing: true)
+    if let found = asWritten(written) { return found.place }
+    return try resolved(written, followingLink, takesMissing: true)
   }
 
   /// - Parameter takesMissing: whether the item's directory need not exist; else `.noSuchFile` is thrown.
   private static func resolved(
     _ written: String, _ followingLink: Bool, takesMissing: Bool
   ) throws(Errno) -> ItemPath {
-    if let place = asWritten(written) { return place }
     var written = written
     for _ in 0..<mostLinks {
       let path = try withoutLinksAbove(written, takesMissing)
@@ -141,11 +213,11 @@ extension ItemPath {
   }
 
   /// The place of an item that is there, if its path is the kernel's own: it leads there without a link.
-  private static func asWritten(_ written: String) -> ItemPath? {
+  private static func asWritten(_ written: String) -> (place: ItemPath, item: SharedDescriptor?)? {
     guard isPlain(written.utf8) else { return nil }
     do throws(Errno) {
-      _ = try FileDescriptor.openWithoutLinks(written, .pathOnly)
-      return ItemPath(written)
+      let item = SharedDescriptor(try FileDescriptor.openWithoutLinks(written, .pathOnly))
+      return (ItemPath(written), item)
     } catch {
       // The longer way finds the item, or the reason.
       return nil

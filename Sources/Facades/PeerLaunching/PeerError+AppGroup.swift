@@ -16,12 +16,13 @@ extension PeerError {
     case .tooLarge: .tooLarge
     case .unsupportedValue: .unsupportedValue
     case .leaseLost: .replaced
-    case .timedOut: .timedOut
+    case .timedOut, .outcomeUnknown: .timedOut
+    case .unreachable: .unreachable
     case .queueFull: .queueFull
     case .noSpace: .noSpace
     case .invalidToken: .notActive
     case .containerMissing, .containerUnsafe, .formatTooNew, .formatTooOld, .notAValue,
-      .tooManyOpenFiles, .permissionDenied, .nameCollision, .inputOutput:
+      .tooManyOpenFiles, .permissionDenied, .nameCollision, .notSupported, .inputOutput:
       .inputOutput
     }
   }

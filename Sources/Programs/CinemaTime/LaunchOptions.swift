@@ -86,13 +86,16 @@ struct LaunchOptions: Sendable {
   }
 
   func openContainer() throws -> SharedContainer {
-    if let directory { return try SharedContainer(url: URL(fileURLWithPath: directory)) }
+    if let directory { return try SharedContainer(location: directory) }
     return try SharedContainer(group: group ?? "group.cinematime")
   }
 
   /// The options that name the same container for another process.
   var containerArguments: [String] {
-    if let directory { return ["--container", URL(fileURLWithPath: directory).path] }
+    if let directory {
+      let isOfThisMachine = !EtcdLocation.isMeant(by: directory)
+      return ["--container", isOfThisMachine ? URL(fileURLWithPath: directory).path : directory]
+    }
     return ["--group", group ?? "group.cinematime"]
   }
 }

@@ -113,8 +113,10 @@ extension ExitStatus {
     // With an error number, the kernel refused to write so much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
     // Lost leases are retried until the deadline.
-    case .timedOut, .leaseLost: .deadline
-    case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .inputOutput:
+    case .timedOut, .leaseLost, .outcomeUnknown: .deadline
+    case .notSupported: .usage
+    case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .unreachable,
+      .inputOutput:
       .inputOutput
     }
   }

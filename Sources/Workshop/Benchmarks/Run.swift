@@ -66,6 +66,7 @@ struct RowGroup: Sendable {
     RowGroup(name: "request", measure: RequestRows.measure),
     RowGroup(name: "files", measure: FileRows.measure),
     RowGroup(name: "coordination", measure: CoordinationRows.measure),
+    RowGroup(name: "etcd", measure: EtcdRows.measure),
   ]
 }
 

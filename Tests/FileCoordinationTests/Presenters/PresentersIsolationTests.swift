@@ -24,9 +24,12 @@ struct PresentersIsolationTests {
     let command = """
       swiftc \(Self.options) -I '\(modules)' \
       -Xcc -fmodule-map-file='\(root)/Sources/Core/CSystemCalls/module.modulemap' \
+      -Xcc -fmodule-map-file='\(root)/Sources/Core/CCurl/module.modulemap' \
       -module-cache-path '\(directory.path)/cache' '\(file)' >'\(directory.path)/said' 2>&1
       """
-    let compiler = try ChildProcess("sh", ["-c", command])
+    let compiler = try ChildProcess(
+      "sh", ["-c", command],
+      environment: CompilerRun.environment(leavingFilesIn: directory.path))
     let end = try compiler.wait(until: CompilerRun.deadline)
     let said = try ItemText.read(directory.path + "/said") ?? ""
     #expect(end == .exited(said.contains("error:") ? 1 : 0), "\(said)")

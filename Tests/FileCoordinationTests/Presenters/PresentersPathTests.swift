@@ -32,6 +32,16 @@ struct PresentersPathTests {
   func parts() {
     #expect(ItemPath("/a/b/c").ancestors.map(\.text) == ["/a/b", "/a", "/"])
     #expect(ItemPath("/").ancestors.isEmpty)
+    for text in ["/a/b/c", "/a", "/", "/caf\u{e9}/\u{301}x"] {
+      let path = ItemPath(text)
+      var seen: [String] = []
+      let all = path.lineage(having: "/x") { look in
+        look.withCPath { seen.append(String(cString: $0)) }
+        return true
+      }
+      #expect(all == [path] + path.ancestors)
+      #expect(seen == all.map { ($0.text == "/" ? "" : $0.text) + "/x" })
+    }
     #expect(ItemPath("/").appending(ItemPath("/a/b").name).text == "/b")
     #expect(ItemPath("/a").components(to: ItemPath("/a/b/c"))?.map(\.text) == ["b", "c"])
   }

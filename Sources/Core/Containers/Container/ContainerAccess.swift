@@ -113,10 +113,12 @@ extension ContainerAccess {
     try made.setPermissions(directoryMode)
   }
 
+  // Made once: as an argument it would be an array on the heap each time.
+  private static let creation: OpenOptions = [.writeOnly, .create, .exclusive, .noFollow]
+
   /// Creates a file with the mode of this access, for writing; fails if the name is taken.
   package func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
-    let file = try FileDescriptor.open(
-      path, at: directory, [.writeOnly, .create, .exclusive, .noFollow], mode: fileMode)
+    let file = try FileDescriptor.open(path, at: directory, Self.creation, mode: fileMode)
     if self == .group { try file.setPermissions(fileMode) }
     return file
   }

@@ -6,12 +6,28 @@ import SystemCalls
 package enum ContainerLocation {
   package static func path(forGroup group: String) throws(AppGroupError) -> String {
     let action = "find the container of group \"\(group)\""
-    guard !group.isEmpty else {
-      throw AppGroupError(
-        .containerMissing, action, path: "", reason: "the group identifier is empty",
-        remedy: "name one such as group.com.example.app")
-    }
+    guard !group.isEmpty else { throw empty }
     return try directory(action) + "/" + EncodedName(group).component
+  }
+
+  /// The variable that says where the containers of groups are, if not in a directory.
+  static let groupsVariable = "WORMHOLE_GROUPS"
+
+  /// Returns the place of a group's container on etcd; nil if it is a directory.
+  package static func etcd(forGroup group: String) throws -> EtcdLocation? {
+    guard let base = Program.environment(groupsVariable), EtcdLocation.isMeant(by: base) else {
+      return nil
+    }
+    guard !group.isEmpty else { throw empty }
+    var location = try EtcdLocation(base)
+    location.prefix += "/" + EncodedName(group).component
+    return location
+  }
+
+  private static var empty: AppGroupError {
+    AppGroupError(
+      .containerMissing, "find the container of group \"\"", path: "",
+      reason: "the group identifier is empty", remedy: "name one such as group.com.example.app")
   }
 
   private static func directory(_ action: String) throws(AppGroupError) -> String {

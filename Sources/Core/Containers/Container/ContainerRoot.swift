@@ -83,6 +83,10 @@ package final class ContainerRoot: Sendable {
     return try refreshed(handle, now: now)
   }
 
+  /// The directory that the path named at the last look; no call. For callers that know from events
+  /// that it was not replaced.
+  package var lastHandle: Handle { state.withLock(\.handle) }
+
   /// Opens the directory again if the path names another one than before, without waiting a second;
   /// for callers that found their directory removed.
   package func refreshed(_ old: Handle, now: ContinuousClock.Instant = .now) throws -> Handle {
@@ -105,6 +109,23 @@ package final class ContainerRoot: Sendable {
     }
     state.withLock { $0 = (handle, now) }
     return handle
+  }
+
+  /// Returns what an fsync of a file or directory inside puts on the disk.
+  ///
+  /// - Parameter device: Its own: something else may be mounted on a directory of the container.
+  package func commitScope(on device: UInt64) throws(Errno) -> CommitScope {
+    let container: Handle
+    do {
+      container = try handle()
+    } catch let error as Errno {
+      throw error
+    } catch {
+      // The container has just been replaced, and what is inside with it.
+      throw .staleHandle
+    }
+    guard device == container.status.device else { return .content }
+    return try container.commitScope()
   }
 
   /// Creates a directory inside with the container's mode; succeeds if it exists.

@@ -1,3 +1,5 @@
+import Digests
+
 /// The directory name of an identifier, and back.
 ///
 /// Any string becomes one safe path component, byte for byte. Identifiers with different UTF-8
@@ -18,6 +20,20 @@ package struct EncodedName: Hashable, Sendable {
   private static let hex = Array("0123456789ABCDEF".utf8)
 
   package init(_ identifier: String) {
+    let bytes = Self.key(identifier)
+    if bytes.count <= Self.maximumBytes {
+      component = String(decoding: bytes, as: UTF8.self)
+      longIdentifier = nil
+    } else {
+      // A beginning for people. It may be cut within an escape, because it is never decoded.
+      let digest = SHA256.hexDigest(of: Array(identifier.utf8))
+      component = String(decoding: bytes.prefix(128), as: UTF8.self) + Self.digestMark + digest
+      longIdentifier = identifier
+    }
+  }
+
+  /// Returns the same for a key of any length.
+  static func key(_ identifier: String) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(identifier.utf8.count + 8)
     for byte in identifier.utf8 {
@@ -29,16 +45,7 @@ package struct EncodedName: Hashable, Sendable {
         bytes.append(Self.hex[Int(byte & 15)])
       }
     }
-    if bytes.isEmpty { bytes = [UInt8(ascii: "%")] }
-    if bytes.count <= Self.maximumBytes {
-      component = String(decoding: bytes, as: UTF8.self)
-      longIdentifier = nil
-    } else {
-      // A beginning for people. It may be cut within an escape, because it is never decoded.
-      let digest = SHA256.hexDigest(of: Array(identifier.utf8))
-      component = String(decoding: bytes.prefix(128), as: UTF8.self) + Self.digestMark + digest
-      longIdentifier = identifier
-    }
+    return bytes.isEmpty ? [UInt8(ascii: "%")] : bytes
   }
 
   /// The meaning of a directory name.
@@ -54,6 +61,15 @@ package struct EncodedName: Hashable, Sendable {
   package static func decode(_ name: some Collection<UInt8>) -> Decoded {
     if name.elementsEqual("%".utf8) { return .identifier("") }
     if isLong(name) { return .long }
+    guard let identifier = identifier(ofKey: name), name.count <= maximumBytes else {
+      return .foreign
+    }
+    return .identifier(identifier)
+  }
+
+  /// Returns what `key` encoded; nil if it was nothing.
+  static func identifier(ofKey name: some Collection<UInt8>) -> String? {
+    if name.elementsEqual("%".utf8) { return "" }
     var bytes: [UInt8] = []
     var rest = name[...]
     while let byte = rest.popFirst() {
@@ -62,15 +78,15 @@ package struct EncodedName: Hashable, Sendable {
         continue
       }
       guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value)
-      else { return .foreign }
+      else { return nil }
       bytes.append(high << 4 | low)
     }
     // Only the canonical form of a name counts, because two names would otherwise mean one
     // identifier.
     guard let identifier = String(validating: bytes, as: UTF8.self),
-      EncodedName(identifier).component.utf8.elementsEqual(name)
-    else { return .foreign }
-    return .identifier(identifier)
+      key(identifier).elementsEqual(name)
+    else { return nil }
+    return identifier
   }
 
   // No other name contains this mark, because everywhere else two digits follow a "%".

@@ -46,7 +46,7 @@ package final class FollowUps: Sendable {
   ///   - root: The container, which is kept open until then.
   package func add(_ path: String, _ kind: NameKind, in root: ContainerRoot) {
     let isFirst = state.withLock { state in
-      state.due[path] = kind
+      if state.due[path] == nil { state.due[path] = kind }
       defer { state.isScheduled = true }
       return !state.isScheduled
     }

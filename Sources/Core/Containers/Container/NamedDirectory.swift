@@ -2,7 +2,7 @@ package import Monitoring
 package import SystemCalls
 
 /// The directory of one identifier. Each has its own, so that the kernel wakes only its watchers.
-package struct NamedDirectory: Sendable {
+package final class NamedDirectory: Sendable {
   package let root: ContainerRoot
   package let kind: NameKind
   package let identifier: String
@@ -75,10 +75,10 @@ package struct NamedDirectory: Sendable {
       let held = try ifPresent(
         HeldDirectory(
           FileDescriptor.openBeneath(heldPath, at: container, [.readOnly, .directory])))
-      if let held { return LeaseSite(held: held, home: root, path: path + "/" + file) }
+      if let held { return LeaseSite(held: held, home: root, path: self.path + "/" + file) }
     }
     return LeaseSite(
-      directory: SharedDescriptor(try openOrMake()), home: root, path: path + "/" + file)
+      directory: SharedDescriptor(try openOrMake()), home: root, path: self.path + "/" + file)
   }
 
   /// Puts the directories above on the disk: they may have been made without that.
@@ -123,12 +123,12 @@ package struct NamedDirectory: Sendable {
   package func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
     _ = try root.handle()
     return ChangeMonitor.shared.watch(
-      path: path, parents: kind.parents(in: root),
+      path: path, parents: kind.parents(in: root), readsNames: false,
       prepare: {
         // Called when a directory was replaced. The check once a second would be too late for the
         // observers, which are signalled right after this.
-        _ = try root.refreshed(root.handle())
-        _ = try openOrMake()
+        _ = try self.root.refreshed(self.root.handle())
+        _ = try self.openOrMake()
       }, hear: { _ in signal() })
   }
 

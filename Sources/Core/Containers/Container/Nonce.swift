@@ -8,9 +8,11 @@ package enum Nonce {
   private static let count = Atomic<UInt64>(0)
   private static let origin = UInt64.random(in: .min ... .max)
 
-  package static func next() -> String {
+  package static func next() -> String { String(nextNumber(), radix: 16) }
+
+  static func nextNumber() -> UInt64 {
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
-    return String(origin &+ number &* 0x9E37_79B9_7F4A_7C15, radix: 16)
+    return origin &+ number &* 0x9E37_79B9_7F4A_7C15
   }
 
   /// Whether a byte is a lower-case hex digit, as all of a nonce are.

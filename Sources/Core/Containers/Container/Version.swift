@@ -19,6 +19,14 @@ public struct Version: Hashable, Sendable {
     size = status.size
   }
 
+  /// The version of a key on etcd.
+  package init(stamp: Stamp, revision: Int64) {
+    self.stamp = stamp
+    device = 0
+    inode = UInt64(revision)
+    size = 0
+  }
+
   /// The version as text, for programs that remember it over a restart. It does not contain the
   /// device, whose number may change with a restart of the machine.
   package var text: String { "\(stamp.seconds).\(stamp.nanoseconds)-\(inode)-\(size)" }
@@ -61,7 +69,7 @@ package struct Stamp: Hashable, Sendable {
     return Stamp(try file.status())
   }
 
-  init(seconds: Int64, nanoseconds: Int64) {
+  package init(seconds: Int64, nanoseconds: Int64) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
   }

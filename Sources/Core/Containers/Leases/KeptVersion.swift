@@ -22,6 +22,8 @@ package enum KeptVersion {
   package static let prefix = "kept-"
   /// Its name in `lease/`; nil if starts of the machine cannot be distinguished.
   static let name: String? = ProcessIdentity.boot.isEmpty ? nil : prefix + ProcessIdentity.boot
+  /// The same, seen from `lease/held`.
+  fileprivate static let nameFromHeld = name.map { "../" + $0 }
   /// The time after its publication in which other publications need not wait.
   static let freshness: Duration = .seconds(1)
   /// Larger content is always waited for. A file of one block is on the disk completely or not at
@@ -60,12 +62,10 @@ package enum Diligence {
 }
 
 extension Lease {
-  private static let above = "../"
-
   /// Returns whether content may be published without waiting for the disk.
   func hasFreshKeptVersion() throws(Errno) -> Bool {
-    guard let name = KeptVersion.name else { return false }
-    guard let status = try ifPresent(fileStatus(Self.above + name, at: held.descriptor.rawValue))
+    guard let name = KeptVersion.nameFromHeld else { return false }
+    guard let status = try ifPresent(fileStatus(name, at: held.descriptor.rawValue))
     else { return false }
     let (seconds, nanoseconds) = realTime()
     let age =
@@ -97,11 +97,11 @@ extension Lease {
   /// If that fails, the value stays as published, the next publication waits again, and the next
   /// holder removes the leftover in the lease.
   func keep(_ entry: String) {
-    guard let name = KeptVersion.name else { return }
+    guard let name = KeptVersion.nameFromHeld else { return }
     let held = held.descriptor.rawValue
     do throws(Errno) {
-      if try !exists(Self.above + name, at: held) { try removeEarlier() }
-      try rename(entry, at: stagingPlace.directory, to: Self.above + name, at: held)
+      if try !exists(name, at: held) { try removeEarlier() }
+      try rename(entry, at: stagingPlace.directory, to: name, at: held)
     } catch {
       return
     }
@@ -123,18 +123,18 @@ extension Lease {
   ///
   /// - Parameter value: The value's file; nil if there is none.
   package func dropKept(of value: String?) throws(Errno) {
-    guard let name = KeptVersion.name else { return }
+    guard let name = KeptVersion.nameFromHeld else { return }
     let held = held.descriptor.rawValue
     // If nothing of it exists at one of the steps, the lease may be gone, which the removal itself
     // will find out.
-    guard try exists(Self.above + name, at: held) else { return }
+    guard try exists(name, at: held) else { return }
     do throws(Errno) {
       if let value { try writeBack(site.layout.fromHeld + value, at: held) }
     } catch {
       // It is removed in any case. Only a process that is killed right here would leave it damaged.
     }
     let (entry, staging) = (nextEntry(), stagingPlace.directory)
-    if try ifPresent(rename(Self.above + name, at: held, to: entry, at: staging)) != nil {
+    if try ifPresent(rename(name, at: held, to: entry, at: staging)) != nil {
       try removeIfPresent(entry, at: staging)
     }
   }

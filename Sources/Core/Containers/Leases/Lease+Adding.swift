@@ -15,8 +15,8 @@ extension Lease {
       guard let file = staged.withLock({ $0.take() }) else {
         preconditionFailure("a lease publishes once")
       }
-      try content.write(to: file.descriptor)
-      try file.descriptor.setModified(seconds: seconds, nanoseconds: nanoseconds)
+      try content.write(to: file)
+      try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
       return stagingPlace.name
     }
     let entry = nextEntry()
@@ -73,7 +73,8 @@ extension Lease {
 
   /// Puts the names in a directory of the site on the disk, and its own.
   package func synchronize(path: String) throws(Errno) {
-    for path in [site.layout.fromHeld + path, site.layout.fromHeld] {
+    let paths = [site.layout.fromHeld + path, site.layout.fromHeld]
+    for path in try site.commitsTogether() ? paths.prefix(1) : paths[...] {
       try FileDescriptor.open(path, at: held.descriptor.rawValue, [.readOnly, .directory])
         .synchronize()
     }

@@ -16,7 +16,7 @@ package final class Lease: Sendable {
   package let declaration: LeaseDeclaration
   /// The file that declares this process, and in an exclusive lease receives the content to
   /// publish; none in a transient site.
-  let staged: Mutex<SharedDescriptor?>
+  let staged: Mutex<FileDescriptor?>
   /// The entries of a transient site after locking: entries that only a holder of the lease creates
   /// or removes are still there.
   package let surroundings: [FileName]
@@ -52,11 +52,12 @@ package final class Lease: Sendable {
     }
     self.surroundings = []
     let file = try site.home.access.createFile(stagingPlace.name, at: stagingPlace.directory)
-    staged = Mutex(SharedDescriptor(file))
+    staged = Mutex(file)
     isDeclared = Atomic(true)
   }
 
   deinit {
+    site.letGo()
     guard isDeclared.load(ordering: .relaxed) else { return }
     let (directory, name) = stagingPlace
     do throws(Errno) {
@@ -85,7 +86,8 @@ package final class Lease: Sendable {
   /// - Throws: `leaseLost`; then nothing has changed. After an error of the last fsync the new
   ///   content is visible, and may be lost with the power.
   /// - Complexity: Write, rename and unlink, and a look for the kept version; if that is old, a
-  ///   wait for the disk, a link and a rename more; with `.durable` three fsyncs instead.
+  ///   wait for the disk, a link and a rename more; with `.durable` one fsync or three instead
+  ///   (`LeaseSite.commitsTogether`).
   package func publish(
     _ content: PublishedContent, as name: String, exists: Bool, diligence: Diligence,
     willPublish: (Stamp) -> Void = { _ in }
@@ -117,11 +119,11 @@ package final class Lease: Sendable {
     guard let file = staged.withLock({ $0.take() }) else {
       preconditionFailure("a lease publishes once")
     }
-    try site.home.access.write(content, to: file.descriptor)
-    let stamp = try site.home.stamp(file.descriptor)
+    try site.home.access.write(content, to: file)
+    let stamp = try site.home.stamp(file)
     switch diligence {
-    case .durable: try file.descriptor.synchronize()
-    case .written, .relaxed: try file.descriptor.writeBack()
+    case .durable: try site.synchronizeContent(file)
+    case .written, .relaxed: try file.writeBack()
     case nil: break
     }
     return stamp
@@ -172,7 +174,7 @@ package final class Lease: Sendable {
 
   /// Flushes a published file to the disk as it is, because its publisher may not have waited.
   ///
-  /// - Complexity: Three fsyncs.
+  /// - Complexity: Three fsyncs, or two (`LeaseSite.commitsTogether`).
   package func synchronize(_ name: String) throws(Errno) {
     try dropKept(of: name)
     let held = held.descriptor.rawValue
@@ -243,12 +245,13 @@ package final class Lease: Sendable {
     }
   }
 
-  /// A rename is on the disk when both directories are (fsync(2), "the directory … as well").
+  /// A rename is on the disk when both directories are (fsync(2), "the directory … as well"). Of a
+  /// journalled file system, the one that the change was made in stands for everything before it.
   package func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
       site.layout.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
     try directory.synchronize()
-    guard try !held.isRemoved() else { return }
+    guard try !site.commitsTogether(), try !held.isRemoved() else { return }
     try held.descriptor.synchronize()
   }
 

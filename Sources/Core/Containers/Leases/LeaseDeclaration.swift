@@ -23,11 +23,11 @@ package struct LeaseDeclaration: Hashable, Sendable {
   package init(mode: LockMode, term: Duration) {
     self.init(
       mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
-      term: min(max(term, .zero), Self.longestTerm), nonce: Nonce.next())
+      term: min(max(term, .zero), Self.longestTerm), nonce: Nonce.nextNumber())
   }
 
   private init(
-    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: String
+    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: UInt64
   ) {
     self.mode = mode
     self.identity = identity
@@ -35,30 +35,37 @@ package struct LeaseDeclaration: Hashable, Sendable {
     self.term = term
     let (seconds, attoseconds) = term.components
     let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
-    var name = mode == .exclusive ? "x-" : "s-"
-    name.reserveCapacity(80)
-    name += identity == Self.own.identity ? Self.own.prefix : Self.prefix(identity)
-    name += String(since, radix: 16)
-    name += "-"
-    name += String(milliseconds, radix: 16)
-    name += "-"
-    name += nonce
-    self.name = name
+    name = Self.name(
+      mode,
+      [
+        UInt64(UInt32(bitPattern: identity.processID)), identity.startTicks, identity.namespace,
+        since, milliseconds, nonce,
+      ])
+  }
+
+  // Each change of a value makes such a name, so its digits are written in place.
+  private static func name(_ mode: LockMode, _ numbers: [UInt64]) -> String {
+    String(unsafeUninitializedCapacity: 1 + numbers.count * 17) { buffer in
+      buffer[0] = UInt8(ascii: mode == .exclusive ? "x" : "s")
+      var end = 1
+      for number in numbers {
+        buffer[end] = UInt8(ascii: "-")
+        let digits = max(1, (67 - number.leadingZeroBitCount) / 4)
+        for place in 1...digits {
+          let digit = UInt8(truncatingIfNeeded: number >> UInt64(4 * (digits - place))) & 0xF
+          buffer[end + place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
+        }
+        end += 1 + digits
+      }
+      return end
+    }
   }
 
   /// Returns the same lease, held by another process from now on.
   package func held(by identity: ProcessIdentity) -> LeaseDeclaration {
     LeaseDeclaration(
       mode: mode, identity: identity, since: since, term: term,
-      nonce: name.split(separator: "-").last.map(String.init) ?? "")
-  }
-
-  /// The constant part. A forked child compares it with its own identity, and makes its own.
-  private static let own = (identity: ProcessIdentity.current, prefix: prefix(.current))
-
-  private static func prefix(_ identity: ProcessIdentity) -> String {
-    String(identity.processID, radix: 16) + "-" + String(identity.startTicks, radix: 16)
-      + "-" + String(identity.namespace, radix: 16) + "-"
+      nonce: name.split(separator: "-").last.flatMap { UInt64($0, radix: 16) } ?? 0)
   }
 
   /// Reads an entry's name; nil if it is not a declaration.

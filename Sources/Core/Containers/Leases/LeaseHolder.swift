@@ -17,14 +17,19 @@ public struct LeaseHolder: Sendable, Hashable {
   public let processID: Int32?
   /// The name of its program, at most 15 bytes; nil if it is not visible from here.
   public let program: String?
+  /// The name of its machine, if the container is on etcd.
+  public let host: String?
   /// The state of the process.
   public let state: State
   /// The time for which it has held the lease, as far as is known.
   public let held: Duration?
 
-  package init(processID: Int32?, program: String?, state: State, held: Duration?) {
+  package init(
+    processID: Int32?, program: String?, host: String? = nil, state: State, held: Duration?
+  ) {
     self.processID = processID
     self.program = program
+    self.host = host
     self.state = state
     self.held = held
   }
@@ -57,8 +62,9 @@ extension LeaseHolder: CustomStringConvertible {
   public var description: String {
     guard let processID else { return "a process that cannot be seen from here" }
     let name = program.map { " (\($0))" } ?? ""
+    let place = host.map { " on \($0)" } ?? ""
     let since = held.map { ", since \($0.tenthsOfSeconds) s" } ?? ""
-    return "process \(processID)\(name), \(state.rawValue)\(since)"
+    return "process \(processID)\(name)\(place), \(state.rawValue)\(since)"
   }
 }
 

@@ -46,6 +46,11 @@ package final class LeaseRequest: Waiting {
     line = WaitingLine(site: site)
   }
 
+  deinit {
+    // It became no lease: after a failed step it may be locked.
+    if held != nil { site.letGo() }
+  }
+
   /// Tries to get the lease now.
   ///
   /// - Throws: `timedOut` with the holder if the deadline has passed. There is one attempt even
@@ -107,6 +112,7 @@ package final class LeaseRequest: Waiting {
   private func forget() throws(Errno) {
     // While the old lease still leads to it.
     _ = try site.directory()
+    site.letGo()
     held = nil
     watch = nil
     observed = Observed()

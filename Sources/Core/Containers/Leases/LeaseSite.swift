@@ -36,17 +36,15 @@ package final class LeaseSite: Sendable {
   package static let cleanMark = "clean"
 
   private struct Opened {
-    /// The lease that the site is known by, until the request takes it.
-    var first: HeldDirectory?
-    /// A weak reference, because its descriptor is the lock, and ends with the request or the
-    /// lease.
-    weak var held: HeldDirectory?
+    /// The lease that the site is known by. Its descriptor is the lock, so the site lets go of it when
+    /// the lease ends, or when the request gives it up.
+    var held: HeldDirectory?
+    /// Whether the request has not taken it yet.
+    var isUnused = true
     var directory: SharedDescriptor?
     /// Whether this process has just created the site, so that most likely there is no holder yet.
     var isNew = false
   }
-
-  static let fromHeld = "../../"
 
   /// Creates a site that is known by its directory, or by its lease, which is all that an
   /// uncontended change needs.
@@ -59,7 +57,7 @@ package final class LeaseSite: Sendable {
     directory: SharedDescriptor? = nil, held: HeldDirectory? = nil, home: any LeaseHome,
     isNew: Bool = false, path: @autoclosure @escaping @Sendable () -> String
   ) {
-    opened = Mutex(Opened(first: held, held: held, directory: directory, isNew: isNew))
+    opened = Mutex(Opened(held: held, directory: directory, isNew: isNew))
     self.home = home
     layout = home.layout
     describe = path
@@ -82,11 +80,14 @@ package final class LeaseSite: Sendable {
     }
   }
 
+  /// Forgets the lease that the site is known by.
+  func letGo() { opened.withLock { $0.held = nil } }
+
   /// Opens `lease/held`, and creates it if it is missing.
   func openHeld() throws(Errno) -> HeldDirectory {
     let (first, isNew) = opened.withLock { opened in
-      defer { (opened.first, opened.isNew) = (nil, false) }
-      return (opened.first, opened.isNew)
+      defer { (opened.isUnused, opened.isNew) = (false, false) }
+      return (opened.isUnused ? opened.held : nil, opened.isNew)
     }
     if let first { return first }
     var isMissing = isNew
@@ -127,6 +128,24 @@ package final class LeaseSite: Sendable {
   func names(_ held: HeldDirectory) throws(Errno) -> Bool {
     return try ifPresent(fileStatus(layout.held, at: directory()).isSameFile(as: held.status()))
       ?? false
+  }
+
+  /// Returns what an fsync of the site's directory puts on the disk.
+  package func commitScope() throws(Errno) -> CommitScope {
+    let device =
+      if let held = opened.withLock(\.held) { try held.status().device } else {
+        try fileStatus(".", at: directory()).device
+      }
+    return try home.commitScope(on: device)
+  }
+
+  /// Returns whether one fsync, the last one, puts all of a durable change on the disk. Then its content
+  /// is only written before it gets its name, and the name comes to the disk after the content.
+  func commitsTogether() throws(Errno) -> Bool { try commitScope().isEverything }
+
+  /// Puts durable content on the disk, as far as it has to be there before it gets its name.
+  func synchronizeContent(_ file: borrowing FileDescriptor) throws(Errno) {
+    if try commitsTogether() { try file.writeBack() } else { try file.synchronize() }
   }
 
   package func openLeaseDirectory() throws(Errno) -> FileDescriptor {
@@ -170,6 +189,9 @@ package protocol LeaseHome: Sendable {
   /// Moves a directory aside, in one step, but never a file.
   func setAsideDirectory(_ name: String, at source: Int32) throws(Errno)
 
+  /// Returns what an fsync of a directory inside puts on the disk, by the directory's device.
+  func commitScope(on device: UInt64) throws(Errno) -> CommitScope
+
   /// Gives a file that is about to be published its version.
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp
 
@@ -180,6 +202,9 @@ package protocol LeaseHome: Sendable {
 extension LeaseHome {
   /// Only a value takes part in transactions.
   package func settle(_ lease: Lease) throws {}
+
+  /// Only what is in a container is asked for often.
+  package func commitScope(on device: UInt64) throws(Errno) -> CommitScope { .content }
 }
 
 extension ContainerRoot: LeaseHome {
@@ -199,31 +224,31 @@ extension ContainerRoot: LeaseHome {
 }
 
 /// The places of a lease's parts in its site, and the entries that a holder leaves there.
-package struct LeaseLayout: Sendable {
+package enum LeaseLayout: Sendable {
+  /// For a value, whose site stays.
+  case lasting
+  /// For a coordinated file: the site is created for one change and removed after it, so that every
+  /// file in it costs the creation and the removal of an inode. The lease lies in the site itself.
+  ///
+  /// There is no `clean`, and a holder looks for the leftovers of takeovers each time (rule 5). And
+  /// its first entry declares the holder, not a file from before. A takeover before that is found in
+  /// the same way as for a holder that was stopped between locking and declaring (rule 3;
+  /// Tests/Models/lease.pml, PASSING).
+  case passing
+
+  var isPassing: Bool { self == .passing }
+
   /// The directory of the lease, seen from the site.
-  package let lease: String
+  package var lease: String { isPassing ? "." : LeaseSite.lease }
+
   /// The same, as a prefix of a name.
-  let prefix: String
+  var prefix: String { isPassing ? "" : "lease/" }
+
   /// The site, seen from `held`: ".." is the kernel's own record of the parent, so no link can lead
   /// elsewhere.
-  package let fromHeld: String
-  package let held: String
-  let taken: String
-  /// Whether the site is created for one change and removed after it, so that every file in it
-  /// costs the creation and the removal of an inode.
-  ///
-  /// Then there is no `clean`, and a holder looks for the leftovers of takeovers each time (rule
-  /// 5). And its first entry declares the holder, not a file from before. A takeover before that is
-  /// found in the same way as for a holder that was stopped between locking and declaring (rule 3;
-  /// Tests/Models/lease.pml, PASSING).
-  let isPassing: Bool
+  package var fromHeld: String { isPassing ? "../" : "../../" }
 
-  /// The layout for a value, whose site stays.
-  package static let lasting = LeaseLayout(
-    lease: LeaseSite.lease, prefix: LeaseSite.lease + "/", fromHeld: LeaseSite.fromHeld,
-    held: LeaseSite.held, taken: LeaseSite.taken, isPassing: false)
+  package var held: String { isPassing ? "held" : LeaseSite.held }
 
-  /// The layout for a coordinated file: the lease lies in the site itself.
-  package static let passing = LeaseLayout(
-    lease: ".", prefix: "", fromHeld: "../", held: "held", taken: "taken.plist", isPassing: true)
+  var taken: String { isPassing ? "taken.plist" : LeaseSite.taken }
 }

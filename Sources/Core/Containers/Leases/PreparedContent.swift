@@ -33,7 +33,11 @@ package final class PreparedContent: Sendable {
       _ = try file.tryLock(.exclusive)
       try site.home.access.write(content, to: file)
       stamp = try site.home.stamp(file)
-      if durability == .durable { try file.synchronize() } else { try file.writeBack() }
+      if durability == .durable {
+        try site.synchronizeContent(file)
+      } else {
+        try file.writeBack()
+      }
     } catch {
       let cause = error
       do throws(Errno) { try removeFile(path, at: try site.directory()) } catch {

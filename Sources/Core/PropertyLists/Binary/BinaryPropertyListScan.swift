@@ -69,6 +69,8 @@ struct BinaryPropertyListScan {
     self.wantsContent = wantsContent
     budget = PropertyListBudget(limits)
     costs = Array(repeating: .unknown, count: document.objectCount)
+    // An array that grows from nothing is made three times before it has room for four.
+    if wantsContent { built.reserveCapacity(min(document.objectCount, 8)) }
   }
 
   /// Visits everything in a container, and builds it; without recursion.
@@ -77,6 +79,7 @@ struct BinaryPropertyListScan {
     while true {
       if frame.next < frame.keyCount { try visitKeys(of: &frame) }
       if let inner = try visitValues(of: &frame) {
+        if outer.isEmpty { outer.reserveCapacity(8) }
         outer.append(frame)
         frame = inner
         continue

@@ -6,8 +6,9 @@ import FoundationEssentials
 /// by their UTF-8 bytes. Nothing recurses. The writer already refuses a value that is nested too
 /// deeply for our own reader.
 ///
-/// The bytes of strings and numbers are written as soon as they are met. Only the references of the
-/// containers, whose width depends on the number of all objects, are put between them at the end.
+/// The bytes of strings and numbers are written as soon as they are met. The references of the
+/// containers, whose width depends on the number of all objects, are put between them at the end, and so is
+/// large data, which is copied once.
 struct BinaryPropertyListWriter {
   private struct Container {
     let value: PropertyListValue
@@ -25,15 +26,27 @@ struct BinaryPropertyListWriter {
   /// The references of all containers, in the same order. A dictionary lists its keys first, then
   /// its values.
   private var references: [UInt32] = []
+  private struct Large {
+    let data: Data
+    /// The number of bytes of `leaves` before it.
+    let place: Int
+  }
+
   /// The objects that are no containers, in the order of their numbers.
   private var leaves: [UInt8] = []
-  /// For each object, the bytes of the leaves before it.
+  /// Data that is missing in them.
+  private var large: [Large] = []
+  private var largeBytes = 0
+  /// For each object, the bytes of the leaves before it, large data included.
   private var offsets: [Int] = []
   private var strings = StringTable()
   private let spellsNullWide: Bool
   private let limits: PropertyListLimits?
   /// The bytes of strings and data, with each reference to a string counted.
   private var contentBytes = 0
+
+  /// Data of at least this size is not copied into the leaves.
+  private static let leastLargeBytes = 4_096
 
   /// Below this number of nodes, looking for equal strings costs more than it saves.
   private static let leastObjectsToUnique = 32
@@ -53,6 +66,7 @@ struct BinaryPropertyListWriter {
   private init(spellsNullWide: Bool, limits: PropertyListLimits?) {
     self.spellsNullWide = spellsNullWide
     self.limits = limits
+    containers.reserveCapacity(8)
     leaves.reserveCapacity(256)
     offsets.reserveCapacity(32)
     references.reserveCapacity(32)
@@ -134,7 +148,7 @@ struct BinaryPropertyListWriter {
   /// Gives the next number to an object that is about to be added.
   private mutating func number() {
     precondition(offsets.count < Int(UInt32.max), "a property list has at most 2^32 - 1 objects")
-    offsets.append(leaves.count)
+    offsets.append(leaves.count + largeBytes)
   }
 
   private mutating func add(_ string: String) {
@@ -168,7 +182,9 @@ struct BinaryPropertyListWriter {
     case .data(let data):
       contentBytes += data.count
       leaves.appendMarker(0x40, count: data.count)
-      leaves.append(contentsOf: data)
+      guard data.count >= Self.leastLargeBytes else { return leaves.append(contentsOf: data) }
+      large.append(Large(data: data, place: leaves.count))
+      largeBytes += data.count
     }
   }
 
@@ -208,28 +224,28 @@ struct BinaryPropertyListWriter {
     let referenceSize = Self.width(for: offsets.count)
     var output: [UInt8] = []
     output.reserveCapacity(
-      48 + leaves.count + containers.count * 6 + references.count * referenceSize
+      48 + leaves.count + largeBytes + containers.count * 6 + references.count * referenceSize
         + offsets.count * 4)
     output.append(contentsOf: "bplist00".utf8)
-    var (nextObject, nextLeaf, nextReference) = (0, 0, 0)
+    var (nextObject, nextReference) = (0, 0)
+    var rest = Rest(of: self)
     for container in containers {
       let leafEnd = offsets[container.number]
-      let shift = output.count - nextLeaf
+      let shift = output.count - rest.done
       while nextObject <= container.number {
         offsets[nextObject] += shift
         nextObject += 1
       }
-      if leafEnd > nextLeaf { output.append(contentsOf: leaves[nextLeaf..<leafEnd]) }
-      nextLeaf = leafEnd
+      rest.move(upTo: leafEnd, to: &output)
       let end = nextReference + output.appendMarker(of: container.value)
       while nextReference < end {
         output.appendBigEndian(UInt64(references[nextReference]), width: referenceSize)
         nextReference += 1
       }
     }
-    let shift = output.count - nextLeaf
+    let shift = output.count - rest.done
     for object in nextObject..<offsets.count { offsets[object] += shift }
-    output.append(contentsOf: leaves[nextLeaf...])
+    rest.move(upTo: leaves.count + largeBytes, to: &output)
     let tableOffset = output.count
     let offsetSize = Self.width(for: tableOffset)
     for place in offsets { output.appendBigEndian(UInt64(place), width: offsetSize) }
@@ -238,6 +254,36 @@ struct BinaryPropertyListWriter {
     output.appendBigEndian(0)
     output.appendBigEndian(UInt64(tableOffset))
     return output
+  }
+
+  /// The leaves that are not in the output yet.
+  private struct Rest {
+    private let leaves: [UInt8]
+    private let large: [Large]
+    private var nextLeaf = 0
+    private var nextLarge = 0
+    /// The bytes of those that are, large data included.
+    private(set) var done = 0
+
+    init(of writer: BinaryPropertyListWriter) {
+      leaves = writer.leaves
+      large = writer.large
+    }
+
+    mutating func move(upTo end: Int, to output: inout [UInt8]) {
+      while nextLarge < large.count, done + large[nextLarge].place - nextLeaf < end {
+        let (data, place) = (large[nextLarge].data, large[nextLarge].place)
+        output.append(contentsOf: leaves[nextLeaf..<place])
+        data.withUnsafeBytes { output.append(contentsOf: $0) }
+        done += place - nextLeaf + data.count
+        nextLeaf = place
+        nextLarge += 1
+      }
+      guard done < end else { return }
+      output.append(contentsOf: leaves[nextLeaf..<nextLeaf + end - done])
+      nextLeaf += end - done
+      done = end
+    }
   }
 
   /// Returns the number of bytes for numbers up to and including `count`, as a power of two.

@@ -1,5 +1,6 @@
 import FileClaims
 import FoundationEssentials
+import SystemCalls
 
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
@@ -39,10 +40,10 @@ struct AccessRequest: Sendable {
 
   /// Finds the item.
   ///
-  /// - Throws: as `ItemPath.resolve`; `notAnItem` for what is on the web.
-  func location() throws -> ItemPath {
+  /// - Throws: as `ItemPath.find`; `notAnItem` for what is on the web.
+  func find() throws -> (place: ItemPath, item: SharedDescriptor?) {
     guard !url.isFileURL, let scheme = url.scheme else {
-      return try ItemPath.resolve(path, followingLink: kind.followsLink)
+      return try ItemPath.find(path, followingLink: kind.followsLink)
     }
     throw FileCoordinationError(
       .notAnItem, "find the item", path: path,
@@ -52,7 +53,7 @@ struct AccessRequest: Sendable {
 
   /// The demand that presenters are asked about; nil when none is asked.
   func presenterDemand(at location: ItemPath) -> PresenterDemand? {
-    asksPresenters ? PresenterDemand(path: location.text, kind: kind) : nil
+    asksPresenters ? PresenterDemand(path: location, kind: kind) : nil
   }
 }
 

@@ -1,5 +1,6 @@
 import AppGroup
 import FileClaims
+import FoundationEssentials
 import Synchronization
 import SystemCalls
 
@@ -26,6 +27,8 @@ final class AccessOpening: Waiting {
     let location: ItemPath
     var kind: AccessKind
     var requests: [Int]
+    /// What was found at the location.
+    let found: SharedDescriptor?
     var acquisition: ItemAcquisition?
     /// Nil as long as it is not acquired.
     var access: ItemAccess?
@@ -68,7 +71,8 @@ final class AccessOpening: Waiting {
 
   private func begin() throws -> WaitingStep<AccessSession> {
     if !isPrepared { try prepare() }
-    return try (conversation?.step() ?? .done(())).then(acquire)
+    guard let conversation else { return try acquire() }
+    return try conversation.step().then(acquire)
   }
 
   private func acquire() throws -> WaitingStep<AccessSession> {
@@ -81,8 +85,9 @@ final class AccessOpening: Waiting {
     let acquisition =
       items[next].acquisition
       ?? ItemAcquisition(
-        items[next].location, items[next].kind, tellsPurpose: terms.isPurposeShared,
-        purpose: terms.purpose, term: terms.term, patience: terms.patience, leaving: removal)
+        items[next].location, items[next].kind, item: items[next].found,
+        tellsPurpose: terms.isPurposeShared, purpose: terms.purpose, term: terms.term,
+        patience: terms.patience, leaving: removal)
     items[next].acquisition = acquisition
     let step = try acquisition.step()
     if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
@@ -110,26 +115,36 @@ final class AccessOpening: Waiting {
 
   private func prepare() throws {
     isPrepared = true
-    var items: [ItemPath: Item] = [:]
     var demands: [PresenterDemand] = []
     for (index, request) in requests.enumerated() {
-      let location = try request.location()
+      let (location, found) = try request.find()
       if let presenterDemand = request.presenterDemand(at: location),
         !terms.prepared.contains(location.text)
       {
         demands.append(presenterDemand)
       }
-      var item = items[location] ?? Item(location: location, kind: request.kind, requests: [])
+      items.append(Item(location: location, kind: request.kind, requests: [index], found: found))
+    }
+    if items.count > 1 { sortItems() }
+    conversation = PresenterConversation.ifNeeded(
+      demands, for: terms.presenter, until: terms.patience.deadline)
+  }
+
+  private func sortItems() {
+    let all = items.sorted {
+      $0.location == $1.location
+        ? $0.requests[0] < $1.requests[0] : ItemPath.precedes($0.location, $1.location)
+    }
+    items = []
+    for item in all {
+      guard let last = items.indices.last, items[last].location == item.location else {
+        items.append(item)
+        continue
+      }
       // Access to write an item includes reading it.
-      if item.kind.isWeakerThanWriting { item.kind = request.kind }
-      item.requests.append(index)
-      items[location] = item
+      if items[last].kind.isWeakerThanWriting { items[last].kind = item.kind }
+      items[last].requests += item.requests
     }
-    if !demands.isEmpty {
-      conversation = PresenterConversation(
-        demands, for: terms.presenter, until: terms.patience.deadline)
-    }
-    self.items = items.values.sorted { ItemPath.precedes($0.location, $1.location) }
   }
 
   // Another process has claimed the directory's contents, and waits for all of this access in it
@@ -158,9 +173,11 @@ final class AccessOpening: Waiting {
           request.wantsSnapshot ? try ReaderCopy.make(of: access, check: check(access)) : nil
         let own = snapshot?.path ?? path(for: request, at: item.location, access)
         let isFirst = index == item.requests.first
+        let path = request.kind.isReading ? own : place ?? own
         grants[index] = AccessSession.Grant(
-          path: request.kind.isReading ? own : place ?? own, access: isFirst ? access : nil,
-          copy: copy.take(), snapshot: snapshot)
+          path: path,
+          url: path == request.path && request.url.isFileURL ? request.url : URL(filePath: path),
+          access: isFirst ? access : nil, copy: copy.take(), snapshot: snapshot)
       }
       // Others may change the item while the copy is read.
       if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
@@ -204,6 +221,8 @@ final class AccessSession: Sendable {
   struct Grant: Sendable {
     /// Where the accessor finds the item.
     let path: String
+    /// The same; as its caller gave it, if that is the place.
+    let url: URL
     /// Nil for an item that another grant of the same access covers.
     let access: ItemAccess?
     let copy: StagedCopy?

@@ -16,7 +16,7 @@ extension FileCoordinator {
   /// - Throws: what the accessor throws; what a presenter signalled that was to save its changes;
   ///   `FileCoordinationError`: `timedOut` with the process in the way, `cancelled`, `overtaken` for a
   ///   directory that was replaced meanwhile, `directoryMissing`, or what the file system refuses.
-  /// - Complexity: some fifteen system calls, and two for each directory above.
+  /// - Complexity: some twelve system calls, and two for each directory above.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     readingItemAt url: URL, options: ReadingOptions = [],
@@ -46,7 +46,7 @@ extension FileCoordinator {
   ///   `conflict` for a directory in which others changed something since it was copied,
   ///   `directoryMissing`, `notAnItem`, or what the file system refuses. Nothing is published then.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
-  ///   some seventy system calls, two for each directory above, and one rename.
+  ///   some sixty system calls, two for each directory above, and one rename.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     writingItemAt url: URL, options: WritingOptions = [],
@@ -188,7 +188,7 @@ extension FileCoordinator {
   ) throws -> Result {
     let request = AccessRequest(url: url, kind: kind)
     return try session([request], until: deadline, term: term) { session in
-      try accessor(URL(filePath: session.grants[0].path), HeldAccess(session: session))
+      try accessor(session.grants[0].url, HeldAccess(session: session))
     }
   }
 }

@@ -75,7 +75,7 @@ final class Preparation: Sendable {
     var demands: [PresenterDemand] = []
     var paths: [String] = []
     for request in requests {
-      let location = try request.location()
+      let location = try request.find().place
       paths.append(location.text)
       if let demand = request.presenterDemand(at: location) { demands.append(demand) }
     }

@@ -168,7 +168,7 @@ extension FileCoordinator {
   ) throws -> Result {
     try session(requests, until: deadline, term: term) { session in
       do {
-        return try accessor(session.grants.map { URL(filePath: $0.path) })
+        return try accessor(session.grants.map(\.url))
       } catch {
         // Without its copy, because that was taken over, an accessor fails with an error of its own.
         throw session.accesses.lossBehind(error, isAny: true)
@@ -207,7 +207,7 @@ extension FileCoordinator {
     begin(session, of: access)
     let result: Result
     do {
-      result = try await accessor(session.grants.map { URL(filePath: $0.path) })
+      result = try await accessor(session.grants.map(\.url))
     } catch {
       let cause = session.accesses.lossBehind(error, isAny: true)
       try await Blocking.run { session.abandon() }

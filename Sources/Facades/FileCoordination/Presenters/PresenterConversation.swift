@@ -54,17 +54,29 @@ package final class PresenterConversation: Waiting, Sendable {
   /// What presenters are to be asked; nobody is asked before the first step.
   ///
   /// - Parameter presenter: the one that the coordinator was made for, which hears nothing of its accesses.
-  init(
-    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
+  private init(
+    _ demands: [PresenterDemand], _ remote: [Remote], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
   ) {
     self.demands = demands
-    state = Mutex(State(limit: deadline))
+    state = Mutex(State(remote: remote, limit: deadline))
     own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
   }
 
   deinit { finish(published: [:]) }
+
+  /// - Returns: nil if nobody is to be asked, and no presenter of the caller's is to be told.
+  /// - Complexity: as `begin` without presenters.
+  static func ifNeeded(
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
+    until deadline: ContinuousClock.Instant
+  ) -> PresenterConversation? {
+    guard !demands.isEmpty else { return nil }
+    let remote = remote(for: demands)
+    guard presenter != nil || !remote.isEmpty || !RegisteredPresenter.areNone else { return nil }
+    return PresenterConversation(demands, remote, for: presenter, until: deadline)
+  }
 
   /// Asks everybody concerned, in this process and in others, and waits for their answers, at most
   /// for `patience` and not beyond the deadline.
@@ -76,7 +88,8 @@ package final class PresenterConversation: Waiting, Sendable {
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
   ) throws -> PresenterConversation {
-    let conversation = PresenterConversation(demands, for: presenter, until: deadline)
+    let conversation = PresenterConversation(
+      demands, remote(for: demands), for: presenter, until: deadline)
     try conversation.run()
     return conversation
   }
@@ -106,12 +119,13 @@ package final class PresenterConversation: Waiting, Sendable {
 
   private func ask() {
     let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
-    let remote = PresenterSite.asking(demands.map(\.path)).compactMap { self.remote(at: $0) }
-    state.withLock { state in
+    let remote = state.withLock { state in
       state.exchanges = exchanges
-      state.remote = remote
-      for member in remote.flatMap(\.members) { state.waiting[member.id] = member.description }
+      for member in state.remote.flatMap(\.members) {
+        state.waiting[member.id] = member.description
+      }
       state.isAsked = true
+      return state.remote
     }
     for (index, asked) in remote.enumerated() {
       for member in asked.members { ask(member, ofRemote: index, at: asked.site) }
@@ -134,8 +148,12 @@ package final class PresenterConversation: Waiting, Sendable {
 
   // MARK: Presenters of other processes
 
-  /// - Returns: nil if the demands concern no presenter at the site.
-  private func remote(at site: PresenterSite) -> Remote? {
+  /// The presenters of other processes that the demands concern.
+  private static func remote(for demands: [PresenterDemand]) -> [Remote] {
+    PresenterSite.asking(demands.map(\.path)).compactMap { remote(at: $0, for: demands) }
+  }
+
+  private static func remote(at site: PresenterSite, for demands: [PresenterDemand]) -> Remote? {
     let members = site.others().filter {
       !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
     }

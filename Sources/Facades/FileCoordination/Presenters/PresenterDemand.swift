@@ -8,7 +8,11 @@ package struct PresenterDemand: Sendable, Hashable {
   package let kind: AccessKind
 
   package init(path: String, kind: AccessKind) {
-    self.path = ItemPath(path)
+    self.init(path: ItemPath(path), kind: kind)
+  }
+
+  package init(path: ItemPath, kind: AccessKind) {
+    self.path = path
     self.kind = kind
   }
 }

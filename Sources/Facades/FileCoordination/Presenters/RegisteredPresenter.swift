@@ -139,6 +139,8 @@ extension RegisteredPresenter {
 
   private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
 
+  static var areNone: Bool { rows.withLock(\.isEmpty) }
+
   static var all: [RegisteredPresenter] { rows.withLock { $0.values.map(\.presenter) } }
 
   static func registered(_ presenter: any FilePresenter) -> RegisteredPresenter? {

@@ -36,13 +36,7 @@ enum SuitePlace: Sendable {
     try Self.check(name)
     switch self {
     case .container(let container): return Suite(name, in: container)
-    case .groups:
-      do {
-        let path = try SharedContainer.path(ofGroup: name)
-        return try SharedContainer.existing(path: path, group: name).map { Suite(nil, in: $0) }
-      } catch let error as AppGroupError where error.code == .containerMissing {
-        return nil
-      }
+    case .groups: return try SharedContainer.existing(group: name).map { Suite(nil, in: $0) }
     }
   }
 }

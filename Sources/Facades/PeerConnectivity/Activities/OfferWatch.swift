@@ -6,7 +6,7 @@ import Synchronization
 /// all offers are looked at, once for all changes before it.
 final class OfferWatch: Cancelling {
   private struct State {
-    var names: Watch?
+    var names: (any Cancelling)?
     var peers: [String: ObservationToken] = [:]
     var isEnded = false
   }

@@ -6,7 +6,7 @@ import Synchronization
 /// all are looked at, once for all changes before it.
 final class PeerCrowd: Sendable {
   private struct State {
-    var names: Watch?
+    var names: (any Cancelling)?
     var peers: [String: ObservationToken] = [:]
     var delivery: ChangeDelivery<[Peer]?>?
     var isEnded = false

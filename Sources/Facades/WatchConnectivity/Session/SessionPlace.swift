@@ -71,8 +71,7 @@ struct SessionPlace: Sendable {
     do {
       switch (named[0], named[1]) {
       case (let group?, nil): return try SharedContainer(group: group)
-      case (nil, let path?):
-        return try SharedContainer(url: URL(filePath: path, directoryHint: .isDirectory))
+      case (nil, let location?): return try SharedContainer(location: location)
       case (_?, _?):
         throw WCError(
           .sessionNotSupported,

@@ -16,8 +16,8 @@ enum ContainerSelection: Sendable, Equatable {
         + "it. \(groupVariable) in the environment has the same effect."),
     .value(
       "container", "directory", .directory,
-      help: "The container in this directory, which must exist. \(directoryVariable) in the "
-        + "environment has the same effect."),
+      help: "The container in this directory, which must exist, or on etcd: "
+        + "etcds://HOST,HOST/PREFIX. \(directoryVariable) in the environment has the same effect."),
   ]
 
   /// The options that name this container again, quoted for a shell.
@@ -35,7 +35,8 @@ enum ContainerSelection: Sendable, Equatable {
     case .group(let group): [Self.groupVariable: group, Self.directoryVariable: ""]
     case .directory(let directory):
       [
-        Self.directoryVariable: try CommandLinePath.absolute(directory, to: verb),
+        Self.directoryVariable: EtcdLocation.isMeant(by: directory)
+          ? directory : try CommandLinePath.absolute(directory, to: verb),
         Self.groupVariable: "",
       ]
     }
@@ -44,8 +45,8 @@ enum ContainerSelection: Sendable, Equatable {
   /// Where the container is, or would be.
   func path() throws -> String {
     switch self {
-    case .group(let group): try SharedContainer.path(ofGroup: group)
-    case .directory(let directory): directory
+    case .group(let group): try SharedContainer.location(ofGroup: group)
+    case .directory(let directory): EtcdLocation.withoutPassword(directory)
     }
   }
 
@@ -55,7 +56,7 @@ enum ContainerSelection: Sendable, Equatable {
   func open() throws -> SharedContainer {
     switch self {
     case .group(let group): try SharedContainer(group: group)
-    case .directory(let directory): try SharedContainer(path: directory)
+    case .directory(let directory): try SharedContainer(location: directory)
     }
   }
 
@@ -66,13 +67,13 @@ enum ContainerSelection: Sendable, Equatable {
   func openExisting() throws -> SharedContainer? {
     switch self {
     case .group(let group):
-      guard let container = try Self.existing(group) else {
+      guard let container = try SharedContainer.existing(group: group) else {
         throw CommandError(
           verb: "open", object: "the container of group \(group.quoted) (\(try path()))",
           reason: "there is none yet; \(try hint())the first message makes it", status: .no)
       }
       return container
-    case .directory(let directory): return try SharedContainer.existing(path: directory)
+    case .directory(let directory): return try SharedContainer.existing(location: directory)
     }
   }
 
@@ -93,12 +94,12 @@ enum ContainerSelection: Sendable, Equatable {
     endsWithReader: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool) {
     guard case .group(let group) = self else { return (try open(), false) }
-    if let container = try Self.existing(group) { return (container, false) }
+    if let container = try SharedContainer.existing(group: group) { return (container, false) }
     environment.tellListening(endsWithReader: endsWithReader)
     environment.tell(
       "group \(group.quoted) has no container yet; \(try hint())waiting for its first use")
     while true {
-      if let container = try Self.existing(group) { return (container, true) }
+      if let container = try SharedContainer.existing(group: group) { return (container, true) }
       let now = ContinuousClock.now
       guard now < deadline else { throw ExitStatus.deadline }
       pauseThread(min(Self.interval, deadline - now))
@@ -109,15 +110,5 @@ enum ContainerSelection: Sendable, Equatable {
   func hint() throws -> String {
     guard case .group(let group) = self else { return "" }
     return Suggestion.sentence(for: group, among: try ContainerLocation.groups().map(\.identifier))
-  }
-
-  /// - Returns: nil when the group has no container.
-  private static func existing(_ group: String) throws -> SharedContainer? {
-    let path = try SharedContainer.path(ofGroup: group)
-    do {
-      return try SharedContainer.existing(path: path, group: group)
-    } catch let error as AppGroupError where error.code == .containerMissing {
-      return nil
-    }
   }
 }

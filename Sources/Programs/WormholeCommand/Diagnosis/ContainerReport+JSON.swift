@@ -24,6 +24,7 @@ extension ContainerReport {
       "foreignEntries": foreignEntries.map(\.path),
       "looseEntries": looseEntries.map(\.propertyList),
       "watches": watches.propertyList,
+      "cluster": cluster?.propertyList,
       "failures": failures.map { "\($0)" },
       "isPartial": isPartial,
     ])
@@ -156,5 +157,24 @@ extension Date {
   /// A status shows no fractions of a second.
   var wholeSeconds: Date {
     Date(timeIntervalSinceReferenceDate: timeIntervalSinceReferenceDate.rounded(.down))
+  }
+}
+
+extension ClusterReport {
+  fileprivate var propertyList: PropertyListValue {
+    .object([
+      "members": members.map { member in
+        PropertyListValue.object([
+          "endpoint": member.endpoint, "name": member.name, "version": member.version,
+          "isLeader": member.isLeader, "revision": member.revision,
+          "databaseBytes": member.databaseBytes, "usedBytes": member.usedBytes,
+          "roundTripMilliseconds": member.roundTrip.map { $0 / .milliseconds(1) },
+          "failure": member.failure, "isNamed": member.isNamed,
+        ])
+      },
+      "hasLeader": hasLeader, "revision": revision, "oldestRevision": oldestRevision,
+      "alarms": alarms, "user": user, "isEncrypted": isEncrypted,
+      "lifetimeSeconds": lifetime.components.seconds,
+    ])
   }
 }

@@ -8,7 +8,7 @@ struct Finding: Equatable {
   /// For machines; the values are never changed.
   enum Kind: String {
     case containerRefused, damagedValue, overdueLease, leftover, foreignEntry, foreignOwner
-    case looseMode, watchLimit, networkFileSystem, unreadablePart
+    case looseMode, watchLimit, networkFileSystem, unreadablePart, cluster
   }
 
   /// How serious it is; the names are for machines, too.
@@ -61,7 +61,8 @@ extension Finding.Kind {
   fileprivate var level: Finding.Level {
     switch self {
     case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
-    case .overdueLease, .foreignEntry, .looseMode, .watchLimit, .networkFileSystem: .warning
+    case .overdueLease, .foreignEntry, .looseMode, .watchLimit, .networkFileSystem, .cluster:
+      .warning
     case .leftover: .note
     }
   }
@@ -103,6 +104,7 @@ enum Findings {
       + report.looseEntries.prefix(maximumEach).map(loose)
       + watchLimits(report)
       + network(report)
+      + (report.cluster.map { ClusterFindings.of($0, of: report) } ?? [])
       + report.failures.prefix(maximumEach).map { refused($0, .unreadablePart) }
     return [.fault, .warning, .note].flatMap { level in all.filter { $0.level == level } }
   }

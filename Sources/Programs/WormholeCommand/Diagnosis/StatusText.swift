@@ -44,6 +44,7 @@ struct StatusText {
     var facts: [String] = []
     if let version = report.formatVersion { facts.append("format \(version)") }
     if let group = report.groupIdentifier { facts.append("group \(group)") }
+    if let cluster = report.cluster { facts += cluster.lines }
     if let created = report.created { facts.append("created \(text(created))") }
     if let network = report.networkFileSystem {
       facts.append("on \(network), a network file system: listeners poll")

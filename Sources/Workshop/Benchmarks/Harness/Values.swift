@@ -13,13 +13,17 @@ func makeDirectoryIfMissing(_ path: String) throws(Errno) {
 }
 
 /// create, write, close.
+///
+/// - Parameter waits: Whether to wait until the content is written, without the metadata.
 func writeNew(
-  _ content: [UInt8], _ name: String, in directory: borrowing FileDescriptor, durably: Bool = false
+  _ content: [UInt8], _ name: String, in directory: borrowing FileDescriptor, durably: Bool = false,
+  waits: Bool = false
 ) throws(Errno) {
   let file = try FileDescriptor.open(
     name, at: directory.rawValue, [.writeOnly, .create, .exclusive])
   try file.writeAll(content)
   if durably { try file.synchronize() }
+  if waits { try file.writeBack() }
 }
 
 /// create, write, close, rename, as most programs publish a file.
@@ -39,7 +43,7 @@ func writeAndRename(
 /// only neighbouring directories are comparable.
 ///
 /// The content is 200 bytes that begin with a 64-bit number.
-final class RawValue {
+final class RawValue: Sendable {
   static let contentBytes = 200
 
   let directory: FileDescriptor
@@ -63,8 +67,10 @@ final class RawValue {
   }
 
   /// create, write, close, exchange, unlink; the first time: create, write, close, rename.
-  func publish(_ content: [UInt8], durably: Bool = false) throws(Errno) {
-    try writeNew(content, "staged", in: held, durably: durably)
+  func publish(
+    _ content: [UInt8], durably: Bool = false, waits: Bool = false
+  ) throws(Errno) {
+    try writeNew(content, "staged", in: held, durably: durably, waits: waits)
     do throws(Errno) {
       try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue, .exchange)
       try removeFile("staged", at: held.rawValue)

@@ -42,19 +42,20 @@ extension Worker {
     // Increments a value for a while on command; ours and raw.
     "increment": { try UpdateRows.serve($0[0], name: $0[1]) },
     "increment-raw": { try UpdateRows.serveRaw($0[0], name: $0[1]) },
-    // Answers each "ping" with a "pong" of the same number; ours, ours in a task, and raw.
-    "echo": { try LatencyRows.echo($0[0]) },
-    "echo-task": { try LatencyRows.echoTask($0[0]) },
-    "echo-raw": { try LatencyRows.echoRaw($0[0]) },
+    // Answers each "ping" with a "pong" of the same number, for each kind of listener; ours and raw.
+    "echo": { try LatencyRows.echo($0[0], $0[1]) },
+    "echo-raw": { try LatencyRows.echoRaw($0[0], $0[1]) },
     // Observes many names and reports the cost.
     "observe": { try ObserverRows.serve($0[0], count: Int($0[1]) ?? 0) },
     // Is present until it is killed; ours and raw.
     "present": { try PresenceRows.present($0[0]) },
     "present-raw": { try PresenceRows.presentRaw($0[0]) },
     // Answers requests; ours, raw, and over D-Bus.
-    "answer": { try RequestRows.answer($0[0]) },
+    "answer": { try RequestRows.answer($0[0], local: $0.dropFirst().first) },
     "answer-raw": { try RequestRows.answerRaw($0[0]) },
     "answer-bus": { try RequestRows.answerOnBus($0[0]) },
+    // Sends durable entries on command.
+    "send-durable": { try QueueRows.send($0[0], as: $0[1]) },
     // Presents files.
     "present-files": { try CoordinationRows.present($0[0]) },
   ]

@@ -7,7 +7,8 @@ import PropertyLists
 /// `synchronize()` that it needs to exchange changes with another process.
 enum DefaultsRows {
   static func measure(_ bench: Bench) throws -> [Row] {
-    let ours = GroupDefaults(in: try bench.container("defaults"))
+    let container = try bench.container("defaults")
+    let ours = GroupDefaults(in: container)
     // Its file lies in the user's configuration, so on that file system.
     let name = "benchmarks-\(ProcessInfo.processInfo.processIdentifier)"
     guard let theirs = UserDefaults(suiteName: name) else {
@@ -23,6 +24,30 @@ enum DefaultsRows {
     }
     theirs.synchronize()
     return [try get(bench, ours, theirs)] + (try set(bench, ours, theirs))
+      + [try set(bench, ours, besideUpdateIn: container)]
+  }
+
+  /// Measures setting a key beside an update of a value with the same content.
+  private static func set(
+    _ bench: Bench, _ ours: GroupDefaults, besideUpdateIn container: SharedContainer
+  ) throws -> Row {
+    let value = container.value("ten keys")
+    var keys: [String: PropertyListValue] = [:]
+    for index in 0..<10 { keys["key\(index)"] = .integer(0) }
+    try value.replace(with: .dictionary(keys))
+    var number = 0
+    return try bench.compare(
+      "defaults, set / update", rounds: bench.shortRounds, runs: 4,
+      expected: .ratioAtMost(1.2),
+      ours: {
+        number += 1
+        ours.set(number, forKey: "key5")
+      },
+      floor: {
+        number += 1
+        let content = PropertyListValue(number)
+        try value.update { $0?["key5"] = content }
+      })
   }
 
   private static func get(

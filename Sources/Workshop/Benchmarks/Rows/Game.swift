@@ -1,11 +1,10 @@
 import AppGroup
 import Dispatch
-import PropertyLists
 import RivalCalls
 import Synchronization
 import SystemCalls
 
-/// Our side of the game: each received pong sends the next ping.
+/// A game of ping-pong whose player is called: each received pong sends the next ping.
 final class Game: Sendable {
   private struct State {
     var number: UInt64 = 0
@@ -14,41 +13,12 @@ final class Game: Sendable {
     var times: [Double] = []
   }
 
-  private let ping: Value
+  private let send: @Sendable (UInt64) throws -> Void
   private let state = Mutex(State())
   private let isOver = DispatchSemaphore(value: 0)
-  /// Ends the listening.
-  private let stop = Mutex<@Sendable () -> Void>({})
 
-  /// - Parameter asTask: Whether to listen with `for await` instead of a handler.
-  init(_ container: SharedContainer, asTask: Bool = false) throws {
-    ping = container.value(asTask ? "task-ping" : "ping")
-    if asTask {
-      try hearAsTask(container.value("task-pong"))
-    } else {
-      try hear(container.value("pong"))
-    }
-  }
-
-  private func hear(_ pong: Value) throws {
-    let heard = try pong.observe(on: DispatchQueue(label: "game")) {
-      [weak self] snapshot in
-      Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
-    }
-    stop.withLock { $0 = { heard.cancel() } }
-  }
-
-  private func hearAsTask(_ pong: Value) throws {
-    let pongs = try pong.snapshots()
-    let heard = Task { [weak self] in
-      for await snapshot in pongs {
-        Self.orDie { try self?.hear(SharedCount.number(snapshot.propertyList())) }
-      }
-    }
-    stop.withLock { $0 = { heard.cancel() } }
-  }
-
-  deinit { stop.withLock { $0() } }
+  /// - Parameter send: Sends a ping with a number.
+  init(_ send: @escaping @Sendable (UInt64) throws -> Void) { self.send = send }
 
   /// - Returns: The nanoseconds of each half round trip.
   func play(_ count: Int) throws -> [Double] {
@@ -69,10 +39,11 @@ final class Game: Sendable {
       state.sent = .now
       return state.number
     }
-    try ping.replace(with: SharedCount.content(number))
+    try send(number)
   }
 
-  private func hear(_ number: UInt64) throws {
+  /// Takes a pong.
+  func hear(_ number: UInt64) {
     let now = ContinuousClock.now
     let isLast = state.withLock { state -> Bool? in
       guard number == state.number else { return nil }
@@ -81,26 +52,45 @@ final class Game: Sendable {
       return state.left == 0
     }
     guard let isLast else { return }
-    if isLast { isOver.signal() } else { try serve() }
+    if isLast { isOver.signal() } else { orDie { try serve() } }
   }
+}
 
-  /// A listener has no caller to throw to.
-  static func orDie(_ body: () throws -> Void) {
-    do {
-      try body()
-    } catch {
-      Output.problem("\(error)")
-      Program.exit(1)
-    }
+/// The same game for a player that blocks its thread.
+///
+/// - Parameters:
+///   - send: Sends a ping with a number.
+///   - next: Waits for a pong with another number than the last one.
+/// - Returns: The nanoseconds of each half round trip.
+func play(
+  _ count: Int, after last: inout UInt64, send: (UInt64) throws -> Void,
+  next: (UInt64) throws -> UInt64
+) rethrows -> [Double] {
+  var times: [Double] = []
+  for _ in 0..<count {
+    let begin = ContinuousClock.now
+    try send(last + 1)
+    last = try next(last)
+    times.append((ContinuousClock.now - begin).nanoseconds / 2)
+  }
+  return times
+}
+
+/// Runs a listener's code, which has no caller to throw to.
+func orDie(_ body: () throws -> Void) {
+  do {
+    try body()
+  } catch {
+    Output.problem("\(error)")
+    Program.exit(1)
   }
 }
 
 /// The floor's side of the game.
-final class Paddle {
+final class Paddle: Sendable {
   private let heard: RawValue
   private let sent: RawValue
   private let events: FileDescriptor
-  private var number: UInt64 = 0
 
   init(_ directory: String, hears: String, sends: String) throws {
     heard = try RawValue(directory, hears)
@@ -121,14 +111,23 @@ final class Paddle {
     }
   }
 
-  func play(_ count: Int) throws(Errno) -> [Double] {
-    var times: [Double] = []
-    for _ in 0..<count {
-      let begin = ContinuousClock.now
-      try send(number + 1)
-      number = try next(after: number)
-      times.append((ContinuousClock.now - begin).nanoseconds / 2)
+  /// Reads on a thread of its own from now on, and hands each number over: to a queue, or to a task.
+  func handOver(toTask: Bool, _ body: @escaping @Sendable (UInt64) -> Void) throws {
+    let queue = DispatchQueue(label: "floor")
+    let (numbers, source) = AsyncStream<UInt64>.makeStream()
+    if toTask { Task { for await number in numbers { body(number) } } }
+    try startThread(name: "floor") {
+      var last: UInt64 = 0
+      do throws(Errno) {
+        while true {
+          last = try self.next(after: last)
+          let number = last
+          if toTask { source.yield(number) } else { queue.async { body(number) } }
+        }
+      } catch {
+        // The run is over, and the directory with it.
+        if error != .noSuchFile { Output.problem("\(error)") }
+      }
     }
-    return times
   }
 }

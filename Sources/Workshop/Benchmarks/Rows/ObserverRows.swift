@@ -76,7 +76,7 @@ enum ObserverRows {
     withExtendedLifetime(observations) {}
   }
 
-  private static func residentBytes() throws -> Double {
+  static func residentBytes() throws -> Double {
     try number("VmRSS:", in: "/proc/self/status") * 1_024
   }
 

@@ -4,7 +4,8 @@ import SystemCalls
 /// Sending to a queue and consuming it, against bare files that are created, renamed and removed.
 enum QueueRows {
   static func measure(_ bench: Bench) throws -> [Row] {
-    try [sending(bench), sendingDurably(bench), gathering(bench)] + consuming(bench)
+    try [sending(bench), sendingDurably(bench), gathering(bench), crowding(bench)]
+      + consuming(bench)
   }
 
   private static func sending(_ bench: Bench) throws -> Row {
@@ -38,6 +39,41 @@ enum QueueRows {
         }
       },
       floor: { try nanosecondsPerRun(alone) { try raw.send(durably: true) } })
+  }
+
+  private static let processes = 8
+
+  /// Measures processes that send to one queue at once: each send's part of the whole. They have nothing in
+  /// common but the file system, which commits for all that wait.
+  private static func crowding(_ bench: Bench) throws -> Row {
+    let place = try bench.directory("queue-crowd")
+    let sender = try SharedContainer(path: place).queue("q").sender("alone")
+    let workers = try (0..<processes).map { try Worker("send-durable", [place, "s\($0)"]) }
+    let each = bench.scaled(100)
+    return try bench.compare(
+      "queue: send, durable, \(processes) processes / one process", rounds: bench.rounds,
+      ours: {
+        let begin = ContinuousClock.now
+        for worker in workers { try worker.tell("\(each)") }
+        for worker in workers { _ = try worker.answer() }
+        return (ContinuousClock.now - begin).nanoseconds / Double(processes * each)
+      },
+      floor: {
+        try nanosecondsPerRun(each) {
+          try sender.enqueue(RequestRows.payload, durability: .durable)
+        }
+      })
+  }
+
+  /// Runs a process that sends.
+  static func send(_ directory: String, as name: String) throws {
+    let sender = try SharedContainer(path: directory).queue("q").sender(name)
+    try Worker.serve { words in
+      for _ in 0..<(words.first.flatMap { Int($0) } ?? 0) {
+        try sender.enqueue(RequestRows.payload, durability: .durable)
+      }
+      return "sent"
+    }
   }
 
   /// Measures taking and acknowledging one entry while few entries wait, and while many do.

@@ -11,7 +11,8 @@ enum ScaleRows {
     try [200, 20 << 10, 2 << 20].flatMap { try sized($0, bench) } + [crowd(bench)]
   }
 
-  /// Measures publishing and reading a value of a size, beside the bare calls with as many bytes.
+  /// Measures publishing and reading a value of a size, beside the bare calls with as many bytes. A value of
+  /// more than a block is published when its content is written, and so is the floor's.
   private static func sized(_ bytes: Int, _ bench: Bench) throws -> [Row] {
     let place = try bench.directory("size-\(bytes)")
     let value = try SharedContainer(path: place).value("value")
@@ -27,11 +28,15 @@ enum ScaleRows {
     let results = try alternate(
       rounds: bytes < 1 << 20 ? bench.shortRounds : bench.rounds, runs: 4,
       [
-        { try value.replace(with: ours) }, { try raw.publish(theirs) },
+        { try value.replace(with: ours) }, { try raw.publish(theirs, waits: bytes > 4_096) },
         { _ = try value.snapshot().bytes() }, { _ = try raw.readAll() },
+        { try raw.publish(theirs) },
       ])
     return [
-      Row("publish, \(size) / exchange + unlink", ours: results[0], floor: results[1]),
+      Row(
+        "publish, \(size) / exchange + unlink", ours: results[0], floor: results[1],
+        notes: bytes > 4_096
+          ? ["both wait for the write; without, \(fixed(results[4].median / 1_000, 1)) µs"] : []),
       Row("read, \(size) / open + fstat + read", ours: results[2], floor: results[3]),
     ]
   }

@@ -58,6 +58,8 @@ final class LogStrand: Sendable {
     }
     try note(
       .consuming(place: Self.log, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
+    // Before it has anything in its hands: perhaps long enough to be replaced.
+    if random.chance(4) { try Program.send(.stop, to: Program.processID) }
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       let deadline = ContinuousClock.now + random.milliseconds(0...5)
       guard let number = try Self.take(reader, tenure, deadline, note) else { return }

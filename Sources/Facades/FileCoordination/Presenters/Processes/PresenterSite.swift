@@ -214,13 +214,18 @@ extension PresenterSite {
   }
 
   private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
-    ([path] + path.ancestors).compactMap { site(at: $0.text) }
+    path.lineage(having: file) { statusIfVisible($0)?.kind == .regular }
+      .compactMap { openedSite(at: $0.text) }
   }
 
   private static func site(at path: String) -> PresenterSite? {
-    let file =
-      path.utf8.last == UInt8(ascii: "/") ? path + "container.plist" : path + "/container.plist"
-    guard statusIfVisible(file)?.kind == .regular else { return nil }
+    guard statusIfVisible(path + file)?.kind == .regular else { return nil }
+    return openedSite(at: path)
+  }
+
+  private static let file = "/container.plist"
+
+  private static func openedSite(at path: String) -> PresenterSite? {
     if let site = known.withLock({ $0[path] }) { return site }
     for access in [ContainerAccess.owner, .group] {
       do {
@@ -297,7 +302,7 @@ extension PresenterDemand {
     guard let path = ItemPath(value["path"]),
       let kind = value["for"]?.stringValue.flatMap({ AccessKind(rawValue: $0) })
     else { return nil }
-    self.init(path: path.text, kind: kind)
+    self.init(path: path, kind: kind)
   }
 
   fileprivate var propertyList: PropertyListValue {

@@ -67,7 +67,9 @@ extension FileStatus {
 }
 
 /// The status of a path; nil when there is nothing, or nothing that this user may see.
-func statusIfVisible(_ path: String, at directory: Int32 = Directory.current) -> FileStatus? {
+func statusIfVisible(
+  _ path: some PathText, at directory: Int32 = Directory.current
+) -> FileStatus? {
   // What cannot be seen cannot be shown either: for a presenter it is not there.
   try? fileStatus(path, at: directory)
 }

@@ -1,0 +1,221 @@
+import EtcdClient
+import HTTPTransfers
+import SystemCalls
+
+/// The place of a container on an etcd cluster: its members, a prefix of keys, and how to be known
+/// there.
+///
+/// As text, for `SharedContainer(location:)` and in `WORMHOLE_CONTAINER`:
+/// `etcds://user@host1:2379,host2:2379/cinema?ca=ca.pem&password-file=pw`. `etcds` is etcd with TLS,
+/// `etcd` without; the port is 2379 if none is named.
+///
+/// | parameter | meaning |
+/// |---|---|
+/// | `ca` | the certificates that are trusted, a file in PEM; by default the system's |
+/// | `cert`, `key` | the own certificate and its key, files in PEM |
+/// | `password-file` | a file with the user's password; otherwise `WORMHOLE_ETCD_PASSWORD` has it |
+/// | `ttl` | the seconds after which a process that says nothing counts as ended, 2 to 60; 5 by default |
+public struct EtcdLocation: Sendable, Hashable {
+  /// The addresses of members, such as "https://host1:2379"; at least one.
+  public var endpoints: [String]
+  /// What the keys of the container begin with, without a slash at its ends: "cinema".
+  public var prefix: String
+  /// How long a process that says nothing is still taken for alive: whole seconds, 2 to 60.
+  public var lifetime: Duration = .seconds(5)
+  /// The user, if the cluster asks for one.
+  public var user: String?
+  /// The file that contains the user's password, and maybe a line's end.
+  public var passwordFile: String?
+  /// The file with the certificates that are trusted, in PEM; nil for the system's.
+  public var authorities: String?
+  /// The file with the own certificate, in PEM.
+  public var certificate: String?
+  /// The file with the key of the own certificate, in PEM.
+  public var key: String?
+  /// The password itself; never part of a description.
+  private var password: Secret?
+
+  /// Creates a location.
+  ///
+  /// - Parameters:
+  ///   - endpoints: The addresses of members, such as "https://host1:2379"; at least one.
+  ///   - prefix: What the keys of the container begin with.
+  public init(endpoints: [String], prefix: String) {
+    self.endpoints = endpoints
+    self.prefix = prefix
+  }
+
+  /// The variable with the user's password.
+  static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
+  private static let standardPort = 2379
+
+  /// A text that no description shows.
+  private struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    let text: String
+    var description: String { "(secret)" }
+    var customMirror: Mirror { Mirror(self, children: []) }
+  }
+}
+
+// Text.
+extension EtcdLocation {
+  /// Whether a text names a container on etcd, not a directory.
+  package static func isMeant(by text: String) -> Bool {
+    text.hasPrefix("etcd://") || text.hasPrefix("etcds://")
+  }
+
+  /// Parses a text; see `EtcdLocation`. A list of hosts is not part of a URL elsewhere (RFC 3986),
+  /// which is why Foundation's does not serve here.
+  ///
+  /// - Throws: `AppGroupError.containerMissing` for any other text.
+  public init(_ text: String) throws {
+    let shown = Self.withoutPassword(text)
+    func invalid(_ reason: String) -> AppGroupError {
+      AppGroupError(
+        .containerMissing, "open the container", path: shown, reason: reason,
+        remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
+    }
+    guard Self.isMeant(by: text) else {
+      throw invalid("it does not begin with etcd:// or etcds://")
+    }
+    let scheme = text.hasPrefix("etcds") ? "https" : "http"
+    let rest = text.drop { $0 != ":" }.dropFirst(3)
+    let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    let authority = place[0].split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    let hosts = (authority.last ?? "").split(separator: ",", omittingEmptySubsequences: false)
+    guard hosts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isOfHost) }) else {
+      throw invalid("a host is missing, or is no host")
+    }
+    endpoints = hosts.map { host in
+      let hasPort = host.hasPrefix("[") ? host.contains("]:") : host.contains(":")
+      return "\(scheme)://\(host)\(hasPort ? "" : ":\(Self.standardPort)")"
+    }
+    var path = place.count > 1 ? place[1] : ""
+    while path.hasSuffix("/") { path.removeLast() }
+    guard let prefix = Self.unescaped(path), !prefix.isEmpty else {
+      throw invalid("it names no prefix after the hosts")
+    }
+    self.prefix = prefix
+    if authority.count > 1 {
+      let fields = authority[0].split(
+        separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let user = Self.unescaped(fields[0]), !user.isEmpty else {
+        throw invalid("the user's name is empty")
+      }
+      self.user = user
+      if fields.count > 1, let text = Self.unescaped(fields[1]), !text.isEmpty {
+        password = Secret(text: text)
+      }
+    }
+    guard parts.count > 1 else { return }
+    for parameter in parts[1].split(separator: "&") {
+      let fields = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard fields.count == 2, let value = Self.unescaped(fields[1]) else {
+        throw invalid("\"\(parameter)\" has no value")
+      }
+      switch fields[0] {
+      case "ca": authorities = value
+      case "cert": certificate = value
+      case "key": key = value
+      case "password-file": passwordFile = value
+      case "ttl":
+        guard let seconds = Int(value), (2...60).contains(seconds) else {
+          throw invalid("ttl is \"\(value)\", and 2 to 60 seconds are possible")
+        }
+        lifetime = .seconds(seconds)
+      default: throw invalid("there is no parameter \"\(fields[0])\"")
+      }
+    }
+  }
+
+  /// Whether an address is one of this machine.
+  package static func isLoopback(_ endpoint: String) -> Bool {
+    let host = endpoint.drop { $0 != "/" }.dropFirst(2)
+    return ["127.", "localhost:", "[::1]"].contains { host.hasPrefix($0) }
+  }
+
+  private static func isOfHost(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
+      UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
+      true
+    default: false
+    }
+  }
+
+  private static func unescaped(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let digits = String(rest.prefix(2)), digits.utf8.count == 2,
+        let escaped = UInt8(digits, radix: 16)
+      else { return nil }
+      bytes.append(escaped)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Returns a text for people and logs: a password in it is left out.
+  package static func withoutPassword(_ text: String) -> String {
+    guard isMeant(by: text), let slash = text.firstIndex(of: "/") else { return text }
+    let rest = text[slash...].dropFirst(2)
+    let authority = rest.prefix { $0 != "/" }
+    guard let at = authority.firstIndex(of: "@"),
+      let colon = authority[..<at].firstIndex(of: ":")
+    else { return text }
+    return String(text[..<colon] + text[at...])
+  }
+}
+
+extension EtcdLocation: CustomStringConvertible {
+  /// The location without parameters and password: "etcds://h1:2379,h2:2379/cinema".
+  public var description: String {
+    let isSecure = endpoints.first?.hasPrefix("https:") ?? false
+    let hosts = endpoints.map { $0.drop { $0 != ":" }.dropFirst(3) }.joined(separator: ",")
+    return "\(isSecure ? "etcds" : "etcd")://\(hosts)/\(prefix)"
+  }
+}
+
+// Connecting.
+extension EtcdLocation {
+  /// Returns what the client of etcd has to know.
+  ///
+  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, or an error of
+  ///   reading its file.
+  func configuration() throws -> EtcdConfiguration {
+    guard !endpoints.isEmpty else {
+      throw AppGroupError(
+        .containerMissing, "open the container", path: description, reason: "it has no endpoint")
+    }
+    var configuration = EtcdConfiguration(endpoints: endpoints)
+    configuration.security = TransportSecurity(
+      authorities: authorities, certificate: certificate, key: key)
+    if let user {
+      configuration.credentials = Credentials(user: user, password: try readPassword(of: user))
+    }
+    return configuration
+  }
+
+  private func readPassword(of user: String) throws -> String {
+    if let password { return password.text }
+    guard let passwordFile else {
+      if let password = Program.environment(Self.passwordVariable) { return password }
+      throw AppGroupError(
+        .permissionDenied, "open the container", path: description,
+        reason: "there is no password for \"\(user)\"",
+        remedy: "add ?password-file=FILE, or set \(Self.passwordVariable)")
+    }
+    return try reporting("read the password", path: passwordFile) {
+      let file = try FileDescriptor.open(passwordFile, [.readOnly, .nonBlocking])
+      let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
+      return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import Dispatch
+package import EtcdClient
+import Monitoring
+import Synchronization
+import SystemCalls
+
+/// The sign of life of this process in a container on etcd: a lease, on which keys hang that are to
+/// end with the process.
+///
+/// It is kept alive three times in its lifetime, and revoked when the last user releases it or the
+/// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
+/// has lost it with all of its keys, and finds out with its next call: it is **fenced** by conditions
+/// that name these keys.
+package final class EtcdSession: Sendable {
+  /// The lease's number.
+  package let lease: Int64
+  package let lifetime: Duration
+  private let client: EtcdClient
+  private let processID = Program.processID
+  private let state: Mutex<State>
+
+  private struct State {
+    /// When the last keep-alive that was answered was sent, on the clock that runs while the machine
+    /// sleeps.
+    var kept: UInt64
+    var hasEnded = false
+    var nextHandler = 0
+    var handlers: [Int: @Sendable () -> Void] = [:]
+  }
+
+  private struct Weak: Sendable {
+    weak var session: EtcdSession?
+  }
+
+  private static let isRevokedAtExit = Atomic(false)
+  private static let live = Mutex<[Int64: Weak]>([:])
+  /// How long an exit of the process waits for etcd.
+  private static let exitWait: Duration = .milliseconds(250)
+
+  init(
+    _ client: EtcdClient, lifetime: Duration, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let sent = bootTimeNanoseconds()
+    lease = try client.grantLease(lifetime: lifetime, until: deadline)
+    self.client = client
+    self.lifetime = lifetime
+    state = Mutex(State(kept: sent))
+    register()
+    keepAliveLater(after: lifetime / 3)
+  }
+
+  private func register() {
+    Self.live.withLock { $0[lease] = Weak(session: self) }
+    let isFirst = Self.isRevokedAtExit.exchange(true, ordering: .relaxed) == false
+    if isFirst { Program.atExit { EtcdSession.revokeAll() } }
+  }
+
+  deinit {
+    let (client, lease, lifetime) = (client, lease, lifetime)
+    Self.live.withLock { $0[lease] = nil }
+    guard isAlive, Program.processID == processID else { return }
+    Blocking.queue().async {
+      // Its users have removed their keys; without this the lease ends by itself a little later.
+      _ = try? client.revokeLease(lease, until: .now + lifetime)
+    }
+  }
+
+  // MARK: Certainty
+
+  /// Whether it is not known to have ended.
+  package var isAlive: Bool { state.withLock { !$0.hasEnded } }
+
+  /// Whether it cannot have ended yet: etcd heard of this process less than a lifetime ago.
+  package var isCertain: Bool {
+    let now = bootTimeNanoseconds()
+    return state.withLock { state in
+      !state.hasEnded && now - state.kept < UInt64(lifetime / .nanoseconds(1))
+    }
+  }
+
+  /// Asks etcd, unless it is certain.
+  ///
+  /// - Throws: `EtcdError`: `.leaseGone` if the session has ended, `.unreachable`.
+  package func confirm(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    if isCertain { return }
+    guard isAlive else { throw EtcdError(.leaseGone, "the session has ended") }
+    try keepAlive(until: deadline)
+  }
+
+  private func keepAlive(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    let sent = bootTimeNanoseconds()
+    do throws(EtcdError) {
+      try client.keepLeaseAlive(lease, until: deadline)
+      state.withLock { $0.kept = max($0.kept, sent) }
+    } catch {
+      if error.code == .leaseGone { end() }
+      throw error
+    }
+  }
+
+  private func keepAliveLater(after pause: Duration) {
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      guard let self, self.isAlive else { return }
+      Blocking.queue().async { [weak self] in self?.keepAliveNow() }
+    }
+  }
+
+  private func keepAliveNow() {
+    guard Program.processID == processID else { return }
+    do throws(EtcdError) {
+      try keepAlive(until: .now + lifetime / 2)
+      keepAliveLater(after: lifetime / 3)
+    } catch {
+      // The calls of its users say that etcd cannot be reached.
+      if isAlive { keepAliveLater(after: lifetime / 12) }
+    }
+  }
+
+  // MARK: Its end
+
+  /// Calls a closure when the session is found to have ended; at once if it has.
+  ///
+  /// - Parameter handler: Called on a queue where it may block.
+  /// - Returns: Keeps the handler as long as it lasts.
+  package func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler {
+    let number = state.withLock { state -> Int? in
+      guard !state.hasEnded else { return nil }
+      state.nextHandler += 1
+      state.handlers[state.nextHandler] = handler
+      return state.nextHandler
+    }
+    if number == nil { Blocking.queue().async(execute: handler) }
+    return EndHandler(session: self, number: number)
+  }
+
+  /// A handler for the end of a session, as long as it lasts. It keeps the session, too.
+  package final class EndHandler: Sendable {
+    package let session: EtcdSession
+    private let number: Int?
+
+    fileprivate init(session: EtcdSession, number: Int?) {
+      self.session = session
+      self.number = number
+    }
+
+    deinit {
+      if let number { session.state.withLock { _ = $0.handlers.removeValue(forKey: number) } }
+    }
+  }
+
+  /// Notes that the session has ended, as a transaction has shown.
+  package func end() {
+    let handlers = state.withLock { state in
+      state.hasEnded = true
+      defer { state.handlers = [:] }
+      return Array(state.handlers.values)
+    }
+    for handler in handlers { Blocking.queue().async(execute: handler) }
+  }
+
+  fileprivate static func revokeAll() {
+    let sessions = live.withLock { $0.values.compactMap(\.session) }
+    let deadline = ContinuousClock.now + exitWait
+    for session in sessions where session.isAlive && session.processID == Program.processID {
+      // What is not revoked in time ends by itself.
+      _ = try? session.client.revokeLease(session.lease, until: deadline)
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import FoundationEssentials
+import HTTPTransfers
+import Monitoring
+import SystemCalls
+
+/// A client of etcd's v3 gateway: reads, transactions, leases and watches.
+///
+/// Each call blocks its thread, at most until its deadline, and is made on the member that answered
+/// last or on the next one. Thread-safe; keeps connections for further calls.
+package final class EtcdClient: Sendable {
+  let cluster: EtcdCluster
+  private let watches: EtcdWatches
+
+  package init(_ configuration: EtcdConfiguration) {
+    cluster = EtcdCluster(configuration)
+    watches = EtcdWatches(cluster)
+  }
+
+  deinit { watches.end() }
+
+  /// What a range holds at a revision.
+  package struct Content: Hashable, Sendable {
+    package let revision: Int64
+    /// In the order of the keys.
+    package let items: [KeyValue]
+
+    package init(revision: Int64, items: [KeyValue]) {
+      self.revision = revision
+      self.items = items
+    }
+  }
+
+  /// Reads all keys of a range at one revision, in as many requests as pages.
+  ///
+  /// - Parameters:
+  ///   - keysOnly: Whether the values are left out.
+  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
+  ///   - pageSize: How many keys one answer has.
+  /// - Throws: `.compacted` if the revision was given up, maybe between two pages; otherwise
+  ///   `.unreachable` and what the cluster refuses.
+  package func read(
+    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, pageSize: Int = 1_000,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Content {
+    var rest = range
+    var pageSize = pageSize
+    var items: [KeyValue] = []
+    var revision = revision
+    while true {
+      let page: Page
+      do throws(EtcdError) {
+        page = try self.page(
+          rest, keysOnly: keysOnly, at: revision, limit: pageSize, until: deadline)
+      } catch {
+        guard error.code == .tooLarge, pageSize > 1 else { throw error }
+        pageSize = max(1, pageSize / 8)
+        continue
+      }
+      items += page.items
+      let first = revision ?? page.revision
+      revision = first
+      guard page.isIncomplete, let last = page.items.last else {
+        return Content(revision: first, items: items)
+      }
+      rest = rest.after(last.key)
+    }
+  }
+
+  /// The first keys of a range.
+  package struct Page: Sendable {
+    package let revision: Int64
+    package let items: [KeyValue]
+    /// Whether there are more.
+    package let isIncomplete: Bool
+  }
+
+  /// Reads the first keys of a range, in one request.
+  ///
+  /// - Throws: As `read`, and `.tooLarge` for an answer that is too long.
+  package func page(
+    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, limit: Int,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Page {
+    var request = WireRangeRequest(range)
+    request.limit = WireInteger(Int64(limit))
+    request.revision = revision.map { WireInteger($0) }
+    if keysOnly { request.keysOnly = true }
+    let page: WireRangeAnswer = try cluster.call("kv/range", request, .repeatable, until: deadline)
+    return Page(
+      revision: page.header?.revision?.value ?? 0, items: page.items,
+      isIncomplete: page.more ?? false)
+  }
+
+  /// Returns the first change of a key from a revision on, and waits for one.
+  ///
+  /// - Throws: `.compacted` if the history begins later; `.unreachable` once the deadline has passed.
+  package func firstChange(
+    of key: [UInt8], from revision: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdEvent {
+    let found = Awaited<Result<EtcdEvent, EtcdError>>()
+    let watch = try watch(.key(key), from: revision) { news in
+      switch news {
+      case .events(let events):
+        if let first = events.first, !found.isSettled { found.settle(.success(first)) }
+      case .ended(let error): found.settle(.failure(error))
+      case .resumed: return
+      }
+    }
+    defer { watch.cancel() }
+    guard let outcome = found.wait(until: deadline) else {
+      throw EtcdError(.unreachable, "no member told the history of the key in time")
+    }
+    return try outcome.get()
+  }
+
+  /// The number of the cluster; nil before its first answer.
+  package var clusterID: String? { cluster.clusterID }
+
+  /// Makes a change under conditions. Sent at most once.
+  ///
+  /// - Throws: `.outcomeUnknown` if it was sent and its answer lost; otherwise nothing was changed:
+  ///   `.unreachable`, `.leaseGone`, `.noSpace`, `.tooLarge`, `.permissionDenied`, ….
+  package func commit(
+    _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let answer: WireTransactionAnswer = try cluster.call(
+      "kv/txn", WireTransaction(transaction), .once, until: deadline)
+    return EtcdTransaction.Outcome(
+      succeeded: answer.succeeded ?? false, revision: answer.header?.revision?.value ?? 0,
+      results: (answer.responses ?? []).map(\.result))
+  }
+
+  /// Watches a range from a revision on; see `EtcdWatch`.
+  ///
+  /// - Parameters:
+  ///   - revision: The first revision of interest: the one after the last that is known.
+  ///   - onNews: Called one at a time, on a thread that it must not block.
+  package func watch(
+    _ range: KeyRange, from revision: Int64, onNews: @escaping @Sendable (EtcdNews) -> Void
+  ) throws(EtcdError) -> EtcdWatch {
+    precondition(revision > 0, "revisions begin with 1")
+    return try watches.add(range, from: revision, onNews)
+  }
+}
+
+extension EtcdClient {
+  /// How often the connection of the watches was lost.
+  package var lostConnections: Int { watches.lostConnections }
+  /// The member that serves them; nil without a connection.
+  package var watchedEndpoint: String? { watches.endpoint }
+  /// How often it was made.
+  package var madeConnections: Int { watches.madeConnections }
+}
+
+// Leases.
+extension EtcdClient {
+  /// What is left of a lease.
+  package struct LeaseStatus: Hashable, Sendable {
+    package let left: Duration
+    package let granted: Duration
+    package let keys: [[UInt8]]
+  }
+
+  /// Makes a lease. Its number is ours, so that asking twice makes one lease.
+  ///
+  /// - Parameter lifetime: In whole seconds; etcd grants no less than about 2.
+  /// - Returns: The lease's number.
+  package func grantLease(
+    lifetime: Duration, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Int64 {
+    let number = Int64.random(in: 1...(.max))
+    let seconds = max(1, lifetime.components.seconds)
+    do throws(EtcdError) {
+      let _: WireLeaseAnswer = try cluster.call(
+        "lease/grant", ["ID": String(number), "TTL": String(seconds)], .repeatable,
+        until: deadline)
+    } catch {
+      // Our own, by an earlier try whose answer was lost.
+      guard error.code == .refused, error.reason.contains("already exists") else { throw error }
+    }
+    return number
+  }
+
+  /// Lets a lease live for its whole lifetime again.
+  ///
+  /// - Throws: `.leaseGone` if it has ended.
+  package func keepLeaseAlive(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let answer: WireKeepAliveAnswer = try cluster.call(
+      "lease/keepalive", ["ID": String(lease)], .repeatable, until: deadline)
+    guard answer.result?.timeToLive != nil else {
+      if let error = answer.error { throw EtcdError(.refused, error.message ?? "no reason") }
+      throw EtcdError(.leaseGone, "the lease has ended")
+    }
+  }
+
+  /// Ends a lease and deletes its keys. A lease that has ended is as it should be.
+  package func revokeLease(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    do throws(EtcdError) {
+      let _: WirePlainAnswer = try cluster.call(
+        "lease/revoke", ["ID": String(lease)], .repeatable, until: deadline)
+    } catch {
+      guard error.code == .leaseGone else { throw error }
+    }
+  }
+
+  /// Looks at a lease.
+  ///
+  /// - Throws: `.leaseGone` if it has ended.
+  package func leaseStatus(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> LeaseStatus {
+    let answer: WireLeaseAnswer = try cluster.call(
+      "lease/timetolive", WireLeaseQuestion(lease: WireInteger(lease)), .repeatable, until: deadline
+    )
+    let left = answer.timeToLive?.value ?? 0
+    guard left >= 0 else {
+      throw EtcdError(.leaseGone, "the lease has ended")
+    }
+    return LeaseStatus(
+      left: .seconds(left), granted: .seconds(answer.grantedTTL?.value ?? 0),
+      keys: (answer.keys ?? []).map { Array($0) })
+  }
+}

@@ -1,0 +1,84 @@
+/// Why a call to etcd failed. A read that fails has changed nothing, whatever the code.
+package struct EtcdError: Error, Hashable, CustomStringConvertible {
+  package enum Code: Sendable {
+    /// No member answered; nothing was done.
+    case unreachable
+    /// The transaction was sent and its answer lost: it happened or not, now or a little later.
+    case outcomeUnknown
+    /// The user may not do that with these keys.
+    case permissionDenied
+    /// The user or the password is wrong, or is missing.
+    case credentialsRefused
+    /// The history begins later than what was asked for.
+    case compacted
+    /// The database has reached its quota. Reading and deleting still works.
+    case noSpace
+    /// More than etcd accepts at once: bytes, or operations in a transaction.
+    case tooLarge
+    /// The lease has ended, and with it all of its keys.
+    case leaseGone
+    /// etcd refused the request for another reason.
+    case refused
+    /// libcurl is missing.
+    case libraryMissing
+  }
+
+  package let code: Code
+  package let reason: String
+  /// With `.compacted` of a watch, the first revision that there is.
+  package let revision: Int64?
+
+  package init(_ code: Code, _ reason: String, revision: Int64? = nil) {
+    self.code = code
+    self.reason = reason
+    self.revision = revision
+  }
+
+  package var description: String { reason }
+
+  /// - Parameter reasons: What each endpoint said, in the order of the list.
+  static func unreachable(_ reasons: [(endpoint: String, reason: String)]) -> EtcdError {
+    EtcdError(
+      .unreachable, reasons.map { "\($0.endpoint): \($0.reason)" }.joined(separator: "; "))
+  }
+}
+
+/// What follows from an answer that is not a success.
+enum Refusal: Equatable {
+  /// Nothing was done, and nothing else will come of it.
+  case final(EtcdError)
+  /// Nothing was done, because the token is not valid any longer.
+  case tokenExpired
+  /// Nothing was done; another time or another member may do it.
+  case passing(String)
+  /// Something may have been done.
+  case doubtful(String)
+
+  /// - Parameters:
+  ///   - status: The status of HTTP.
+  ///   - code: gRPC's code; nil if the content was not etcd's.
+  init(status: Int, code: Int?, message: String) {
+    guard let code else {
+      self =
+        status >= 500
+        ? .doubtful("status \(status)") : .passing("status \(status): not etcd's JSON gateway")
+      return
+    }
+    func says(_ part: String) -> Bool { message.contains(part) }
+    switch code {
+    case 16: self = .tokenExpired
+    case 7: self = .final(EtcdError(.permissionDenied, message))
+    case 3 where says("user name is empty") || says("authentication failed"),
+      9 where says("authentication failed"):
+      self = .final(EtcdError(.credentialsRefused, message))
+    case 3 where says("too large") || says("too many operations"), 8 where says("larger than"):
+      self = .final(EtcdError(.tooLarge, message))
+    case 8 where says("space exceeded"): self = .final(EtcdError(.noSpace, message))
+    case 8: self = .passing(message)
+    case 11 where says("compacted"): self = .final(EtcdError(.compacted, message))
+    case 5 where says("lease not found"): self = .final(EtcdError(.leaseGone, message))
+    case _ where status >= 500 || status == 408 || status == 499: self = .doubtful(message)
+    default: self = .final(EtcdError(.refused, message))
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/// A change that etcd makes only under conditions: all of it, in one revision, or nothing.
+///
+/// There is no other way to write, and none without a condition: a late copy of such a write could
+/// overwrite what is newer.
+package struct EtcdTransaction: Hashable, Sendable {
+  /// The conditions; all of them have to hold.
+  package var conditions: [Condition]
+  /// What happens if they hold.
+  package var operations: [Operation]
+  /// What is read in the same step if they do not hold.
+  package var otherwise: [KeyRange]
+
+  package init(
+    if conditions: [Condition], then operations: [Operation], otherwise: [KeyRange] = []
+  ) {
+    precondition(
+      !conditions.isEmpty || operations.allSatisfy(\.isRead), "a write has a condition")
+    self.conditions = conditions
+    self.operations = operations
+    self.otherwise = otherwise
+  }
+
+  /// A comparison of what a key is with what it should be. A key that does not exist has version,
+  /// revisions and lease 0, and no value.
+  package struct Condition: Hashable, Sendable {
+    enum Target: Hashable, Sendable {
+      case version(Int64)
+      case created(Int64)
+      case modified(Int64)
+      case lease(Int64)
+      case value([UInt8])
+    }
+
+    /// What the key has, compared with what is given.
+    package enum Relation: String, Sendable {
+      case equal = "EQUAL"
+      case notEqual = "NOT_EQUAL"
+      case less = "LESS"
+      case greater = "GREATER"
+    }
+
+    let key: [UInt8]
+    let relation: Relation
+    let target: Target
+
+    /// The key does not exist.
+    package static func absent(_ key: [UInt8]) -> Condition {
+      Condition(key: key, relation: .equal, target: .version(0))
+    }
+
+    /// The key exists.
+    package static func exists(_ key: [UInt8]) -> Condition {
+      Condition(key: key, relation: .greater, target: .version(0))
+    }
+
+    package static func version(
+      of key: [UInt8], _ version: Int64, is relation: Relation = .equal
+    ) -> Condition {
+      Condition(key: key, relation: relation, target: .version(version))
+    }
+
+    package static func created(
+      _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
+    ) -> Condition {
+      Condition(key: key, relation: relation, target: .created(revision))
+    }
+
+    package static func modified(
+      _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
+    ) -> Condition {
+      Condition(key: key, relation: relation, target: .modified(revision))
+    }
+
+    package static func lease(
+      of key: [UInt8], _ lease: Int64, is relation: Relation = .equal
+    ) -> Condition {
+      Condition(key: key, relation: relation, target: .lease(lease))
+    }
+
+    package static func value(
+      of key: [UInt8], _ value: [UInt8], is relation: Relation = .equal
+    ) -> Condition {
+      Condition(key: key, relation: relation, target: .value(value))
+    }
+  }
+
+  package enum Operation: Hashable, Sendable {
+    case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
+    case delete(KeyRange)
+    case read(KeyRange)
+
+    var isRead: Bool {
+      guard case .read = self else { return false }
+      return true
+    }
+  }
+
+  /// What became of a transaction.
+  package struct Outcome: Hashable, Sendable {
+    /// Whether the conditions held.
+    package let succeeded: Bool
+    /// The revision of the change; without one, of what was read.
+    package let revision: Int64
+    /// For each operation, or each range of `otherwise`, its result.
+    package let results: [Result]
+
+    package init(succeeded: Bool, revision: Int64, results: [Result]) {
+      self.succeeded = succeeded
+      self.revision = revision
+      self.results = results
+    }
+  }
+
+  package enum Result: Hashable, Sendable {
+    case put
+    /// The number of keys that existed.
+    case deleted(Int64)
+    case read([KeyValue])
+  }
+}

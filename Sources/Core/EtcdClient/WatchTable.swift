@@ -1,0 +1,186 @@
+import FoundationEssentials
+
+/// The watches of one connection, and how far each has come: what to ask for, and what follows from
+/// a line of the answer.
+struct WatchTable {
+  struct Entry {
+    let range: KeyRange
+    /// The first revision that was not handed out.
+    var next: Int64
+    /// The events of the revisions that the member has told in part.
+    var fragments: [EtcdEvent] = []
+  }
+
+  /// What to do after a line.
+  enum Action {
+    case tell(Int, EtcdNews)
+    /// The connection is of no use any longer.
+    case reconnect(tokenExpired: Bool)
+  }
+
+  private(set) var entries: [Int: Entry] = [:]
+  /// What the connection has asked for and the member has not confirmed yet, in this order. A watch
+  /// has the same number there as here.
+  private var asked: ArraySlice<Int> = []
+  /// The watch whose confirmation comes next; nil if all are confirmed.
+  var unconfirmed: Int? { asked.first }
+  /// The watches that a connection has served.
+  private var served: Set<Int> = []
+  /// Those of them whose connection was lost.
+  private var lost: Set<Int> = []
+  /// The watches that were refused once.
+  private var refused: Set<Int> = []
+
+  mutating func add(_ number: Int, _ range: KeyRange, from revision: Int64) {
+    entries[number] = Entry(range: range, next: revision)
+  }
+
+  mutating func remove(_ number: Int) {
+    entries[number] = nil
+    served.remove(number)
+    lost.remove(number)
+    refused.remove(number)
+  }
+
+  /// The connection was lost: its watches are told when they go on.
+  mutating func lose() {
+    lost = served
+    asked = []
+  }
+
+  private struct Creation: Encodable {
+    let createRequest: Request
+
+    struct Request: Encodable {
+      let key: Data
+      let rangeEnd: Data?
+      let startRevision: WireInteger
+      let watchId: WireInteger
+      let fragment = true
+    }
+  }
+
+  private struct Cancellation: Encodable {
+    let cancelRequest: Request
+
+    struct Request: Encodable {
+      let watchId: WireInteger
+    }
+  }
+
+  /// Begins a connection.
+  ///
+  /// - Returns: What it asks for: all watches, each where it stopped.
+  mutating func begin() throws(EtcdError) -> [UInt8] {
+    asked = []
+    var content: [UInt8] = []
+    for number in entries.keys.sorted() { content += try ask(for: number) }
+    return content
+  }
+
+  /// Returns what a connection that exists asks for to serve a watch.
+  mutating func ask(for number: Int) throws(EtcdError) -> [UInt8] {
+    entries[number]?.fragments = []
+    guard let entry = entries[number] else { return [] }
+    let request = Creation.Request(
+      key: Data(entry.range.first), rangeEnd: entry.range.end.map { Data($0) },
+      startRevision: WireInteger(entry.next), watchId: WireInteger(Int64(number)))
+    asked.append(number)
+    return try EtcdWire.encode(Creation(createRequest: request))
+  }
+
+  /// Returns what a connection says to serve a watch no longer.
+  static func refrain(from number: Int) throws(EtcdError) -> [UInt8] {
+    try EtcdWire.encode(
+      Cancellation(cancelRequest: .init(watchId: WireInteger(Int64(number)))))
+  }
+
+  private struct Line: Decodable {
+    struct Event: Decodable {
+      let type: String?
+      let kv: WireKeyValue?
+    }
+
+    enum CodingKeys: String, CodingKey {
+      case header, created, canceled, fragment, events
+      case watchId = "watch_id"
+      case cancelReason = "cancel_reason"
+      case compactRevision = "compact_revision"
+    }
+
+    let header: WireHeader?
+    let watchId: WireInteger?
+    let created: Bool?
+    let canceled: Bool?
+    let cancelReason: String?
+    let compactRevision: WireInteger?
+    let fragment: Bool?
+    let events: [Event]?
+  }
+
+  /// Takes a line of the connection that began last.
+  ///
+  /// - Parameter refusal: Says what is wrong with the cluster that speaks.
+  mutating func take(_ line: [UInt8], refusal: (WireHeader?) -> String?) -> [Action] {
+    guard let message = EtcdWire.decode(line, as: WireStreamed<Line>.self),
+      let result = message.result
+    else {
+      // An error of the member, which ends the stream, or nothing of etcd's.
+      let error = EtcdWire.decode(line, as: WireStreamed<Line>.self)?.error
+      return [.reconnect(tokenExpired: (error?.grpcCode ?? error?.code) == 16)]
+    }
+    guard refusal(result.header) == nil else { return [.reconnect(tokenExpired: false)] }
+    if result.created ?? false {
+      // A watch that is refused at once has no number, but its turn.
+      guard let number = asked.popFirst() else { return [.reconnect(tokenExpired: false)] }
+      if result.canceled ?? false {
+        // etcd 3.4 reads no further requests of the connection after one that it refuses.
+        return end(number, result) + [.reconnect(tokenExpired: false)]
+      }
+      guard entries[number] != nil else { return [] }
+      served.insert(number)
+      refused.remove(number)
+      return lost.remove(number) == nil ? [] : [.tell(number, .resumed)]
+    }
+    // Of one that was cancelled here nothing counts any longer.
+    guard let number = result.watchId.flatMap({ Int(exactly: $0.value) }), entries[number] != nil
+    else { return [] }
+    if result.canceled ?? false { return end(number, result) }
+    return takeEvents(result.events ?? [], isPart: result.fragment ?? false, of: number)
+  }
+
+  private mutating func takeEvents(
+    _ events: [Line.Event], isPart: Bool, of number: Int
+  ) -> [Action] {
+    guard var entry = entries[number] else { return [] }
+    for event in events {
+      guard let keyValue = event.kv?.keyValue, keyValue.modified >= entry.next else { continue }
+      entry.fragments.append(
+        EtcdEvent(kind: event.type == "DELETE" ? .delete : .put, keyValue: keyValue))
+    }
+    defer { entries[number] = entry }
+    guard !isPart, let last = entry.fragments.map(\.keyValue.modified).max() else { return [] }
+    let complete = entry.fragments
+    entry.fragments = []
+    entry.next = last + 1
+    return [.tell(number, .events(complete))]
+  }
+
+  private mutating func end(_ number: Int, _ result: Line) -> [Action] {
+    let reason = result.cancelReason ?? ""
+    let error: EtcdError
+    if let first = result.compactRevision?.value {
+      error = EtcdError(
+        .compacted, "changes before revision \(first) were given up", revision: first)
+    } else if reason.contains("permission denied") {
+      // etcd 3.4 says so, too, if the token is not valid any longer.
+      guard !refused.insert(number).inserted else { return [.reconnect(tokenExpired: true)] }
+      error = EtcdError(.permissionDenied, reason)
+    } else {
+      return [.reconnect(tokenExpired: reason.contains("auth token"))]
+    }
+    guard entries[number] != nil else { return [] }
+    remove(number)
+    return [.tell(number, .ended(error))]
+  }
+}

@@ -1,0 +1,49 @@
+/// A request that posts content.
+package struct HTTPRequest: Sendable {
+  /// An address that begins with "http://" or "https://".
+  package var url: String
+  /// Lines such as "Content-Type: application/json".
+  package var headers: [String]
+  /// What is sent; never empty, because an empty request could be sent twice.
+  package var content: [UInt8]
+  /// Whom to trust, and how to be known; only for "https://".
+  package var security: TransportSecurity
+
+  package init(
+    url: String, headers: [String] = [], content: [UInt8],
+    security: TransportSecurity = TransportSecurity()
+  ) {
+    precondition(!content.isEmpty, "an empty request could be sent twice")
+    self.url = url
+    self.headers = headers
+    self.content = content
+    self.security = security
+  }
+}
+
+/// The files of TLS, in PEM. The server's certificate and its name are always verified.
+package struct TransportSecurity: Hashable, Sendable {
+  /// The certificates that are trusted; nil for the system's.
+  package var authorities: String?
+  /// The own certificate.
+  package var certificate: String?
+  /// The key of the own certificate.
+  package var key: String?
+
+  package init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
+    self.authorities = authorities
+    self.certificate = certificate
+    self.key = key
+  }
+}
+
+/// What a server said.
+package struct HTTPAnswer: Hashable, Sendable {
+  package let status: Int
+  package let content: [UInt8]
+
+  package init(status: Int, content: [UInt8]) {
+    self.status = status
+    self.content = content
+  }
+}

@@ -1,0 +1,45 @@
+/// The state of the etcd cluster that a container is on.
+public struct ClusterReport: Sendable {
+  /// One member, as it said itself or as others know it.
+  public struct Member: Sendable {
+    /// Its address.
+    public let endpoint: String
+    /// Its name in the cluster, if somebody told it.
+    public internal(set) var name: String?
+    /// Its version of etcd.
+    public internal(set) var version: String?
+    /// Whether it leads the cluster.
+    public internal(set) var isLeader = false
+    /// The last revision that it knows.
+    public internal(set) var revision: Int64?
+    /// The size of its database's file in bytes.
+    public internal(set) var databaseBytes: Int64?
+    /// The part of it that is in use; the rest is freed by defragmenting.
+    public internal(set) var usedBytes: Int64?
+    /// How long its answer took.
+    public internal(set) var roundTrip: Duration?
+    /// Why it did not answer; nil if it did.
+    public internal(set) var failure: String?
+    /// Whether the container's location names it.
+    public internal(set) var isNamed = true
+  }
+
+  /// The members that the location names, and the others of the cluster.
+  public internal(set) var members: [Member] = []
+  /// Whether the members agree on a leader, without which nothing can be changed.
+  public internal(set) var hasLeader = false
+  /// The last revision.
+  public internal(set) var revision: Int64 = 0
+  /// The first revision whose history still exists; nil if it could not be found out.
+  public internal(set) var oldestRevision: Int64?
+  /// The alarms that are raised, such as "NOSPACE".
+  public internal(set) var alarms: [String] = []
+  /// The user; nil if there is none.
+  public internal(set) var user: String?
+  /// Whether the connections are encrypted.
+  public internal(set) var isEncrypted = false
+  /// Whether only this machine is named.
+  public internal(set) var isLoopback = false
+  /// How long a process that says nothing is taken for alive.
+  public internal(set) var lifetime: Duration = .zero
+}

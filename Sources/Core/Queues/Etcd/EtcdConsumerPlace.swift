@@ -1,0 +1,125 @@
+import Containers
+import Dispatch
+import Entries
+import EtcdClient
+import Monitoring
+import Presences
+import Synchronization
+import SystemCalls
+
+/// `c/<consumer>`: a consumer's right to take and to settle, which ends with it or with the session of
+/// its process.
+final class EtcdConsumerPlace: ConsumerPlace {
+  let store: EtcdQueue
+  /// The name of its key.
+  let id = Nonce.next()
+  let view: EtcdQueueView
+  private let session: EtcdSession
+  private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
+  private let isEnded = Atomic(false)
+  /// How long the end of a consumer waits for etcd; after that it is tried in the background.
+  private static let endWait: Duration = .seconds(2)
+  private static let alone = Array("alone".utf8)
+  private static let beside = Array("beside".utf8)
+
+  init(_ store: EtcdQueue, _ role: ConsumerRole, keepsOrder: Bool) throws {
+    self.store = store
+    let deadline = store.soon
+    session = try store.container.session(until: deadline)
+    view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
+    try register(role, until: deadline)
+    try view.begin()
+    view.checkNowAndThen()
+  }
+
+  deinit { end() }
+
+  /// One that has the queue alone ends the right of the one before it.
+  private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
+    let key = store.consumerKey(id)
+    let (isAlone, fence) = try role.terms()
+    let value = isAlone ? Self.alone : Self.beside
+    while true {
+      let (items, revision) = try store.read([store.range("c/")], until: deadline)
+      let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
+        .prefix(EtcdContainer.maximumOperations / 2)
+      let outcome = try store.container.commit(
+        EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
+        .init(
+          key: key, base: 0, seen: revision, value: value + Array(" \(Nonce.next())".utf8)),
+        lease: session.lease, until: deadline)
+      guard outcome.succeeded else { throw store.queue.replaced() }
+      if others.count < EtcdContainer.maximumOperations / 2 { return }
+    }
+  }
+
+  /// Holds as long as this consumer was not replaced.
+  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)) }
+
+  /// Checks that no other consumer can have been given what this one has.
+  ///
+  /// - Throws: `leaseLost`; `EtcdError` if that is not known.
+  func confirm() throws {
+    do throws(EtcdError) {
+      try session.confirm(until: store.soon)
+    } catch {
+      guard error.code == .leaseGone else { throw error }
+      throw store.queue.replaced()
+    }
+    guard view.isThere(id) else { throw store.queue.replaced() }
+  }
+
+  func isIdle() throws -> Bool {
+    let deadline = store.soon
+    let claims = try store.client.read(store.range("d/"), until: deadline)
+    let entries = try store.client.read(
+      store.range("e/"), keysOnly: true, at: claims.revision, until: deadline)
+    let owners = claims.items.map { EtcdClaim($0.value).consumer }
+    let taken = Set(claims.items.compactMap { store.batch($0.key) })
+    return !owners.contains(id)
+      && entries.items.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
+  }
+
+  func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
+    view.onNews(signal)
+    sessionEnd.withLock { $0 = session.onEnd(signal) }
+    return []
+  }
+
+  func noteRemoval() {}
+
+  func end() {
+    guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    view.cancel()
+    sessionEnd.withLock { $0 = nil }
+    Self.end(store, id, session, until: .now + Self.endWait)
+  }
+
+  // What it had goes to the next consumer, so this is done before it returns, if that is possible.
+  private static func end(
+    _ store: EtcdQueue, _ id: String, _ session: EtcdSession,
+    until deadline: ContinuousClock.Instant
+  ) {
+    let key = store.consumerKey(id)
+    do throws(EtcdError) {
+      _ = try store.container.repeating(
+        .init(if: [.exists(key)], then: [.delete(.key(key))]), until: deadline)
+    } catch {
+      guard session.isAlive else { return }
+      Blocking.queue().asyncAfter(deadline: .now() + 1) {
+        end(store, id, session, until: .now + endWait)
+      }
+    }
+  }
+}
+
+extension ConsumerRole {
+  /// Whether it has the queue alone, and what holds only as long as it has its role. From its beginning
+  /// on its own key stands for that.
+  fileprivate func terms() throws -> (isAlone: Bool, fence: [EtcdTransaction.Condition]) {
+    switch self {
+    case .alone(let registration): (true, try registration.fence)
+    case .worker(let registration, let gate): (false, try registration.fence + gate.fence)
+    }
+  }
+}

@@ -1,0 +1,342 @@
+import AppGroup
+import Dispatch
+import EtcdClient
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Calls
+@testable import Containers
+@testable import Presences
+
+/// What only happens between machines: sessions that end, and processes that are fenced.
+@Suite(
+  "On etcd", .blocking,
+  .enabled(if: TestEngine.available.contains(.etcd), "there is no etcd here"))
+struct EtcdPresenceTests {
+  /// After a death its session still lasts for its lifetime; etcd looks for ended ones twice a second,
+  /// and the rest is for a busy machine.
+  private static let lifetime: Duration = .seconds(2)
+  private static let margin: Duration = .seconds(8)
+
+  let directory: TemporaryDirectory
+  let location: EtcdLocation
+  let container: SharedContainer
+  let etcd: EtcdContainer
+  let presence: Presence
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    location = try #require(
+      try TestEngine.etcd.location(of: directory.path, lifetime: Self.lifetime))
+    container = try SharedContainer(etcd: location, companion: directory.path)
+    guard case .etcd(let etcd) = container.engine else { throw NeverHappened(what: "etcd") }
+    self.etcd = etcd
+    presence = container.presence("p")
+  }
+
+  private var arguments: [String] { [location.description + "?ttl=2"] }
+  private var environment: [String] { ["XDG_STATE_HOME=\(directory.path)/state"] }
+
+  private func participant() throws -> Participant {
+    try Participant(
+      program: BuiltProgram.path("participant"), arguments, environment: environment)
+  }
+
+  private func keys(_ part: String) throws -> [KeyValue] {
+    try etcd.client.read(.prefix(etcd.key(.presence, "p", "/" + part)), until: soon).items
+  }
+
+  private func endSession(of registration: PresenceRegistration) throws {
+    let session = try #require(registration.session)
+    try etcd.client.revokeLease(session.lease, until: soon)
+  }
+
+  @Test("the death of a process is told when its session has ended")
+  func death() throws {
+    let a = try participant()
+    let id = try a.ask("enter p")
+    let seen = Mutex<[String]?>(nil)
+    let observation = try presence.observe(startsWithCurrent: true, on: .global()) { members in
+      seen.withLock { $0 = members.map(\.id) }
+    }
+    defer { observation.cancel() }
+    try eventually("it is told") { seen.withLock { $0 } == [id] }
+    #expect(try presence.members().first?.host == Program.hostName)
+    try a.end()
+    try eventually("its death is told", within: Self.lifetime + Self.margin) {
+      seen.withLock { $0 } == []
+    }
+    guard case .gone(let last, ended: nil) = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    #expect(last?.id == id)
+  }
+
+  @Test("a process that exits ends its session at once")
+  func exit() throws {
+    let program = try BuiltProgram.path("participant")
+    let child = try ChildProcess(
+      "sh", ["-c", "echo enter p | '\(program)' '\(arguments[0])'"],
+      environment: environment + Program.environment)
+    #expect(try child.wait(until: soon) == .exited(0))
+    #expect(try keys("m/").isEmpty)
+    #expect(try keys("last").count == 1)
+  }
+
+  @Test("a process that was stopped for longer than its session is fenced, and names its successor")
+  func fenced() throws {
+    let a = try participant()
+    _ = try a.ask("alone p")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    let registration = try presence.enterExclusively(
+      overtaking: .nobody, until: .now + Self.lifetime + Self.margin)
+    #expect(try presence.members().map(\.id) == [registration.id])
+    try a.send(.continue)
+    let answer = try a.ask("confirm p")
+    #expect(answer.hasPrefix("error leaseLost"), "\(answer)")
+    #expect(answer.contains("process \(Program.processID) "), "\(answer)")
+    try registration.confirm()
+  }
+
+  @Test("a process whose role another had for a moment has lost it, although nobody has it now")
+  func lostMeanwhile() throws {
+    let a = try participant()
+    _ = try a.ask("alone p")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    try presence.enterExclusively(overtaking: .nobody, until: .now + Self.lifetime + Self.margin)
+      .close()
+    try a.send(.continue)
+    let answer = try a.ask("confirm p")
+    #expect(answer.hasPrefix("error leaseLost"), "\(answer)")
+    #expect(try presence.members() == [])
+  }
+
+  @Test("a registration enters again when its session has ended, if nobody had its role")
+  func entersAgain() throws {
+    let plain = try presence.enter(content: "a")
+    let exclusive = try presence.enterExclusively(content: "b")
+    let first = try exclusive.fence
+    try endSession(of: exclusive)
+    try eventually("they are there again") {
+      try presence.members().map(\.id).sorted() == [plain.id, exclusive.id].sorted()
+    }
+    try exclusive.confirm()
+    try plain.confirm()
+    #expect(try exclusive.fence != first)
+    let error = #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
+    #expect(error?.code == .timedOut)
+    plain.close()
+    exclusive.close()
+    #expect(try presence.members() == [])
+  }
+
+  @Test("a transaction with the fence of a registration changes nothing after its end")
+  func fence() throws {
+    let a = try participant()
+    let registration = try presence.enterExclusively()
+    let key = etcd.key(.value, "guarded")
+    func change() throws -> Bool {
+      try etcd.client.commit(
+        EtcdTransaction(if: try registration.fence, then: [.put(key: key, value: [1])]),
+        until: soon
+      ).succeeded
+    }
+    #expect(try change())
+    let old = try registration.fence
+    try a.tell("alone p 30")
+    try endSession(of: registration)
+    // The faster one has the role.
+    let isFaster = try a.answer().hasPrefix("error") == false
+    if isFaster {
+      let error = #expect(throws: AppGroupError.self) { try registration.confirm() }
+      #expect(error?.code == .leaseLost)
+      #expect(error?.holder?.processID == a.processID)
+    }
+    #expect(
+      try !etcd.client.commit(
+        EtcdTransaction(if: old, then: [.put(key: key, value: [2])]), until: soon
+      ).succeeded)
+  }
+
+  @Test("leaving is told with its time, and leaves only who was last")
+  func leaves() throws {
+    let registration = try presence.enterExclusively()
+    registration.close()
+    guard case .gone(let last, let ended) = try presence.status() else {
+      Issue.record("\(try presence.status())")
+      return
+    }
+    #expect(last?.id == registration.id)
+    #expect(ended != nil)
+    #expect(try keys("m/").isEmpty)
+    #expect(try keys("x").isEmpty)
+    let error = #expect(throws: AppGroupError.self) { _ = try registration.fence }
+    #expect(error?.code == .invalidToken)
+  }
+
+  @Test("what is no registration is nobody, and a role without one is free")
+  func foreign() throws {
+    func put(_ part: String, _ value: [UInt8]) throws {
+      _ = try etcd.client.commit(
+        EtcdTransaction(
+          if: [.absent(etcd.key(.presence, "p", "/" + part))],
+          then: [.put(key: etcd.key(.presence, "p", "/" + part), value: value)]), until: soon)
+    }
+    try put("m/1-2", [1, 2, 3])
+    try put("m/", [])
+    try put("x", Array(repeating: 0xFF, count: 100_000))
+    try put("last", [0])
+    #expect(try presence.members() == [])
+    #expect(try presence.status() == .gone(last: nil, ended: nil))
+    let registration = try presence.enterExclusively(until: .now)
+    #expect(try presence.members().map(\.id) == [registration.id])
+    try registration.confirm()
+  }
+
+  @Test("new names are told, and nothing else")
+  func names() throws {
+    let count = Mutex(0)
+    let watch = try container.own.watchPresenceNames { count.withLock { $0 += 1 } }
+    defer { watch.cancel() }
+    let a = try container.own.presence("a").enter()
+    try eventually("it is told") { count.withLock { $0 } == 1 }
+    a.close()
+    try container.own.presence("a").enter().close()
+    try container.own.presence("b").enter().close()
+    try eventually("it is told") { count.withLock { $0 } >= 2 }
+    #expect(count.withLock { $0 } == 2)
+    #expect(try container.own.presenceNames().sorted() == ["a", "b"])
+  }
+
+  @Test("an etcd that does not answer is named within the deadline")
+  func unreachable() throws {
+    let node = try EtcdNode()
+    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "gone")
+    location.lifetime = Self.lifetime
+    let container = try SharedContainer(etcd: location, companion: directory.path + "/companion")
+    let presence = container.presence("p")
+    try presence.enter().close()
+    node.end()
+    let start = ContinuousClock.now
+    let error = #expect(throws: AppGroupError.self) {
+      try presence.enterExclusively(until: .now + .seconds(1))
+    }
+    #expect(error?.code == .unreachable)
+    #expect(error?.reason.contains(node.endpoint) == true, "\(error?.reason ?? "")")
+    #expect(ContinuousClock.now - start < .seconds(8))
+  }
+
+  // MARK: Answers that are lost
+
+  /// The container of the test, behind a proxy that loses answers.
+  private func lossy(_ share: Int) throws -> (LossyProxy, SharedContainer) {
+    let proxy = try LossyProxy(to: EtcdNode.shared.get().endpoint, losingOneIn: share)
+    var location = EtcdLocation(endpoints: [proxy.endpoint], prefix: location.prefix)
+    location.lifetime = Self.lifetime
+    return (proxy, try SharedContainer(etcd: location, companion: directory.path + "/lossy"))
+  }
+
+  @Test("a lost answer neither doubles a registration nor leaves one behind")
+  func lostEntries() throws {
+    let (proxy, other) = try lossy(3)
+    let presence = other.presence("p")
+    for _ in 0..<6 {
+      let plain = try presence.enter()
+      let exclusive = try presence.enterExclusively(until: soon)
+      #expect(try self.presence.members().map(\.id) == [plain.id, exclusive.id])
+      try exclusive.confirm()
+      plain.close()
+      exclusive.close()
+      #expect(try self.presence.members() == [])
+    }
+    #expect(proxy.lost > 6)
+    #expect(try keys("x").isEmpty)
+  }
+
+  @Test("a copy of an entry that comes after its end, because its answer was lost, enters nobody")
+  func lateCopy() throws {
+    let (proxy, other) = try lossy(2)
+    var registration: PresenceRegistration?
+    while proxy.lost == 0 {
+      registration?.close()
+      registration = try other.presence("p").enter()
+    }
+    let late = try #require(registration)
+    let item = try #require(try keys("m/\(late.id)").first)
+    late.close()
+    #expect(try presence.members() == [])
+    let copy = EtcdTransaction(
+      if: [.absent(item.key)], then: [.put(key: item.key, value: item.value, lease: item.lease)])
+    do throws(EtcdError) {
+      #expect(try !etcd.client.commit(copy, until: soon).succeeded)
+    } catch {
+      // Its session has ended by now, which is as good.
+      #expect(error.code == .leaseGone)
+    }
+    #expect(try presence.members() == [])
+  }
+
+  @Test("an entry whose answer is lost is delivered once, and in its order")
+  func lostPosts() throws {
+    let delivered = Mutex<[PropertyListValue]>([])
+    let mailbox = try Mailbox(in: container) { value in delivered.withLock { $0.append(value) } }
+    let (proxy, other) = try lossy(3)
+    let outlet = try #require(MailboxOutlet(in: other, to: mailbox.address))
+    let all = (0..<60).map { PropertyListValue($0) }
+    for number in all { #expect(try outlet.post(number) == .posted) }
+    mailbox.catchUp()
+    #expect(delivered.withLock { $0 } == all)
+    #expect(proxy.lost > 15)
+    mailbox.close()
+    #expect(try outlet.post(1) == .gone)
+  }
+
+  // MARK: Mailboxes
+
+  @Test("a mailbox whose session has ended is made again under its address")
+  func mailboxAgain() throws {
+    let delivered = Mutex<[PropertyListValue]>([])
+    let mailbox = try Mailbox(in: container) { value in delivered.withLock { $0.append(value) } }
+    let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
+    #expect(try outlet.post(1) == .posted)
+    try eventually("it is delivered") { delivered.withLock { $0 } == [1] }
+    let ended = Mutex(0)
+    let end = try Mailbox.observeEnd(of: mailbox.address, in: container) {
+      ended.withLock { $0 += 1 }
+    }
+    let session = try etcd.session(until: soon)
+    try etcd.client.revokeLease(session.lease, until: soon)
+    try eventually("its end is told") { ended.withLock { $0 } == 1 }
+    try eventually("it is there again") { try outlet.post(2) == .posted }
+    try eventually("it is delivered") { delivered.withLock { $0 } == [1, 2] }
+    let keys = MailboxKeys(etcd, mailbox.address)
+    try eventually("what was delivered is deleted") {
+      try etcd.client.read(keys.entries, until: soon).items.isEmpty
+    }
+    withExtendedLifetime(end) {}
+  }
+
+  @Test("the end of a killed process's mailbox is told when its session has ended")
+  func mailboxDeath() throws {
+    let a = try participant()
+    let address = try String(a.ask("mailbox-make 1").dropFirst("address ".count))
+    let outlet = try #require(MailboxOutlet(in: container, to: address))
+    #expect(try outlet.post(1) == .posted)
+    let ended = Mutex(0)
+    let end = try Mailbox.observeEnd(of: address, in: container) { ended.withLock { $0 += 1 } }
+    #expect(end != nil)
+    try a.end()
+    try eventually("its end is told", within: Self.lifetime + Self.margin) {
+      ended.withLock { $0 } == 1
+    }
+    #expect(try outlet.post(2) == .gone)
+    #expect(try Mailbox.observeEnd(of: address, in: container) {} == nil)
+  }
+}

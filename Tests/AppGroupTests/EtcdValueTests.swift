@@ -1,0 +1,164 @@
+import AppGroup
+import EtcdClient
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Containers
+@testable import Values
+
+/// What values promise only on etcd; the rest is in the suites that run on both engines.
+@Suite("A value on etcd", .blocking, .enabled(if: !EtcdNode.isMissing))
+struct EtcdValueTests {
+  let directory: TemporaryDirectory
+  let container: SharedContainer
+  let etcd: EtcdContainer
+
+  init() throws {
+    let directory = try TemporaryDirectory()
+    self.directory = directory
+    container = try TestEngine.$current.withValue(.etcd) { try directory.container() }
+    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
+    self.etcd = etcd
+  }
+
+  @Test("is changed by others while a writer is stopped, whose change then begins again")
+  func stoppedWriter() throws {
+    let value = container.value("x")
+    try value.replace(with: 1)
+    let other = try TestEngine.$current.withValue(.etcd) { try Participant(directory.path) }
+    #expect(try other.ask("hold x 10") == "holding")
+    try other.send(.stop)
+    try value.replace(with: 5)
+    #expect(try value.read() == 5)
+    try other.send(.continue)
+    // Its closure has seen 1, and runs once more.
+    #expect(try other.ask("go on") == "holding")
+    #expect(try other.ask("go on") == "done")
+    #expect(try value.read() == 15)
+  }
+
+  @Test("has a limit of its own, which the error names")
+  func limit() throws {
+    let value = container.value("x")
+    try value.replace(with: .string(String(repeating: "x", count: 1_000_000)))
+    let error = #expect(throws: AppGroupError.self) {
+      try value.replace(with: .string(String(repeating: "x", count: 1_100_000)))
+    }
+    let reason = error?.reason ?? ""
+    #expect(error?.code == .tooLarge && reason.contains("1048576"))
+    #expect(try value.read()?.stringValue?.utf8.count == 1_000_000)
+    let many = (0..<200).map { "\($0)" }
+    let tooMany = #expect(throws: AppGroupError.self) { try container.update(many) { _ in } }
+    #expect(tooMany?.code == .tooLarge)
+  }
+
+  @Test("is observed beyond a compaction that was faster than the watch")
+  func compaction() throws {
+    let value = container.value("x")
+    try value.replace(with: 0)
+    let mirror = try EtcdMirror(etcd, .key(etcd.key(.value, "x"))) {}
+    defer { mirror.cancel() }
+    for number in 1...20 { try value.replace(with: PropertyListValue(number)) }
+    let revision = try etcd.client.read(.key(etcd.formatKey), until: soon).revision
+    try EtcdNode.shared.get().ask("kv/compaction", "{\"revision\": \"\(revision)\"}")
+    // Its history is gone, so the watch is refused, and the mirror reads again.
+    let late = try EtcdMirror(etcd, .key(etcd.key(.value, "x"))) {}
+    defer { late.cancel() }
+    try value.replace(with: 21)
+    for one in [mirror, late] {
+      try eventually("it has the last value") {
+        one.item(etcd.key(.value, "x"))?.modified
+          == (try etcd.client.read(
+            .key(etcd.key(.value, "x")), until: soon
+          ).items.first?.modified)
+      }
+    }
+  }
+
+  @Test("is listed among more names than a request tells, whatever characters they have")
+  func names() throws {
+    // The thousandth, with which a request's answer ends, is a beginning of the next two.
+    let names = (0..<1_300).map { "a\(1_000 + $0 / 3)\(["", "-", "."][$0 % 3])" }
+    for some in stride(from: 0, to: names.count, by: 100) {
+      let puts = names[some..<min(some + 100, names.count)].map {
+        EtcdTransaction.Operation.put(key: etcd.key(.value, $0), value: [1])
+      }
+      let always = EtcdTransaction.Condition.version(of: etcd.formatKey, -1, is: .greater)
+      _ = try etcd.repeating(EtcdTransaction(if: [always], then: puts), until: soon)
+    }
+    #expect(try Set(container.valueIdentifiers()) == Set(names))
+    #expect(try container.valueIdentifiers().count == Set(names).count)
+  }
+
+  @Test("that somebody else has put is a value with its version, or says what is wrong with it")
+  func foreign() throws {
+    let key = etcd.key(.value, "x")
+    for (bytes, isValue) in [([UInt8](), false), (Array("short".utf8), false)] {
+      try put(bytes, key)
+      #expect(try (container.value("x").version() != nil) == isValue)
+      #expect(try container.value("x").read() == nil)
+    }
+    try put([UInt8](repeating: 7, count: 16) + Array("no property list".utf8), key)
+    let error = #expect(throws: AppGroupError.self) { try container.value("x").read() }
+    #expect(error?.code == .damaged)
+    try container.value("x").replace(with: 3)
+    #expect(try container.value("x").read() == 3)
+  }
+
+  @Test("cannot be read or changed without etcd: the error names what each member said")
+  func unreachable() throws {
+    let node = try EtcdNode()
+    let elsewhere = try SharedContainer(
+      etcd: EtcdLocation(endpoints: [node.endpoint], prefix: "x"), companion: directory.path)
+    try elsewhere.value("x").replace(with: 1)
+    node.end()
+    let deadline = ContinuousClock.now + .milliseconds(300)
+    let error = #expect(throws: AppGroupError.self) {
+      try elsewhere.value("x").update(until: deadline) { $0 = 2 }
+    }
+    let code = try #require(error?.code)
+    #expect([.unreachable, .outcomeUnknown].contains(code), "\(String(describing: error))")
+    let reason = error?.reason ?? ""
+    #expect(reason.contains(node.endpoint))
+  }
+
+  private func put(_ bytes: [UInt8], _ key: [UInt8]) throws {
+    let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
+    _ = try etcd.repeating(
+      EtcdTransaction(if: [always], then: [.put(key: key, value: bytes)]), until: soon)
+  }
+}
+
+@Suite("A location on etcd", .blocking)
+struct EtcdLocationTests {
+  @Test("is read from its text, and shows no password")
+  func parsing() throws {
+    let location = try EtcdLocation(
+      "etcds://till:s%40cret@h1,h2:1234,[::1]/cinema/a?ca=ca.pem&ttl=7")
+    #expect(location.endpoints == ["https://h1:2379", "https://h2:1234", "https://[::1]:2379"])
+    #expect(location.prefix == "cinema/a" && location.user == "till")
+    #expect(location.authorities == "ca.pem" && location.lifetime == .seconds(7))
+    #expect(location.description == "etcds://h1:2379,h2:1234,[::1]:2379/cinema/a")
+    for text in ["\(location)", String(reflecting: location)] {
+      #expect(!text.contains("s@cret") && !text.contains("s%40cret"), "\(text)")
+    }
+    #expect(try EtcdLocation("etcd://h/x/").prefix == "x")
+  }
+
+  @Test(
+    "that is malformed is refused with a sentence that has no password",
+    arguments: [
+      "etcd://", "etcd:///x", "etcd://h1,/x", "etcd://h1", "etcd://u:secret@/x", "etcd://h/x?ttl=1",
+      "etcd://h/x?colour=red", "etcd://u:secret@h h/x", "etcd://@h/x", "http://h/x",
+      "etcd://h/x?ca",
+    ])
+  func refusing(_ text: String) {
+    let error = #expect(throws: AppGroupError.self) { try EtcdLocation(text) }
+    #expect(error?.code == .containerMissing)
+    #expect(!"\(String(describing: error))".contains("secret"))
+  }
+}

@@ -1,0 +1,152 @@
+import AppGroup
+import Entries
+import EtcdClient
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Queues
+
+@Suite(
+  "A queue on etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+struct QueueOnEtcdTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func queue(through endpoint: String? = nil) throws -> Queue {
+    var location = try #require(try TestEngine.etcd.location(of: directory.path))
+    if let endpoint { location.endpoints = [endpoint] }
+    return try SharedContainer(etcd: location, companion: directory.path).queue("q")
+  }
+
+  private func keys(_ part: String, of queue: Queue) throws -> [String] {
+    let keys = try #require(queue.store as? EtcdQueue)
+    return try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
+      .map { String(decoding: $0.key, as: UTF8.self) }
+  }
+
+  @Test("delivers each entry once and in order if one answer in nineteen is lost")
+  func lostAnswers() throws {
+    // An odd number: taking and ending alternate.
+    let proxy = try LossyProxy(to: EtcdNode.shared.get().endpoint, losingOneIn: 19)
+    let queue = try queue(through: proxy.endpoint)
+    let sender = try queue.sender("a")
+    let count = 120
+    let ids = try (0..<count).map { number in
+      try sender.enqueue(PropertyListValue(number), keepsReceipt: number % 10 == 0)
+    }
+    let cancelled = Set(try ids.filter { try $0.batch.order % 7 == 0 && sender.cancel($0) })
+    let consumer = try queue.consume()
+    var delivered: [QueueEntryID] = []
+    while let entry = try consumer.next(until: .now) {
+      #expect(!entry.isRedelivery)
+      delivered.append(entry.id)
+      try entry.acknowledge()
+    }
+    #expect(proxy.lost > 10)
+    #expect(delivered == ids.filter { !cancelled.contains($0) })
+    #expect(Set(try sender.outcomes().map(\.id)) == cancelled)
+    #expect(try sender.receipts().count == count / 10)
+    #expect(try keys("e/", of: queue) == [] && keys("d/", of: queue) == [])
+  }
+
+  @Test("is not a consumer's any longer once another has it alone, however late it notices")
+  func fenced() throws {
+    let queue = try queue()
+    let sender = try queue.sender("a")
+    for number in 0..<3 { try sender.enqueue(PropertyListValue(number)) }
+    let keys = try #require(queue.store as? EtcdQueue)
+    let first = try queue.consume()
+    let entries = try (0..<2).map { _ in try #require(try first.next(until: .now)) }
+    // What a successor does first, and the end of its session, too.
+    let consumers = try keys.client.read(keys.range("c/"), until: soon).items
+    for item in consumers {
+      _ = try keys.client.commit(
+        EtcdTransaction(if: [.exists(item.key)], then: [.delete(.key(item.key))]), until: soon)
+    }
+    for entry in entries {
+      let error = #expect(throws: AppGroupError.self) { try entry.acknowledge() }
+      #expect(error?.code == .leaseLost)
+    }
+    #expect(throws: AppGroupError.self) { try entries[0].release(after: .zero) }
+    let error = #expect(throws: AppGroupError.self) { try first.next(until: .now) }
+    #expect(error?.code == .leaseLost)
+    #expect(try sender.status(of: entries[0].id) == .taken)
+    first.close()
+    let second = try queue.consume()
+    let again = try (0..<3).map { _ in try #require(try second.next(until: .now)) }
+    #expect(again.map { $0.payload.intValue } == [0, 1, 2])
+    #expect(again.map(\.isRedelivery) == [true, true, false])
+  }
+
+  @Test("puts a damaged batch aside, delivers the rest, and reports it to the sender")
+  func damaged() throws {
+    let queue = try queue()
+    let sender = try queue.sender("a")
+    let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
+    let keys = try #require(queue.store as? EtcdQueue)
+    let key = keys.entryKey(ids[1].batch)
+    _ = try keys.client.commit(
+      EtcdTransaction(
+        if: [.exists(key)], then: [.put(key: key, value: Array("bplist00 no".utf8))]),
+      until: soon)
+    let consumer = try queue.consume()
+    for number in [0, 2] {
+      let entry = try #require(try consumer.next(until: .now))
+      #expect(entry.payload.intValue == number)
+      try entry.acknowledge()
+    }
+    #expect(try consumer.next(until: .now) == nil)
+    guard case .failed = try sender.status(of: ids[1]) else {
+      Issue.record("\(try sender.status(of: ids[1]))")
+      return
+    }
+    #expect(try self.keys("x/", of: queue).count == 1)
+    #expect(try self.keys("e/", of: queue) == [])
+  }
+
+  @Test("lets an entry of another machine live as long as its sender meant, by whatever clock")
+  func otherClock() throws {
+    let queue = try queue()
+    let keys = try #require(queue.store as? EtcdQueue)
+    let consumer = try queue.consume()
+    #expect(try consumer.next(until: .now) == nil)
+    // Sent by a machine whose clock is an hour behind, or ahead.
+    for (number, hours) in [-1, 1].enumerated() {
+      for (index, seconds) in [30, 0].enumerated() {
+        let sent = Date(timeIntervalSinceNow: Double(hours * 3_600))
+        let list: PropertyListValue = [
+          "payload": PropertyListValue(2 * number + index), "namespace": 1, "uptime": 0,
+          "expires": .date(sent.addingTimeInterval(Double(seconds))),
+        ]
+        let bytes = try PropertyListValue.dictionary(["entries": .array([list])]).binaryBytes()
+        let name = EntryFile(
+          order: UInt64(sent.timeIntervalSince1970 * 1e9), sender: "a\(number)\(index)", count: 1,
+          bytes: bytes.count)
+        let key = keys.entryKey(name)
+        _ = try keys.client.commit(
+          EtcdTransaction(if: [.absent(key)], then: [.put(key: key, value: bytes)]), until: soon)
+      }
+    }
+    #expect(try consumer.next(until: soon)?.payload == 0)
+    #expect(try consumer.next(until: soon)?.payload == 2)
+    #expect(try consumer.next(until: .now) == nil)
+  }
+
+  @Test("refuses an entry that is larger than a transaction, and says so")
+  func tooLarge() throws {
+    let sender = try queue().sender("a")
+    let value = PropertyListValue.string(String(repeating: "x", count: 600 << 10))
+    try sender.enqueue(value)
+    let error = #expect(throws: AppGroupError.self) {
+      try sender.enqueue(value, keepsReceipt: true)
+    }
+    #expect(error?.code == .tooLarge)
+    let file = #expect(throws: AppGroupError.self) { try sender.stage("x") }
+    #expect(file?.code == .notSupported)
+  }
+}
