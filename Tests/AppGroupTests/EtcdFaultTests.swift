@@ -1,10 +1,13 @@
 import AppGroup
 import Dispatch
+import EtcdClient
 import PropertyLists
 import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
+
+@testable import Containers
 
 @Suite(
   "Containers on a faulty etcd", .blocking,
@@ -37,6 +40,60 @@ struct EtcdFaultTests {
     #expect(try direct.value("x").read()?.int64Value == 500)
     // Each update takes a transaction at least.
     #expect(proxy.lost >= 25)
+  }
+
+  /// What happened to a key between a change whose answer was lost and the look at it.
+  enum Meanwhile: CaseIterable {
+    case nothing, overwritten, compactedBefore, compactedAtOnce, compactedLater
+  }
+
+  @Test(
+    "find out what became of a change, as long as etcd's history tells",
+    arguments: Meanwhile.allCases)
+  func witnesses(_ meanwhile: Meanwhile) throws {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint, losingOneIn: 2)
+    guard case .etcd(let etcd) = try container(proxy.endpoint).engine else {
+      throw Errno.invalidArgument
+    }
+    let direct = node.client()
+    let key = etcd.key(.value, "x")
+    func put(_ byte: UInt8, _ name: String = "x") throws -> Int64 {
+      let key = etcd.key(.value, name)
+      let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
+      let change = EtcdTransaction(if: [always], then: [.put(key: key, value: [byte])])
+      return try direct.commit(change, until: soon).revision
+    }
+    func compact(_ revision: Int64) throws {
+      try node.ask("kv/compaction", "{\"revision\": \"\(revision)\"}")
+    }
+    let base = try put(1)
+    for byte in 0..<3 { _ = try put(UInt8(byte), "another") }
+    // The change itself, whose answer was lost: what `commit` sends is refused from now on.
+    let changed = try put(2)
+    if meanwhile != .nothing { _ = try put(3) }
+    switch meanwhile {
+    case .nothing, .overwritten: break
+    case .compactedBefore: try compact(changed - 1)
+    case .compactedAtOnce: try compact(changed)
+    case .compactedLater: try compact(changed + 1)
+    }
+    // The answers are counted in pairs, of which the second is lost.
+    if proxy.answers.isMultiple(of: 2) {
+      _ = try etcd.repeating(.init(if: [], then: []), until: soon)
+    }
+    let change = Result { () throws(EtcdError) in
+      try etcd.commit(
+        .init(if: [], then: []), .init(key: key, base: base, seen: base, value: [2]),
+        until: soon)
+    }
+    switch meanwhile {
+    case .compactedLater:
+      let error = #expect(throws: EtcdError.self) { try change.get() }
+      #expect(error?.code == .outcomeUnknown && error?.reason.contains("compacted") == true)
+    default: #expect(try change.get() == .init(succeeded: true, revision: changed, results: []))
+    }
+    #expect(proxy.lost == 1)
   }
 
   @Test("say that the database is full, and what to do")

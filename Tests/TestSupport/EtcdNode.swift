@@ -136,22 +136,26 @@ package final class EtcdNode: Sendable {
     return String(decoding: answer.content, as: UTF8.self)
   }
 
-  /// A port that nobody listens on now.
+  /// A port that nobody listens on now, below those that the kernel gives to connections: one of these
+  /// may be taken before somebody listens on it.
   package static func freePort() throws -> UInt16 {
-    let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard raw != -1 else { throw SystemCalls.Errno(rawValue: errno) }
-    defer { close(raw) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let failed = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(raw, $0, length) == -1 || getsockname(raw, $0, &length) == -1
+    for _ in 0..<100 {
+      let port = UInt16.random(in: 10_240..<32_768)
+      let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard raw != -1 else { throw SystemCalls.Errno(rawValue: errno) }
+      defer { close(raw) }
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+      address.sin_port = port.bigEndian
+      let isFree = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(raw, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
       }
+      if isFree { return port }
     }
-    guard !failed else { throw SystemCalls.Errno(rawValue: errno) }
-    return UInt16(bigEndian: address.sin_port)
+    throw SystemCalls.Errno(rawValue: EADDRINUSE)
   }
 }
 

@@ -14,6 +14,9 @@ package final class LossyProxy: Sendable {
     let lost = Atomic(0)
   }
 
+  /// How many answers to transactions there were, those that were lost among them.
+  package var answers: Int { counts.answers.load(ordering: .relaxed) }
+
   /// How many answers were lost.
   package var lost: Int { counts.lost.load(ordering: .relaxed) }
 

@@ -235,13 +235,14 @@ extension EtcdContainer {
         }
         return .init(succeeded: true, revision: revision, results: [])
       } catch {
-        guard error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable else {
+        guard let first = doubt ?? (error.code == .outcomeUnknown ? error : nil) else {
           throw error
         }
-        let first = doubt ?? error
         doubt = first
-        guard ContinuousClock.now + pause < deadline else {
-          throw EtcdError(.outcomeUnknown, first.reason)
+        let mayPass = error.code == .outcomeUnknown || error.code == .unreachable
+        guard mayPass, ContinuousClock.now + pause < deadline else {
+          let last = error == first ? "" : "; then: \(error.reason)"
+          throw EtcdError(.outcomeUnknown, first.reason + last)
         }
         pauseThread(pause)
         pause = min(pause * 2, .milliseconds(200))
@@ -268,22 +269,33 @@ extension EtcdContainer {
   }
 
   /// Returns the revision of our change of a witness; nil if another one came first, or none did.
+  ///
+  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
   private func ownChange(
     _ witness: Witness, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int64? {
-    let now = try client.read(.key(witness.key), until: deadline)
-    let current = now.items.first
-    if let current, current.value == witness.value { return current.modified }
-    guard (current?.modified ?? 0) != witness.base else { return nil }
-    let first: EtcdEvent
-    do throws(EtcdError) {
-      first = try client.firstChange(of: witness.key, from: witness.seen + 1, until: deadline)
-    } catch {
-      guard error.code == .compacted else { throw error }
-      throw EtcdError(.outcomeUnknown, "the history that tells it was compacted")
+    var seen = witness.seen
+    // After a compaction its revision, at which the state is still known; now at first.
+    var revision: Int64?
+    while true {
+      let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
+      let state = page.items.first
+      if let state, state.value == witness.value { return state.modified }
+      if (state?.modified ?? 0) == witness.base {
+        guard let revision else { return nil }
+        seen = revision
+      } else if revision != nil {
+        throw EtcdError(.compacted, "what came first was compacted")
+      }
+      do throws(EtcdError) {
+        let first = try client.firstChange(of: witness.key, from: seen + 1, until: deadline)
+        return first.kind == .put && first.keyValue.value == witness.value
+          ? first.keyValue.modified : nil
+      } catch {
+        guard error.code == .compacted, let oldest = error.revision else { throw error }
+        revision = oldest
+      }
     }
-    return first.kind == .put && first.keyValue.value == witness.value
-      ? first.keyValue.modified : nil
   }
 }
 

@@ -145,14 +145,17 @@ final class EtcdTaken: TakenStore {
         }
         state.doubt = nil
       } catch let error as EtcdError {
-        if error.code == .outcomeUnknown { state.doubt = (nil, []) }
-        throw error
+        guard error.code == .outcomeUnknown || error.code == .compacted else { throw error }
+        state.doubt = (nil, [])
+        throw EtcdError(.outcomeUnknown, error.reason)
       }
     }
   }
 
   /// Whether the claim's first change was its end, which only its own consumer can have made: a
   /// successor replaces it first.
+  ///
+  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
   private func wasDeleted(
     since base: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Bool {
