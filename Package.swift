@@ -114,7 +114,8 @@ let package = Package(
     .target(
       name: "QueueFiles",
       dependencies: [
-        "Digests", "Monitoring", "Entries", "Containers", "PropertyLists", "SystemCalls",
+        "Digests", "Monitoring", "Entries", "Containers", "EtcdClient", "PropertyLists",
+        "SystemCalls",
       ],
       path: "Sources/Core/QueueFiles", swiftSettings: settings),
     // Queues that outlive their processes, with receipts and attachments.
@@ -129,7 +130,8 @@ let package = Package(
     .target(
       name: "Attachments",
       dependencies: [
-        "Digests", "Queues", "QueueFiles", "Entries", "Containers", "PropertyLists", "SystemCalls",
+        "Digests", "Queues", "QueueFiles", "Entries", "Containers", "EtcdClient", "PropertyLists",
+        "SystemCalls",
       ],
       path: "Sources/Core/Attachments", swiftSettings: settings),
     // Channels with history: messages with consecutive numbers, and subscribers at their own pace.

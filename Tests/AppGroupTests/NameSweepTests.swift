@@ -115,7 +115,7 @@ struct NameSweepTests {
     try sent.enqueue(1, keepsReceipt: true)
     _ = try container.queue("sent").consume().next(until: .now)?.acknowledge()
     let consumer = try container.queue("consumed").consume()
-    let attached = try container.queue("attached").sender("a").stage("x")
+    let attached = try container.queue("attached").sender("a").stage("x", bytes: 3)
     _ = try container.queue("watched").sender("a").enqueue(2)
     let ends = DispatchQueue(label: "ends")
     let watching = try container.queue("watched").sender("a")

@@ -146,7 +146,5 @@ struct QueueOnEtcdTests {
       try sender.enqueue(value, keepsReceipt: true)
     }
     #expect(error?.code == .tooLarge)
-    let file = #expect(throws: AppGroupError.self) { try sender.stage("x") }
-    #expect(file?.code == .notSupported)
   }
 }

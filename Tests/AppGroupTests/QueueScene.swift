@@ -112,6 +112,17 @@ struct QueueScene {
     try FileDescriptor.open(place + "/" + part, [.readOnly, .directory]).entries().map(\.name.text)
   }
 
+  var isOnEtcd: Bool { keys != nil }
+
+  /// Returns what there is of files that accompany entries, before they are taken, and on etcd also then.
+  func attachmentLeftovers() throws -> [String] {
+    guard let keys else { return try names("attachments") }
+    return try ["a/", "t/", "u/"].flatMap { part in
+      try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
+        .map { String(decoding: $0.key, as: UTF8.self) }
+    }
+  }
+
   /// Returns the entries of the queue's directories besides its notes of outcomes.
   func leftovers() throws -> [String] {
     if let keys {

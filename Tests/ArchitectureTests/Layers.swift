@@ -35,12 +35,12 @@ enum Layers {
     "Presences": system.union(["EtcdClient", "Monitoring", "Containers", "Values"]),
     "Entries": system.union(["Containers"]),
     "Calls": system.union(["EtcdClient", "Monitoring", "Containers", "Values", "Entries"]),
-    "QueueFiles": system.union(["Digests", "Monitoring", "Containers", "Entries"]),
+    "QueueFiles": system.union(["Digests", "EtcdClient", "Monitoring", "Containers", "Entries"]),
     "Queues": system.union([
       "EtcdClient", "Monitoring", "Containers", "Values", "Entries", "Presences", "QueueFiles",
     ]),
     "Attachments": system.union([
-      "Digests", "Monitoring", "Containers", "Entries", "QueueFiles", "Queues",
+      "Digests", "EtcdClient", "Monitoring", "Containers", "Entries", "QueueFiles", "Queues",
     ]),
     "Logs": system.union([
       "Publications", "Monitoring", "Containers", "Values", "Entries", "Presences",

@@ -267,7 +267,7 @@ struct FileTransferTests {
     try scene.sender.sendOutgoingFiles()
     #expect(try early.status() == .expired)
     let sender = try scene.sender.outgoingFiles.sender(to: "watch")
-    let stage = try sender.stage("late")
+    let stage = try sender.stage("late", bytes: 1)
     let source = try FileDescriptor.open(url.path, .readOnly)
     _ = try stage.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
@@ -284,7 +284,8 @@ struct FileTransferTests {
     let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
     let observation = transfer.observeProgress { progress in told.withLock { $0.append(progress) } }
     #expect(transfer.progress == .init(completedBytes: 0, totalBytes: 20_000))
-    let stage = try scene.sender.outgoingFiles.sender(to: "watch").stage(transfer.id + "-1")
+    let stage = try scene.sender.outgoingFiles.sender(to: "watch").stage(
+      transfer.id + "-1", bytes: 20_000)
     let seen = Mutex<[PeerFileProgress]>([])
     let source = try FileDescriptor.open(url.path, .readOnly)
     _ = try stage.copy(

@@ -82,22 +82,25 @@ package struct QueueAttachment: Sendable {
 
   // MARK: Claiming
 
-  /// Makes its content the receiver's own in one step: a rename to a path on the same file system.
+  /// Makes its content the receiver's own in one step: a rename to a path on the same file system. On
+  /// etcd a transaction follows; a receiver that is killed before it may be given the file once more.
   ///
   /// - Parameter destination: an absolute path; a file that is there is replaced.
   /// - Returns: false if the destination lies on a different file system; nothing has changed then.
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` if there is no such directory or the
   ///   content was claimed before.
   package func claim(to destination: String) throws -> Bool {
+    try batch.confirm()
     let place = try batch.open()
     do throws(Errno) {
       try place.move(contentPath, to: destination, at: Directory.current)
-      return true
     } catch {
       if error == .crossesDevices { return false }
       if error == .noSuchFile { try confirm(at: place) }
       throw error
     }
+    try noteClaimed()
+    return true
   }
 
   /// Records that its content was copied to its destination.
@@ -105,8 +108,15 @@ package struct QueueAttachment: Sendable {
   /// - Throws: as `condition()`.
   package func markClaimed() throws {
     try withPlace { place in
-      guard try !place.discard(contentPath) else { return }
-      try confirm(at: place)
+      if try !place.discard(contentPath) { try confirm(at: place) }
+    }
+    try noteClaimed()
+  }
+
+  // For a consumer that does not see this directory.
+  private func noteClaimed() throws {
+    try reporting("claim an attachment of \"\(batch.queue.name)\"", path: path) {
+      try batch.noteClaimed(id)
     }
   }
 

@@ -111,9 +111,6 @@ public struct Queue: Sendable {
     try reporting("look at \"\(name)\"", path: path) { try store.hasEntries() }
   }
 
-  /// Refuses attachments where the queue cannot have any.
-  package func confirmAttachments() throws { try store.confirmAttachments() }
-
   static let nanosecondsSince1970: @Sendable () -> UInt64 = {
     let (seconds, nanoseconds) = realTime()
     return UInt64(max(seconds, 0)) &* 1_000_000_000 &+ UInt64(max(nanoseconds, 0))

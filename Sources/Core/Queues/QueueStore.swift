@@ -47,9 +47,6 @@ protocol QueueStore: Sendable {
   func retry(_ id: QueueEntryID) throws -> QueueEntryID?
   func forgetFailure(_ id: QueueEntryID) throws -> Bool
 
-  /// - Throws: `notSupported` if no files can accompany entries.
-  func confirmAttachments() throws
-
   // MARK: Consumers
 
   /// Begins to consume, with what others have left that are gone.
@@ -139,6 +136,9 @@ protocol TakenStore: Sendable {
 
   /// Makes the file that accompanies an entry the consumer's.
   func takeAttachment(_ id: String) throws
+
+  /// The file that accompanies an entry has its place now, so it counts as processed.
+  func noteClaimed(_ id: String) throws
 
   /// Adds a line to the record of deliveries; see `DeliveryLog`.
   ///

@@ -66,6 +66,11 @@ package final class TakenBatch: Sendable {
   /// Opens the queue's directory; see `OpenQueue`.
   package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
+  /// Checks that no other consumer can have been given the batch.
+  package func confirm() throws { try store.confirm() }
+
+  package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
+
   func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }
 
   // MARK: Delivering

@@ -14,6 +14,7 @@ import SystemCalls
 /// | `ca` | the certificates that are trusted, a file in PEM; by default the system's |
 /// | `cert`, `key` | the own certificate and its key, files in PEM |
 /// | `password-file` | a file with the user's password; otherwise `WORMHOLE_ETCD_PASSWORD` has it |
+/// | `file-limit` | how many MiB a file that is sent may have, 1 to 4096; 64 by default |
 /// | `ttl` | the seconds after which a process that says nothing counts as ended, 2 to 60; 5 by default |
 public struct EtcdLocation: Sendable, Hashable {
   /// The addresses of members, such as "https://host1:2379"; at least one.
@@ -22,6 +23,9 @@ public struct EtcdLocation: Sendable, Hashable {
   public var prefix: String
   /// How long a process that says nothing is still taken for alive: whole seconds, 2 to 60.
   public var lifetime: Duration = .seconds(5)
+  /// How many bytes a file may have that is sent through the cluster; 64 MiB by default. Its members keep
+  /// all of it in their database, for all of their users, until the history is compacted.
+  public var fileLimit: Int64 = 64 << 20
   /// The user, if the cluster asks for one.
   public var user: String?
   /// The file that contains the user's password, and maybe a line's end.
@@ -108,6 +112,13 @@ extension EtcdLocation {
         password = Secret(text: text)
       }
     }
+    func number(_ text: String, _ name: String, _ range: ClosedRange<Int64>) throws -> Int64 {
+      guard let number = Int64(text), range.contains(number) else {
+        let bounds = "\(range.lowerBound) to \(range.upperBound)"
+        throw invalid("\(name) is \"\(text)\", and \(bounds) is possible")
+      }
+      return number
+    }
     guard parts.count > 1 else { return }
     for parameter in parts[1].split(separator: "&") {
       let fields = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -119,11 +130,8 @@ extension EtcdLocation {
       case "cert": certificate = value
       case "key": key = value
       case "password-file": passwordFile = value
-      case "ttl":
-        guard let seconds = Int(value), (2...60).contains(seconds) else {
-          throw invalid("ttl is \"\(value)\", and 2 to 60 seconds are possible")
-        }
-        lifetime = .seconds(seconds)
+      case "ttl": lifetime = .seconds(try number(value, "ttl", 2...60))
+      case "file-limit": fileLimit = try number(value, "file-limit", 1...4_096) << 20
       default: throw invalid("there is no parameter \"\(fields[0])\"")
       }
     }

@@ -31,8 +31,6 @@ struct DirectoryQueue: QueueStore {
     }
   }
 
-  func confirmAttachments() {}
-
   func hasEntries() throws -> Bool {
     guard let place = try queue.open() else { return false }
     return try place.search { try place.batches($0)?.isEmpty == false ? true : nil } ?? false

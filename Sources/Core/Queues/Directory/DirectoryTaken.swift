@@ -19,6 +19,9 @@ struct DirectoryTaken: TakenStore {
 
   func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }
 
+  /// The directory shows it.
+  func noteClaimed(_ id: String) {}
+
   func log(_ line: String) throws -> Bool {
     let place = try open()
     do throws(Errno) {

@@ -114,7 +114,7 @@ struct EtcdConsumer: ConsumerSource {
         isTaken: last != nil && name.count == 1)
       return .batch(
         TakenBatch(
-          name, batch, settled: claim.settled, log, by: "etcd-" + own.id, in: record, terms))
+          name, batch, settled: claim.settled, log, by: own.directory, in: record, terms))
     } catch {
       let reason = "it could not be read: \(error.reason)"
       try record.putAside(item.value, as: .failed(reason: reason))

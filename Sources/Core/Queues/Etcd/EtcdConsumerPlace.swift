@@ -4,6 +4,7 @@ import Entries
 import EtcdClient
 import Monitoring
 import Presences
+import QueueFiles
 import Synchronization
 import SystemCalls
 
@@ -28,11 +29,28 @@ final class EtcdConsumerPlace: ConsumerPlace {
     session = try store.container.session(until: deadline)
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
     try register(role, until: deadline)
+    // Listed before the consumers are, so that it is of none that comes meanwhile.
+    let directories = try store.queue.open()?.etcdConsumers() ?? []
     try view.begin()
+    removeFiles(directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) })
     view.checkNowAndThen()
   }
 
   deinit { end() }
+
+  private static var prefix: String { QueueDirectory.etcdPrefix }
+  /// The name of its directory on this machine, which has the files that accompany what it has taken.
+  var directory: String { Self.prefix + id }
+
+  private func removeFiles(_ directories: [String]) {
+    do {
+      guard let place = try store.queue.open() else { return }
+      for directory in directories { try place.removeEtcdConsumer(directory) }
+    } catch {
+      // The next consumer of this machine tries it again.
+      return
+    }
+  }
 
   /// One that has the queue alone ends the right of the one before it.
   private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
@@ -92,6 +110,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
+    removeFiles([directory])
     Self.end(store, id, session, until: .now + Self.endWait)
   }
 

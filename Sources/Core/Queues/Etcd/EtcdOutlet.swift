@@ -156,15 +156,19 @@ final class EtcdOutlet: QueueOutlet {
 
   /// Sends an entry that failed and was kept again, which ends its being kept.
   ///
+  /// - Parameter file: the steps for the file that accompanies it.
   /// - Returns: nil if it is no longer there.
-  func adopt(_ entry: Batch.Entry, _ id: QueueEntryID, kept: KeyValue) throws -> QueueEntryID? {
+  func adopt(
+    _ file: EtcdTransaction?, _ entry: Batch.Entry, _ id: QueueEntryID, kept: KeyValue
+  ) throws -> QueueEntryID? {
     let bytes = try Batch([entry]).bytes()
     while true {
       do {
         let name = try store(
           bytes, [entry], .init(id.priority),
           alongside: .init(
-            if: [.modified(kept.key, at: kept.modified)], then: [.delete(.key(kept.key))]))
+            if: [.modified(kept.key, at: kept.modified)] + (file?.conditions ?? []),
+            then: [.delete(.key(kept.key))] + (file?.operations ?? [])))
         return QueueEntryID(batch: name, index: 0)
       } catch let error as EtcdError where error.code == .unreachable {
         let now = try store.read([.key(kept.key)], until: store.soon).items[0].first

@@ -19,13 +19,6 @@ extension EtcdQueue: QueueStore {
     try EtcdConsumer(EtcdConsumerPlace(self, role, keepsOrder: terms.keepsOrder), terms)
   }
 
-  func confirmAttachments() throws {
-    throw AppGroupError(
-      .notSupported, "send a file to \"\(queue.name)\"", path: path,
-      reason: "no files are sent through etcd",
-      remedy: "put it where both sides reach it, and send its place")
-  }
-
   // MARK: Failures
 
   func failures() throws -> [QueueFailure] {
@@ -64,8 +57,9 @@ extension EtcdQueue: QueueStore {
   func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     let item = try read([.key(failureKey(id))], until: soon).items[0].first
     guard let item, let failure = failure(item) else { return nil }
+    let attachment = try failure.payload.attachmentID.map { try attachments.givingBack($0) }
     return try EtcdOutlet(self, id.batch.sender, .standard)
-      .adopt(Batch.Entry(payload: failure.payload), id, kept: item)
+      .adopt(attachment, Batch.Entry(payload: failure.payload), id, kept: item)
   }
 
   func forgetFailure(_ id: QueueEntryID) throws -> Bool {
@@ -74,8 +68,12 @@ extension EtcdQueue: QueueStore {
       guard let item = try read([.key(key)], until: deadline).items[0].first else {
         return .done(inDoubt)
       }
+      let file = try failure(item)?.payload.attachmentID.map {
+        try attachments.removal(ofTaken: $0)
+      }
       return .change(
-        .init(if: [.modified(key, at: item.modified)], then: [.delete(.key(key))]), true)
+        .init(
+          if: [.modified(key, at: item.modified)], then: [.delete(.key(key))] + (file ?? [])), true)
     }
   }
 
@@ -138,8 +136,9 @@ extension EtcdQueue: QueueStore {
     return removed
   }
 
-  /// Removes the marks of entries that are gone.
+  /// Removes the marks of entries that are gone, and files that no entry names.
   func sweep() throws {
+    try attachments.sweep()
     let deadline = soon
     for mark in try client.read(range("k/"), until: deadline).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))

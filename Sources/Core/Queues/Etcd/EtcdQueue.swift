@@ -18,6 +18,7 @@ import SystemCalls
 /// k/<sender>/<key>         the sender's newest entry with the key, which the next one supersedes
 /// f/<batch>.<n>            an entry that its consumer gave up and kept
 /// x/<batch>                what was no batch, put aside
+/// a/ u/ t/                 the files that accompany entries: see `EtcdAttachments`
 /// ```
 ///
 /// **Stored once.** Each store replaces `s/<sender>` as it was, by which a repeat of one whose answer
@@ -46,6 +47,8 @@ struct EtcdQueue: Sendable {
   static let maximumCount = 64
 
   var path: String { container.location(of: Array(prefix.dropLast())) }
+
+  var attachments: EtcdAttachments { EtcdAttachments(container, prefix: prefix) }
 
   var client: EtcdClient { container.client }
 

@@ -30,9 +30,22 @@ final class EtcdTaken: TakenStore {
 
   func confirm() throws { try own.confirm() }
 
+  var fence: EtcdTransaction.Condition { own.fence }
+
   func takeAttachment(_ id: String) throws {
-    try store.confirmAttachments()
+    let found = try store.attachments.take(id, if: own.fence)
+    let isClaimed = state.withLock { $0.claim.marks[Self.claimedMark + id] != nil }
+    let place = try store.queue.openOrMake()
+    try place.prepare(own.directory)
+    guard let found else { return }
+    try place.receive(id, by: own.directory, isClaimed: isClaimed) {
+      try store.attachments.download(found, into: $0)
+    }
   }
+
+  func noteClaimed(_ id: String) throws { try change { $0.marks[Self.claimedMark + id] = "" } }
+
+  private static let claimedMark = "claimed "
 
   func log(_ line: String) throws -> Bool {
     try change { $0.deliveries += line }
@@ -65,6 +78,11 @@ final class EtcdTaken: TakenStore {
       end.status != .processed
       || end.entry.keepsReceipt && end.entry.receiptTerm == .dayAfterProcessing
     if isNoted { operations.append(try store.noting(end.status, of: end.id)) }
+    if let file = end.entry.payload?.attachmentID, !end.isKept {
+      // It waits still if the entry was not delivered.
+      _ = try store.attachments.take(file, if: own.fence)
+      operations += try store.attachments.removal(ofTaken: file)
+    }
     if end.isLast {
       try finish(operations)
     } else {
@@ -77,7 +95,16 @@ final class EtcdTaken: TakenStore {
 
   func finish(hasNotes: Bool) throws { try finish([]) }
 
-  func clear(_ end: Settlement) {}
+  func clear(_ end: Settlement) {
+    guard let file = end.entry.payload?.attachmentID else { return }
+    do {
+      try store.queue.open()?.removeAttachmentDirectory(
+        AttachmentPlace.takenPath(file, by: own.directory))
+    } catch {
+      // It goes with this consumer, or with the next one of this machine.
+      return
+    }
+  }
 
   /// Ends a batch that is none, with the failure of each of its entries.
   func putAside(_ bytes: [UInt8], as status: QueueEntryStatus) throws {

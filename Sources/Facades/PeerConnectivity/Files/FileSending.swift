@@ -49,7 +49,7 @@ struct FileSending {
     /// It was copied although it is to be moved: the source is to be removed.
     var isSourceLeft = false
     /// Locked until the entry is stored.
-    var stage: AttachmentStage?
+    var stage: (any AttachmentStage)?
   }
 
   /// The contents of the mark.
@@ -144,7 +144,7 @@ struct FileSending {
   private func make(replacing old: [Queue.WaitingAttachment]) throws -> Content {
     let source = try SourceFile(
       intention.source, isMoved: intention.options.isMoved, to: intention.peer)
-    let stage = try sender.stage(newAttachment(), for: entry)
+    let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry)
     do {
       for other in old { try queue.removeAttachment(other.id) }
       if intention.options.isMoved, let content = try move(source, stage) { return content }
@@ -155,7 +155,8 @@ struct FileSending {
     }
   }
 
-  private func move(_ source: borrowing SourceFile, _ stage: AttachmentStage) throws -> Content? {
+  private func move(_ source: borrowing SourceFile, _ stage: any AttachmentStage) throws -> Content?
+  {
     // A container's files are its user's: another one's is copied.
     guard source.status.owner == Program.effectiveUser,
       try stage.move(from: source.path, durability: intention.options.durability)
@@ -164,7 +165,8 @@ struct FileSending {
       attachment: stage.id, size: source.status.size, checksum: nil, stage: stage)
   }
 
-  private func copy(_ source: borrowing SourceFile, _ stage: AttachmentStage) throws -> Content {
+  private func copy(_ source: borrowing SourceFile, _ stage: any AttachmentStage) throws -> Content
+  {
     // A copy that will be the only one has to survive the loss of power.
     let durability = intention.options.isMoved ? .durable : intention.options.durability
     let checksum = try stage.copy(
@@ -229,7 +231,7 @@ struct FileSending {
     guard isBack || isGivenUp else {
       throw SourceFile.refused(
         intention.source, to: intention.peer, "it could not be stored, nor go back to where it was",
-        remedy: "it is \(queue.path)/attachments/\(attachment)/content")
+        remedy: "it is \(queue.location(ofAttachment: attachment))")
     }
     try unfinished { try queue.removeAttachment(attachment) }
   }

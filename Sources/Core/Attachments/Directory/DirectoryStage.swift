@@ -1,42 +1,17 @@
-package import Containers
+import Containers
 import Digests
 import QueueFiles
-package import Queues
-package import SystemCalls
+import Queues
+import SystemCalls
 
-extension Queue.Sender {
-  /// Begins an attachment; the entry that names it is sent when it is complete.
-  ///
-  /// - Parameters:
-  ///   - id: up to 128 letters, digits, dots and hyphens that name no other attachment.
-  ///   - entry: the entry of another queue that is being forwarded: the attachment is begun only if
-  ///     that entry's consumer was not replaced.
-  /// - Throws: `AppGroupError` for errors of the file system; `unsupportedValue` for any other id;
-  ///   `leaseLost` if the consumer was replaced.
-  /// - Complexity: about ten system calls.
-  package func stage(_ id: String, for entry: QueueEntry? = nil) throws -> AttachmentStage {
-    guard AttachmentPlace.isID(id) else {
-      throw AppGroupError(
-        .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
-        reason: "\"\(id)\" cannot be its name")
-    }
-    return try reporting("begin an attachment of \"\(queue.name)\"", path: queue.path) {
-      try queue.confirmAttachments()
-      return try AttachmentStage(id, queue, sender: EncodedName(name).component, for: entry?.batch)
-    }
-  }
-}
-
-/// An attachment that is being created, locked by this process until it is closed. Not thread-safe
-/// except where stated.
-package final class AttachmentStage: Sendable {
-  /// Its name.
-  package let id: String
+/// An attachment that is being created in a directory, locked by this process until it is closed.
+final class DirectoryStage: AttachmentStage {
+  let id: String
   private let queue: Queue
   private let sender: String
   private let directory: SharedDescriptor
 
-  fileprivate init(_ id: String, _ queue: Queue, sender: String, for batch: TakenBatch?) throws {
+  init(_ id: String, _ queue: Queue, sender: String, for batch: TakenBatch?) throws {
     self.id = id
     self.queue = queue
     self.sender = sender
@@ -90,18 +65,9 @@ package final class AttachmentStage: Sendable {
   // MARK: Content
 
   /// Copies a file into the attachment: shared with the source if the file system can do that,
-  /// otherwise inside the kernel, otherwise through memory; holes stay holes.
-  ///
-  /// - Parameters:
-  ///   - source: a regular file.
-  ///   - status: the status of the source when it was opened; its size is the amount copied.
-  ///   - check: called between pieces of 8 MiB; what it throws ends the copy.
-  ///   - copied: called after each piece.
-  /// - Returns: the checksum (XXH64), computed by another thread during the copy; nil if no bytes passed
-  ///   through this process, that is for shared content and for a file with holes.
-  /// - Throws: what `check` throws; `AppGroupError` for errors of the file system, `leaseLost` if
-  ///   another process took this transfer over. The caller removes what is there then.
-  package func copy(
+  /// otherwise inside the kernel, otherwise through memory; holes stay holes. The checksum is computed
+  /// by another thread during the copy; there is none for shared content and for a file with holes.
+  func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
   ) throws -> UInt64? {
@@ -159,12 +125,8 @@ package final class AttachmentStage: Sendable {
     return try checksum?.finish(at: min(status.size, try target.status().size))
   }
 
-  /// Hands a file over: its name is gone, and its content is the attachment's.
-  ///
-  /// - Returns: false if it is on another file system; nothing has changed then.
-  /// - Throws: `AppGroupError` for errors of the file system; `leaseLost` as in `copy`, or if the
-  ///   source is no longer there.
-  package func move(from source: String, durability: Durability) throws -> Bool {
+  /// A rename; not onto another file system.
+  func move(from source: String, durability: Durability) throws -> Bool {
     try reporting("move a file into \"\(queue.name)\"", path: path) {
       do throws(Errno) {
         try rename(

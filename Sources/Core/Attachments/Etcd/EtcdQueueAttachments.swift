@@ -1,0 +1,163 @@
+import Containers
+import Digests
+import Entries
+import EtcdClient
+import QueueFiles
+import Queues
+import SystemCalls
+
+/// The attachments of a queue on etcd; see `EtcdAttachments`.
+struct EtcdQueueAttachments: AttachmentStore {
+  let queue: Queue
+  private let keys: EtcdAttachments
+
+  /// - Precondition: the queue is on etcd.
+  init(queue: Queue) {
+    guard let keys = queue.etcdAttachments else { preconditionFailure("the queue is on etcd") }
+    self.queue = queue
+    self.keys = keys
+  }
+
+  func location(of id: String) -> String { keys.location(of: id) }
+
+  func stage(
+    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+  ) throws -> any AttachmentStage {
+    try EtcdStage(id, bytes, sender, keys, queue, for: entry)
+  }
+
+  func waiting(prefix: String) throws -> [Queue.WaitingAttachment] {
+    try keys.waiting(prefix: prefix).map { .init(id: $0.id, isWhole: $0.manifest.isWhole) }
+  }
+
+  func rename(_ id: String, to newID: String) throws -> Int64? {
+    try keys.rename(id, to: newID)?.size
+  }
+
+  func remove(_ id: String) throws { try keys.remove(id) }
+
+  /// A copy: what remains on etcd is to be removed.
+  func giveBack(_ id: String, to path: String) throws -> Bool {
+    guard let manifest = try keys.manifest(id) else { return false }
+    let staged = path + ".returning-" + Nonce.next()
+    do {
+      let file = try FileDescriptor.open(staged, [.readWrite, .create, .exclusive, .noFollow])
+      defer { try? removeFile(staged) }  // It has its own name, or is of no use.
+      guard try keys.download(manifest, into: file) else { return false }
+      try file.synchronize()
+      try SystemCalls.rename(staged, at: Directory.current, to: path, at: Directory.current, .keep)
+      return true
+    } catch let error as Errno {
+      switch error {
+      case .noSuchFile, .alreadyExists, .accessDenied: return false
+      default: throw error
+      }
+    }
+  }
+
+  func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
+    try keys.entry(of: sender, prefix: prefix)
+  }
+
+  func incoming() throws -> [Queue.IncomingAttachment] {
+    try keys.waiting().compactMap { id, manifest in
+      guard !manifest.isWhole,
+        case .identifier(let sender) = EncodedName.decode(manifest.sender.utf8)
+      else { return nil }
+      return .init(
+        id: id, sender: sender, completedBytes: try keys.completed(manifest),
+        totalBytes: manifest.size)
+    }
+  }
+}
+
+/// An attachment that is being uploaded: a manifest under the session of this process, and its pieces.
+final class EtcdStage: AttachmentStage {
+  let id: String
+  private let keys: EtcdAttachments
+  private let queue: Queue
+  private let manifest: EtcdAttachments.Manifest
+  /// The manifest lasts as long as this, until the content is whole.
+  private let session: EtcdSession
+  /// The revision of the manifest.
+  private let begun: Int64
+
+  init(
+    _ id: String, _ bytes: Int64, _ sender: String, _ keys: EtcdAttachments, _ queue: Queue,
+    for entry: QueueEntry?
+  ) throws {
+    self.id = id
+    self.keys = keys
+    self.queue = queue
+    let limit = keys.container.location.fileLimit
+    guard bytes <= limit else {
+      throw AppGroupError(
+        .tooLarge, "send a file to \"\(queue.name)\"", path: queue.path,
+        reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
+        remedy: "raise file-limit in the container's location, or send the place of the file")
+    }
+    manifest = .init(content: id, size: bytes, sender: sender)
+    session = try keys.container.session(until: .now + EtcdContainer.standardWait)
+    let fence = entry?.etcdFence.map { [$0] } ?? []
+    guard let begun = try keys.begin(id, manifest, if: fence, session) else {
+      throw (entry?.batch.queue ?? queue).replaced()
+    }
+    self.begun = begun
+  }
+
+  func copy(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
+    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
+  ) throws -> UInt64? {
+    let action = "copy a file into \"\(queue.name)\""
+    return try reporting(action, path: keys.location(of: id)) {
+      let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: EtcdAttachments.piece, alignment: 64)
+      defer { buffer.deallocate() }
+      var hash = XXH64()
+      var (done, number) = (Int64(0), Int64(0))
+      while done < manifest.size {
+        try check()
+        let room = Int(min(Int64(buffer.count), manifest.size - done))
+        let count = try fill(buffer, room, from: source)
+        // It is shorter than it was; the caller notices that it was changed.
+        guard count > 0 else { break }
+        let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        hash.update(piece)
+        guard try keys.put(Array(piece), number, of: id, begun: begun, manifest) else {
+          throw lost()
+        }
+        done += Int64(count)
+        number += 1
+        copied(done)
+      }
+      var whole = manifest
+      whole.checksum = hash.value
+      guard try keys.complete(id, whole, begun: begun) else { throw lost() }
+      return hash.value
+    }
+  }
+
+  private func fill(
+    _ buffer: UnsafeMutableRawBufferPointer, _ room: Int, from source: borrowing FileDescriptor
+  ) throws -> Int {
+    var filled = 0
+    while filled < room {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<room])
+      let count = try source.read(into: rest)
+      guard count > 0 else { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// No file becomes a key by a rename.
+  func move(from source: String, durability: Durability) throws -> Bool { false }
+
+  private func lost() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "send a file to \"\(queue.name)\"", path: keys.location(of: id),
+      reason:
+        "this process was not heard of for too long, or another one has taken this transfer over")
+  }
+}

@@ -1,0 +1,202 @@
+import AppGroup
+import EtcdClient
+import PropertyLists
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Attachments
+@testable import Containers
+@testable import Queues
+
+/// What files promise only on etcd; the rest is in the suite that runs on both engines.
+@Suite("A file on etcd", .blocking, .enabled(if: !EtcdNode.isMissing))
+struct EtcdAttachmentTests {
+  private let directory: TemporaryDirectory
+  private let location: EtcdLocation
+  private let content = (0..<1_300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    var location = EtcdLocation(
+      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "test" + directory.path)
+    location.fileLimit = 2 << 20
+    location.lifetime = .seconds(60)
+    self.location = location
+  }
+
+  /// The queue as a process of a machine sees it: each has a directory of its own.
+  private func queue(_ machine: String) throws -> Queue {
+    try SharedContainer(etcd: location, companion: directory.path + "/" + machine).queue("q")
+  }
+
+  private func keys(_ queue: Queue) throws -> EtcdQueue {
+    try #require(queue.store as? EtcdQueue)
+  }
+
+  private func source() throws -> FileDescriptor {
+    let path = directory.path + "/source"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
+    return try FileDescriptor.open(path, .readOnly)
+  }
+
+  private func send(_ id: String, _ queue: Queue) throws {
+    let sender = try queue.sender("a")
+    let stage = try sender.stage(id, bytes: Int64(content.count))
+    let source = try self.source()
+    let checksum = try stage.copy(
+      source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    #expect(checksum != nil)
+    try sender.enqueue([QueueAttachment.key: .string(id)])
+  }
+
+  private func pieces(_ queue: Queue) throws -> [KeyValue] {
+    let keys = try keys(queue)
+    return try keys.client.read(keys.range("t/"), until: soon).items
+  }
+
+  @Test("arrives on another machine in pieces, and leaves nothing on either, nor between them")
+  func arrives() throws {
+    let (here, there) = (try queue("here"), try queue("there"))
+    try send("x", here)
+    #expect(try pieces(here).map(\.value.count) == [512 << 10, 512 << 10, 1_300_000 - (1 << 20)])
+    let consumer = try there.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    let attachment = try #require(entry.attachment)
+    #expect(attachment.path.hasPrefix(directory.path + "/there/"))
+    #expect(
+      try attachment.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20) == content)
+    #expect(try here.waitingAttachments(prefix: "").isEmpty, "it is the consumer's")
+    try entry.acknowledge()
+    #expect(try pieces(here).isEmpty)
+    #expect(!directory.listing.contains("/attachment-x"), "\(directory.listing)")
+    consumer.close()
+    #expect(!directory.listing.contains("etcd-"), "\(directory.listing)")
+  }
+
+  @Test("that was claimed counts as processed for a consumer of another machine, too")
+  func claimed() throws {
+    let (here, there) = (try queue("here"), try queue("there"))
+    try send("x", here)
+    let first = try here.consume()
+    let taken = try #require(try first.next(until: soon)?.attachment)
+    #expect(try taken.claim(to: directory.path + "/mine"))
+    first.close()
+    let second = try there.consume()
+    let entry = try #require(try second.next(until: soon))
+    #expect(try entry.isRedelivery && entry.attachment?.condition() == .claimed)
+    try entry.acknowledge()
+    #expect(try pieces(here).isEmpty)
+  }
+
+  @Test("that was not claimed goes to the next consumer, whatever is left of it here")
+  func redelivered() throws {
+    let (here, there) = (try queue("here"), try queue("there"))
+    try send("x", here)
+    let first = try here.consume()
+    _ = try #require(try first.next(until: soon))
+    first.close()
+    let second = try there.consume()
+    let entry = try #require(try second.next(until: soon))
+    #expect(try entry.attachment?.condition() == .present(bytes: 1_300_000))
+    try entry.fail("on purpose", isKept: true)
+    // It can be sent again, with its file.
+    let failure = try #require(try here.failures().first)
+    #expect(try here.retry(failure.id) != nil)
+    let again = try #require(try second.next(until: soon))
+    #expect(try again.attachment?.condition() == .present(bytes: 1_300_000))
+    try again.fail("on purpose", isKept: true)
+    #expect(try pieces(here).count == 3)
+    for failure in try here.failures() { #expect(try here.forgetFailure(failure.id)) }
+    #expect(try pieces(here).isEmpty)
+  }
+
+  /// What somebody else may do to the keys.
+  enum Damage: CaseIterable {
+    case changed, missing, longer, foreignManifest
+  }
+
+  @Test(
+    "is not delivered as what it is not, whatever was done to its keys", arguments: Damage.allCases)
+  func damaged(_ damage: Damage) throws {
+    let queue = try queue("here")
+    try send("x", queue)
+    let keys = try keys(queue)
+    let second = keys.key("t/x/00000001")
+    var operation = EtcdTransaction.Operation.delete(.key(second))
+    switch damage {
+    case .changed: operation = .put(key: second, value: [UInt8](repeating: 1, count: 512 << 10))
+    case .missing: break
+    case .longer: operation = .put(key: second, value: [UInt8](repeating: 1, count: 1 << 20))
+    case .foreignManifest: operation = .put(key: keys.key("a/x"), value: [1, 2, 3])
+    }
+    _ = try keys.container.repeating(
+      .init(if: [.exists(keys.container.formatKey)], then: [operation]), until: soon)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    let condition = try entry.attachment?.condition()
+    #expect(condition == (damage == .foreignManifest ? .missing : .present(bytes: 0)))
+    try entry.fail("it is damaged")
+    if damage != .foreignManifest { #expect(try pieces(queue).isEmpty) }
+  }
+
+  @Test("of a sender that ended in the middle goes with it, and its pieces with a sweep")
+  func deadSender() throws {
+    let queue = try queue("here")
+    try send("whole", queue)
+    do {
+      let stage = try queue.sender("a").stage("dead", bytes: Int64(content.count))
+      let source = try self.source()
+      #expect(try queue.incomingAttachments().map(\.id) == ["dead"])
+      #expect(throws: NeverHappened.self) {
+        var checks = 0
+        _ = try stage.copy(
+          source, source.status(), durability: .standard,
+          check: {
+            checks += 1
+            if checks == 3 { throw NeverHappened(what: "the end") }
+          }, copied: { _ in })
+      }
+      let incoming = try queue.incomingAttachments()
+      #expect(
+        incoming == [.init(id: "dead", sender: "a", completedBytes: 1 << 20, totalBytes: 1_300_000)]
+      )
+    }
+    // Nothing else of this process has a session.
+    try eventually("it is gone") { try queue.incomingAttachments().isEmpty }
+    #expect(try pieces(queue).count == 5)
+    _ = try queue.container.sweep()
+    #expect(try pieces(queue).count == 3)
+    #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "whole", isWhole: true)])
+  }
+
+  @Test("that is larger than the limit is refused with the limit, before anything is sent")
+  func tooLarge() throws {
+    let queue = try queue("here")
+    let error = #expect(throws: AppGroupError.self) {
+      try queue.sender("a").stage("x", bytes: (2 << 20) + 1)
+    }
+    #expect(error?.code == .tooLarge && error?.reason.contains("2097152") == true)
+    #expect(error?.remedy?.contains("file-limit") == true)
+    #expect(try queue.waitingAttachments(prefix: "").isEmpty)
+    #expect(try EtcdLocation("etcd://h/p?file-limit=3").fileLimit == 3 << 20)
+    #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?file-limit=0") }
+  }
+
+  @Test("goes back to where it was, unless something lies there")
+  func givenBack() throws {
+    let queue = try queue("here")
+    try send("x", queue)
+    let path = directory.path + "/back"
+    #expect(try queue.returnAttachment("x", to: path))
+    #expect(try !queue.returnAttachment("x", to: path))
+    #expect(try !queue.returnAttachment("nothing", to: path + "2"))
+    #expect(
+      try FileDescriptor.open(path, .readOnly).readToEnd(expectedBytes: 0, maximumBytes: 2 << 20)
+        == content)
+    #expect(!directory.listing.contains("returning"), "\(directory.listing)")
+    try queue.removeAttachment("x")
+    #expect(try pieces(queue).isEmpty)
+  }
+}
