@@ -104,6 +104,22 @@ struct EtcdPresenceTests {
     try registration.confirm()
   }
 
+  // Activating a session waits a quarter of a second, and the first answer once took longer.
+  @Test("a stopped process is overtaken, although etcd has answered only after the deadline")
+  func lateAnswer() throws {
+    let a = try participant()
+    _ = try a.ask("alone p")
+    try a.send(.stop)
+    try a.waitUntilStopped()
+    let deadline = ContinuousClock.now + .milliseconds(20)
+    let record = PresenceRecord(isExclusive: true, content: nil, host: presence.store.host)
+    let entry = presence.store.exclusiveEntry(record, .suspended, until: deadline)
+    try eventually("the deadline has passed") { ContinuousClock.now > deadline }
+    let hold = try entry.run()
+    #expect(try presence.members().map(\.id) == [record.id])
+    hold.end(asDeath: false)
+  }
+
   @Test("a process whose role another had for a moment has lost it, although nobody has it now")
   func lostMeanwhile() throws {
     let a = try participant()

@@ -85,6 +85,27 @@ struct QueueTests {
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
   }
 
+  @Test(
+    "is told what a consumer has done until it was closed, and later, unless there is another",
+    .bothEngines)
+  func settledLate() throws {
+    let ids = try scene.sendTogether([0, 1, 2], from: "a")
+    let sender = try queue.sender("a")
+    let last = try sender.enqueue(3)
+    let first = try queue.consume()
+    let entries = try (0..<4).map { _ in try #require(try first.next(until: .now)) }
+    try entries[0].acknowledge()
+    first.close()
+    try entries[1].acknowledge()
+    try entries[3].fail("why")
+    #expect(try sender.status(of: ids[1]) == .processed)
+    #expect(try sender.status(of: last) == .failed(reason: "why"))
+    let second = try queue.consume()
+    let error = #expect(throws: AppGroupError.self) { try entries[2].acknowledge() }
+    #expect(error?.code == .leaseLost)
+    #expect(try scene.drain(second) == [.init("a", 2, again: true)])
+  }
+
   @Test("ends a loop with the reason: its task is cancelled, or another consumer has the queue")
   func loopEnds() async throws {
     let consumer = try await queue.consume()

@@ -16,8 +16,7 @@ final class ElementScene {
 
   init() throws {
     place = try TemporaryDirectory()
-    cast = try StoryCast(
-      .silent, program: SideProcess.built("cinematime"), in: URL(fileURLWithPath: place.path))
+    cast = try StoryCast(in: place)
   }
 
   func phone() throws -> StorySide { try cast.start(.phone) }
@@ -35,7 +34,7 @@ final class ElementScene {
   /// Plays a side in this process.
   func played(_ role: WCSession.Role, script: [Counterpart.Step] = []) throws -> Counterpart {
     let player = Counterpart(
-      role, in: try SharedContainer(url: cast.directory), script: script)
+      role, in: cast.container, script: script)
     try player.arrive()
     players.append(player)
     return player

@@ -12,7 +12,7 @@ import WatchConnectivity
 
 @Suite("A film that is open on one side", .blocking)
 struct HandoffTests {
-  @Test("is offered to the other side, and opened there")
+  @Test("is offered to the other side, and opened there", .bothEngines)
   func running() throws {
     let scene = try ElementScene()
     defer { scene.end() }
@@ -43,9 +43,7 @@ struct HandoffTests {
     let watch = try scene.watch()
     // The phone that the watch's greeting has started.
     _ = try watch.notices("the phone has verified it", count: 1)
-    for member in try SharedContainer(url: scene.cast.directory).own.presence("peer/phone")
-      .members()
-    {
+    for member in try scene.cast.container.own.presence("peer/phone").members() {
       try Program.send(.kill, to: member.processID)
     }
     _ = try watch.wait(for: "state", toShow: "activated")

@@ -17,13 +17,14 @@ struct SidesTests {
 
   init() throws {
     place = try TemporaryDirectory()
-    cast = try StoryCast(
-      .silent, program: BuiltProgram.path("cinematime"), in: URL(fileURLWithPath: place.path))
+    cast = try StoryCast(in: place)
   }
 
   private static let films = Movie.all.map(\.id)
 
-  @Test("show a ticket on both sides when one buys it, and return it on both")
+  @Test(
+    "show a ticket on both sides when one buys it, and return it on both", .bothEngines,
+    .transfersFiles)
   func buying() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -38,7 +39,7 @@ struct SidesTests {
     #expect(try phone.answer("delete 23523") == "no ticket for 23523 Africa Screams")
   }
 
-  @Test("remove a ticket's QR code when the phone gives it back")
+  @Test("remove a ticket's QR code when the phone gives it back", .bothEngines, .transfersFiles)
   func deletingOnThePhone() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -50,7 +51,7 @@ struct SidesTests {
     #expect(try cast.codes().isEmpty)
   }
 
-  @Test("lose no purchase that both make at the same moment, and sell no seat twice")
+  @Test("lose no purchase that both make at the same moment, and sell no seat twice", .bothEngines)
   func conflict() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -65,7 +66,9 @@ struct SidesTests {
     }
   }
 
-  @Test("keep the tickets when both are restarted, even after they were killed")
+  @Test(
+    "keep the tickets when both are restarted, even after they were killed", .bothEngines,
+    .transfersFiles)
   func restart() throws {
     defer { cast.end() }
     for id in [23523, 34340] {
@@ -97,7 +100,7 @@ struct SidesTests {
     _ = try watch.wait(for: "tickets", toShow: "99900 One Body Too Many (QR code)")
   }
 
-  @Test("show the next show on the watch's face")
+  @Test("show the next show on the watch's face", .bothEngines)
   func complication() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -123,7 +126,7 @@ struct SidesTests {
     #expect(try cast.purchased() == [1, 34340, 2, 23523])
   }
 
-  @Test("are not blocked by a suspended side, which misses nothing itself")
+  @Test("are not blocked by a suspended side, which misses nothing itself", .bothEngines)
   func suspension() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)

@@ -2,6 +2,7 @@ import AppGroup
 import Foundation
 import PropertyLists
 import Terminals
+import TestSupport
 
 @testable import CinemaTime
 
@@ -11,9 +12,14 @@ extension Stage {
 }
 
 extension StoryCast {
-  private var value: Value {
-    get throws { try SharedContainer(url: directory).value("purchased") }
+  /// Of the running test's engine.
+  convenience init(in place: TemporaryDirectory) throws {
+    try self.init(
+      .silent, program: BuiltProgram.path("cinematime"), in: URL(fileURLWithPath: place.path)
+    ) { try TestEngine.current.container(at: $0.path) }
   }
+
+  private var value: Value { container.value("purchased") }
 
   /// Returns the QR codes in the watch's documents.
   func codes() throws -> [String] {

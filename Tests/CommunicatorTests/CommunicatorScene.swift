@@ -21,7 +21,7 @@ final class CommunicatorScene: Sendable {
       directory.path,
       environment: [
         "WATCHCONNECTIVITY_ROLE=\(role)", "WATCHCONNECTIVITY_WATCH=\(watch)",
-        "WORMHOLE_CONTAINER=\(directory.path)", "TMPDIR=\(temporary.path)",
+        "WORMHOLE_CONTAINER=\(directory.location)", "TMPDIR=\(temporary.path)",
       ])
     return Side(process, self)
   }

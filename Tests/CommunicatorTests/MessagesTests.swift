@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import WatchPairing
 
-@Suite("Messages between two processes", .blocking)
+@Suite("Messages between two processes", .blocking, .bothEngines)
 struct MessagesTests {
   @Test("are delivered to observers, and replies to the sender")
   func immediate() throws {

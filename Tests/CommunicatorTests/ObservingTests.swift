@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import WatchPairing
 
-@Suite("Observers of states", .blocking)
+@Suite("Observers of states", .blocking, .bothEngines)
 struct ObservingTests {
   @Test("receive the activation, and a counterpart that comes and is killed")
   func reachability() throws {
@@ -74,7 +74,9 @@ struct ObservingTests {
   }
 
   // In the original a failed activation was repeated at once, for ever.
-  @Test("receive once that there is no session here, and nothing crashes")
+  @Test(
+    "receive once that there is no session here, and nothing crashes",
+    .onlyDirectories("it needs no container"))
   func unsupported() throws {
     let directory = try TemporaryDirectory()
     let lonely = Side(

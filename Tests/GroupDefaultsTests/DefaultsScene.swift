@@ -28,5 +28,19 @@ final class DefaultsScene: Sendable {
 
   func participant() throws -> Participant { try Participant(directory.path) }
 
+  /// Frees the suite of its content: puts it into the quarantine or, on etcd, which has none, removes it.
+  ///
+  /// - Returns: Where it is now; nil on etcd.
+  func putAside() throws -> String? {
+    guard TestEngine.current == .directory else {
+      #expect(throws: AppGroupError.self) { try defaults.quarantine() }
+      #expect(try container.own.value("defaults").remove())
+      return nil
+    }
+    let aside = try defaults.quarantine()
+    #expect(aside != nil)
+    return aside
+  }
+
   var file: String { get throws { try defaults.path() } }
 }

@@ -8,7 +8,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Changes of defaults", .blocking)
+@Suite("Changes of defaults", .blocking, .bothEngines)
 struct ObservingTests {
   let scene: DefaultsScene
 
@@ -223,7 +223,7 @@ struct ObservingTests {
     try scene.container.own.value("defaults").replace(withBytes: Array("garbage".utf8))
     try eventually("the damage is reported") { !scene.reported().isEmpty }
     #expect(heard.lines == [])
-    try scene.defaults.quarantine()
+    _ = try scene.putAside()
     scene.defaults.set(2, forKey: "k")
     try heard.wait(until: "→ 2 own")
     observation.cancel()

@@ -5,7 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("The search list of defaults", .blocking)
+@Suite("The search list of defaults", .blocking, .bothEngines)
 struct SearchListTests {
   let scene: DefaultsScene
 
@@ -72,7 +72,8 @@ struct SearchListTests {
     #expect(scene.defaults.object(forKey: "v") == nil)
   }
 
-  @Test("begins with the command line of the program")
+  @Test(
+    "begins with the command line of the program", .onlyDirectories("it is about the arguments"))
   func arguments() throws {
     let directory = try TemporaryDirectory()
     let words = [directory.path, "-volume", " 7 ", "-xml", "<array><integer>1</integer></array>"]
@@ -83,7 +84,9 @@ struct SearchListTests {
     #expect(try GroupDefaults(in: directory.container()).integer(forKey: "volume") == 3)
   }
 
-  @Test("of a group is in the container of that name, which the first use creates")
+  @Test(
+    "of a group is in the container of that name, which the first use creates",
+    .onlyDirectories("it is about the path; see UserDefaultsTests"))
   func groups() throws {
     let home = try TemporaryDirectory()
     let place = try TemporaryDirectory()

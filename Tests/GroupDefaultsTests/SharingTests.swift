@@ -6,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Defaults that several processes share", .blocking)
+@Suite("Defaults that several processes share", .blocking, .bothEngines)
 struct SharingTests {
   let scene: DefaultsScene
 
@@ -14,12 +14,15 @@ struct SharingTests {
 
   @Test("keep 400 of 400 keys that 4 processes set at the same time, 100 each")
   func merging() throws {
+    let count = TestEngine.current.times(100)
     let others = try (0..<4).map { _ in try scene.participant() }
-    for (index, other) in others.enumerated() { try other.tell("defaults-fill p\(index)- 100") }
+    for (index, other) in others.enumerated() {
+      try other.tell("defaults-fill p\(index)- \(count)")
+    }
     for other in others { #expect(try other.answer() == "done") }
-    let expected = (0..<4).flatMap { process in (0..<100).map { ("p\(process)-\($0)", $0) } }
+    let expected = (0..<4).flatMap { process in (0..<count).map { ("p\(process)-\($0)", $0) } }
     let stored = try #require(try scene.defaults.storedValues())
-    #expect(stored.count == 400)
+    #expect(stored.count == 4 * count)
     for (key, index) in expected { #expect(stored[key] == .integer(Int64(index)), "\(key)") }
   }
 
@@ -80,7 +83,9 @@ struct SharingTests {
     #expect(count("total") == 60 + count("killed"))
   }
 
-  @Test("wait for another process's change until their deadline, and then name the process")
+  @Test(
+    "wait for another process's change until their deadline, and then name the process",
+    .onlyDirectories("on etcd nobody waits for a change"))
   func deadline() throws {
     let other = try scene.participant()
     #expect(try other.ask("defaults-hold k 1") == "holding")
@@ -107,7 +112,9 @@ struct SharingTests {
   }
 
   #if DEBUG
-    @Test("cost one system call per read, and the file is read only after a write")
+    @Test(
+      "cost one system call per read, and the file is read only after a write",
+      .onlyDirectories("it counts calls"))
     func calls() throws {
       let defaults = scene.defaults
       for index in 0..<5 { defaults.set(index, forKey: "k\(index)") }

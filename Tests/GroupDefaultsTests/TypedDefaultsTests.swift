@@ -5,7 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("Defaults with types of the program", .blocking)
+@Suite("Defaults with types of the program", .blocking, .bothEngines)
 struct TypedDefaultsTests {
   let scene: DefaultsScene
   let volume = DefaultsKey("volume", default: 5)

@@ -3,13 +3,13 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("UserDefaults(suiteName:) after one import", .blocking)
+@Suite("UserDefaults(suiteName:) after one import", .blocking, .bothEngines)
 struct UserDefaultsTests {
   // Each of the two processes runs the client, which imports Foundation.
   @Test("is shared by processes, and posts the changes of its own")
   func shared() throws {
     let directory = try TemporaryDirectory()
-    let home = ["XDG_DATA_HOME=\(directory.path)"]
+    let home = try directory.groups
     let app = try Participant("group:com.example.any", environment: home)
     let widget = try Participant("group:com.example.any", environment: home)
     #expect(try app.ask("settings show") == "nobody 10000 0.75 m, 0 changes")

@@ -15,9 +15,8 @@ struct AppScene {
   func start(_ environment: String...) throws -> Participant {
     try Participant(
       "group:" + Self.group,
-      environment: [
-        "XDG_DATA_HOME=\(directory.path)", "WORMHOLE_GROUP=\(Self.group)", "WORMHOLE_CONTAINER=",
-        "TMPDIR=\(directory.path)",
+      environment: directory.groups + [
+        "WORMHOLE_GROUP=\(Self.group)", "WORMHOLE_CONTAINER=", "TMPDIR=\(directory.path)",
       ] + environment)
   }
 
@@ -28,7 +27,9 @@ struct AppScene {
     let process = Process()
     process.executableURL = URL(filePath: try BuiltProgram.path("wormhole"))
     process.arguments = arguments
-    process.environment = ["XDG_DATA_HOME": directory.path, "WORMHOLE_GROUP": Self.group]
+    let place = try directory.groups.map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
+    process.environment = Dictionary(uniqueKeysWithValues: place.map { ($0[0], $0[1]) })
+      .merging(["WORMHOLE_GROUP": Self.group]) { $1 }
     let output = Pipe()
     process.standardOutput = output
     try process.run()

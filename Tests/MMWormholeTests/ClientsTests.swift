@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The code of `Clients` is compiled unchanged in the mode of Swift 5.
-@Suite("Code written for MMWormhole", .blocking)
+@Suite("Code written for MMWormhole", .blocking, .bothEngines)
 struct ClientsTests {
   let scene: AppScene
 
@@ -52,7 +52,9 @@ struct ClientsTests {
     #expect(try app.mm("heard 1") == "value:true")
   }
 
-  @Test("has its directory in the group's container, where it may keep files")
+  @Test(
+    "has its directory in the group's container, where it may keep files",
+    .onlyDirectories("on etcd it is this machine's"))
   func directory() throws {
     let app = try scene.start()
     let path = try app.mm("directory -")
@@ -72,7 +74,8 @@ struct ClientsTests {
     #expect(try widget.mm("listen a") == "done")
     #expect(try app.mm("pass a text tea") == "done")
     #expect(try widget.mm("heard 1") == "tea")
-    let file = scene.container + "/wormhole/a.archive"
+    // On etcd this machine's directory, which both processes share.
+    let file = try app.mm("directory -") + "/a.archive"
     #expect(try String(contentsOfFile: file, encoding: .utf8) == #"{"message":"tea"}"#)
     #expect(try app.mm("clear a") == "done")
     #expect(!FileManager.default.fileExists(atPath: file))
@@ -120,7 +123,7 @@ struct ClientsTests {
     #expect(try app.mm("read a") == "nil")
   }
 
-  @Test("runs on a phone and a watch through the session")
+  @Test("runs on a phone and a watch through the session", .transfersFiles)
   func phoneAndWatch() throws {
     let phone = try scene.start("WATCHCONNECTIVITY_ROLE=phone")
     let watch = try scene.start("WATCHCONNECTIVITY_ROLE=watch")

@@ -6,7 +6,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("MMWormholeFileTransiting", .blocking)
+@Suite("MMWormholeFileTransiting", .blocking, .bothEngines)
 struct FileTransitingTests {
   let directory: TemporaryDirectory
   let container: SharedContainer

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("An activity", .blocking)
+@Suite("An activity", .blocking, .bothEngines)
 struct ActivityTests {
   private let directory: TemporaryDirectory
   private let container: SharedContainer

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A context", .blocking)
+@Suite("A context", .blocking, .bothEngines)
 struct ContextTests {
   let scene: MessageScene
   var phone: PeerSession { scene.phone }
@@ -137,14 +137,14 @@ struct ContextTests {
       heard.withLock { $0.append(line) }
     }
     try eventually("the first") { heard.withLock { $0 } == ["1"] }
-    let path = scene.container.own.value(PeerNames.context(from: "phone", to: "watch")).path
-    try FileDescriptor.open(path, [.writeOnly]).writeAll(Array("no".utf8))
+    let context = scene.container.own.value(PeerNames.context(from: "phone", to: "watch"))
+    try context.replace(withBytes: Array("no".utf8))
     try eventually("the damage") { heard.withLock { $0.last } == "damaged" }
     let error = #expect(throws: PeerError.self) { try watch.context(from: "phone") }
     #expect(error?.code == .damaged)
     // A damaged record of delivered contexts must not be an obstacle either.
-    let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch")).path
-    try FileDescriptor.open(seen, [.writeOnly, .truncate]).writeAll(Array("no".utf8))
+    let seen = scene.container.own.value(PeerNames.seen(from: "phone", to: "watch"))
+    try seen.replace(withBytes: Array("no".utf8))
     try phone.setContext(2, for: "watch")
     try eventually("the next") { heard.withLock { $0.last } == "2" }
     observation.cancel()

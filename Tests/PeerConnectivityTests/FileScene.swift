@@ -18,7 +18,7 @@ struct FileScene {
     directory = try TemporaryDirectory(under: parent)
     try makeDirectory(directory.path + "/container")
     try makeDirectory(directory.path + "/files")
-    container = try SharedContainer(path: directory.path + "/container")
+    container = try TestEngine.current.container(at: directory.path + "/container")
     sender = try PeerSession("phone", in: container)
     receiver = try PeerSession("watch", in: container)
   }

@@ -68,6 +68,31 @@ struct LaunchTrustTests {
     #expect(try PeerLaunch.Registry(in: container).launch(of: "p") == nil)
   }
 
+  @Test(
+    "is refused on etcd, and one that lies there starts nothing",
+    .enabled(if: TestEngine.available.contains(.etcd), "there is no etcd here"))
+  func onEtcd() throws {
+    let container = try TestEngine.etcd.container(at: scene.directory.path + "/etcd")
+    let launch = PeerLaunch(
+      program: "/bin/touch", arguments: [scene.directory.path + "/started"],
+      occasions: [.request, .queuedWork, .urgentWork])
+    let registry = PeerLaunch.Registry(in: container)
+    let error = try #require(throws: PeerError.self) { try registry.set(launch, for: "p") }
+    #expect(error.code == .notLaunched && error.underlying?.code == .notSupported, "\(error)")
+    #expect(try registry.launch(of: "p") == nil)
+
+    // As somebody else in the role writes it.
+    try container.own.value(PeerNames.launch("p")).replace(with: launch.propertyList)
+    #expect(try registry.launch(of: "p") == launch)
+    #expect(try !Launcher.isLaunchable("p", for: .request, in: container))
+    #expect(try !Launcher.launch("p", for: .request, in: container, until: .now + .seconds(20)))
+    let session = try PeerSession("q", in: container)
+    try session.enqueue(1, to: "p", options: .init(isUrgent: true))
+    let answer = try #require(throws: PeerError.self) { try session.request(1, to: "p") }
+    #expect(answer.code == .unreachable, "\(answer)")
+    #expect(throws: Errno.self) { try fileStatus(launch.arguments[0]) }
+  }
+
   @Test("that is damaged, hostile or missing is an error, and starts nothing")
   func damaged() throws {
     let value = scene.container.own.value(PeerNames.launch("p"))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("Guaranteed messages, whatever happens to their processes,", .blocking)
+@Suite("Guaranteed messages, whatever happens to their processes,", .blocking, .bothEngines)
 struct MessageCrashTests {
   let scene: MessageScene
 
@@ -39,7 +39,7 @@ struct MessageCrashTests {
     var random = seed.generator
     let (sent, heard) = (scene.log("sent"), scene.log("heard"))
     var receiver = try Self.receiver(scene, heard)
-    for _ in 0..<8 {
+    for _ in 0..<TestEngine.current.times(8) {
       // One number may have been stored without its sender's knowledge, so the next one begins
       // after it.
       let next = (try scene.lines(sent).last.flatMap { Int($0) } ?? -1) + 2
@@ -84,7 +84,8 @@ struct MessageCrashTests {
     let receiver = try Self.receiver(scene, log)
     var cancelled: Set<Int> = []
     var transfers: [PeerMessageTransfer] = []
-    for number in 0..<60 {
+    let count = TestEngine.current.times(60)
+    for number in 0..<count {
       let transfer = try scene.phone.enqueue(PropertyListValue(number), to: "watch")
       transfers.append(transfer)
       if try transfer.cancel() { cancelled.insert(number) }
@@ -94,7 +95,7 @@ struct MessageCrashTests {
       #expect(end == (cancelled.contains(number) ? .cancelled : .processed), "\(number)")
     }
     let heard = try scene.lines(log)
-    #expect(heard == (0..<60).filter { !cancelled.contains($0) }.map { "phone \($0)" })
+    #expect(heard == (0..<count).filter { !cancelled.contains($0) }.map { "phone \($0)" })
     try receiver.end()
   }
 }

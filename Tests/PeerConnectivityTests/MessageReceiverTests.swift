@@ -9,7 +9,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A receiver of messages", .blocking)
+@Suite("A receiver of messages", .blocking, .bothEngines)
 struct MessageReceiverTests {
   let scene: MessageScene
   var phone: PeerSession { scene.phone }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A guaranteed message", .blocking)
+@Suite("A guaranteed message", .blocking, .bothEngines)
 struct MessageTests {
   let scene: MessageScene
   var phone: PeerSession { scene.phone }
@@ -40,7 +40,7 @@ struct MessageTests {
     #expect(try receiver.isIdle())
   }
 
-  @Test("is exactly the sent value for readers of the files")
+  @Test("is exactly the sent value for readers of the files", .onlyDirectories("it reads the file"))
   func plain() throws {
     let value: PropertyListValue = ["seat": 7, "name": "Ada"]
     try phone.enqueue(value, to: "watch")
@@ -190,7 +190,9 @@ struct MessageTests {
     #expect(try scene.drain() == ["phone 3"])
   }
 
-  @Test("that is damaged is put aside, its sender learns it, and the rest flows")
+  @Test(
+    "that is damaged is put aside, its sender learns it, and the rest flows",
+    .onlyDirectories("it writes the file; see QueueOnEtcdTests"))
   func damaged() throws {
     try phone.enqueue(0, to: "watch")
     #expect(try scene.drain() == ["phone 0"])

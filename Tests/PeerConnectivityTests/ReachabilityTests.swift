@@ -8,7 +8,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite(.blocking) struct ReachabilityTests {
+@Suite(.blocking, .bothEngines) struct ReachabilityTests {
   @Test("Without a process, a request fails at once, and names the last one")
   func unreachable() throws {
     let scene = try RequestScene()
@@ -135,20 +135,23 @@ import Testing
   @Test("A hundred peers in ten processes: all reachable, and a broadcast reaches each")
   func hundred() async throws {
     let scene = try RequestScene()
-    let processes = try (0..<10).map { number in
+    let count = TestEngine.current.times(10)
+    let processes = try (0..<count).map { number in
       let participant = try Participant(scene.directory.path)
       try participant.tell("peer-crowd peer\(number) 10")
       return participant
     }
     for process in processes { #expect(try process.answer() == "done") }
     let peers = try scene.session.peers()
-    #expect(peers.count == 100 && peers.allSatisfy(\.reachability.isReachable))
+    #expect(peers.count == 10 * count && peers.allSatisfy(\.reachability.isReachable))
     let answers = try await scene.session.broadcast(7, until: .now + .seconds(60))
-    #expect(answers.count == 100)
+    #expect(answers.count == 10 * count)
     for (peer, answer) in answers { #expect(try answer.get() == 7, "\(peer)") }
   }
 
-  @Test("Remains of dead processes are swept when the next becomes active, and by a sweep")
+  @Test(
+    "Remains of dead processes are swept when the next becomes active, and by a sweep",
+    .onlyDirectories("on etcd they end with the session"))
   func swept() throws {
     let scene = try RequestScene()
     let path = scene.directory.path + "/mailboxes"
@@ -166,7 +169,9 @@ import Testing
     #expect(try mailboxes() == 0)
   }
 
-  @Test("After a foreign program removes the mailboxes, peers are reached again")
+  @Test(
+    "After a foreign program removes the mailboxes, peers are reached again",
+    .onlyDirectories("it removes the directory"))
   func removed() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()
@@ -184,7 +189,9 @@ import Testing
     withExtendedLifetime(watch) {}
   }
 
-  @Test("Whatever lies in a mailbox, later requests are answered")
+  @Test(
+    "Whatever lies in a mailbox, later requests are answered",
+    .onlyDirectories("it plants files"))
   func hostile() throws {
     let scene = try RequestScene()
     let watch = try scene.peer()

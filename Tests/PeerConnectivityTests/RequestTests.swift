@@ -9,7 +9,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite(.blocking) struct RequestTests {
+@Suite(.blocking, .bothEngines) struct RequestTests {
   @Test("Another process answers a thread")
   func answers() throws {
     let scene = try RequestScene()
@@ -78,7 +78,7 @@ import Testing
     let scene = try RequestScene()
     let watch = try scene.peer()
     let ends = CallEnds()
-    let count = 3_000
+    let count = TestEngine.current.times(3_000)
     for number in 0..<count {
       scene.session.request(PropertyListValue(number), to: "watch", until: .now + .seconds(60)) {
         ends.add(number, $0)

@@ -25,9 +25,11 @@ package final class Participant: Sendable {
   /// Starts a participant on a container.
   ///
   /// - Parameter container: The directory of a test. On etcd it stands for the test's container there,
-  ///   and the participant has a directory of its own beside it, as on another machine.
+  ///   and the participant has a directory of its own beside it, as on another machine. Or "group:"
+  ///   and a group, which the environment leads to: see `TemporaryDirectory.groups`.
   package convenience init(_ container: String, environment: [String] = []) throws {
-    let location = try TestEngine.current.location(of: container)
+    let isGroup = container.hasPrefix("group:")
+    let location = isGroup ? nil : try TestEngine.current.location(of: container)
     let state = location == nil ? [] : ["XDG_STATE_HOME=\(container)/state"]
     try self.init(
       program: BuiltProgram.path("participant"), [location?.description ?? container],

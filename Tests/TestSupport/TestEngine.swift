@@ -23,6 +23,22 @@ package enum TestEngine: String, Sendable, CaseIterable {
     location.lifetime = lifetime
     return location
   }
+
+  /// Returns how often to do something that is done so often in a directory: on etcd, where each step
+  /// takes some ten times as long, a part of that.
+  package func times(_ count: Int) -> Int { self == .directory ? count : (count + 4) / 5 }
+
+  /// Returns a directory as a container; on etcd it is this machine's directory of the container.
+  ///
+  /// - Parameter lifetime: How long a process that says nothing is taken for alive on etcd.
+  package func container(
+    at directory: String, lifetime: Duration = .seconds(5)
+  ) throws -> SharedContainer {
+    guard let location = try location(of: directory, lifetime: lifetime) else {
+      return try SharedContainer(path: directory)
+    }
+    return try SharedContainer(etcd: location, companion: directory)
+  }
 }
 
 extension TemporaryDirectory {
@@ -30,14 +46,21 @@ extension TemporaryDirectory {
   ///
   /// - Parameter lifetime: How long a process that says nothing is taken for alive on etcd.
   package func container(lifetime: Duration = .seconds(5)) throws -> SharedContainer {
-    guard let location = try TestEngine.current.location(of: path, lifetime: lifetime) else {
-      return try SharedContainer(path: path)
-    }
-    return try SharedContainer(etcd: location, companion: path)
+    try TestEngine.current.container(at: path, lifetime: lifetime)
   }
 
   /// How another process finds the container: `WORMHOLE_CONTAINER`.
   package var location: String {
     get throws { try TestEngine.current.location(of: path)?.description ?? path }
+  }
+
+  /// The variables with which other processes find the containers of groups: in the directory, or on
+  /// etcd.
+  package var groups: [String] {
+    get throws {
+      let location = try TestEngine.current.location(of: path)
+      return ["XDG_DATA_HOME=\(path)"]
+        + (location.map { ["XDG_STATE_HOME=\(path)/state", "WORMHOLE_GROUPS=\($0)"] } ?? [])
+    }
   }
 }

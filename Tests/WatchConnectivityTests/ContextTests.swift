@@ -2,7 +2,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("An application context", .blocking)
+@Suite("An application context", .blocking, .bothEngines)
 struct ContextTests {
   @Test(
     "reaches a counterpart that starts later as the latest only, once, and again when it changes")

@@ -5,7 +5,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A message", .blocking)
+@Suite("A message", .blocking, .bothEngines)
 struct MessageTests {
   @Test("with a reply handler is replied to, dictionary or data, in both directions")
   func replied() throws {
@@ -102,7 +102,9 @@ struct MessageTests {
     }
   }
 
-  @Test("of a watch starts the phone's app if that is registered; one of a phone starts nothing")
+  @Test(
+    "of a watch starts the phone's app if that is registered; one of a phone starts nothing",
+    .onlyDirectories("nobody is started by what is on etcd"))
   func launching() throws {
     let scene = try SessionScene()
     try scene.launch("phone", for: .request)

@@ -7,7 +7,7 @@ import Testing
 import WatchPairing
 
 /// Code that observes the session by key path, in two processes; see the target `WatchClients`.
-@Suite("An observed session", .blocking)
+@Suite("An observed session", .blocking, .bothEngines)
 struct ObservingTests {
   private func observed(_ role: String, in scene: SessionScene) throws -> Participant {
     let participant = try Participant(scene.directory.path)
@@ -105,7 +105,7 @@ struct ObservingTests {
     #expect(try !phone.session("events").contains("pending"))
   }
 
-  @Test("has transfers whose progress is observed, and never falls")
+  @Test("has transfers whose progress is observed, and never falls", .transfersFiles)
   func progress() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try observed("phone", in: scene), try scene.watch())
@@ -117,7 +117,9 @@ struct ObservingTests {
     withExtendedLifetime(watch) {}
   }
 
-  @Test("reports on standard error that a property, or another progress, tells no changes")
+  @Test(
+    "reports on standard error that a property, or another progress, tells no changes",
+    .onlyDirectories("it needs no container"))
   func others() throws {
     let directory = try TemporaryDirectory()
     let program = try LineProcess(
@@ -134,7 +136,7 @@ struct ObservingTests {
     #expect(lines[2] == "done")
   }
 
-  @Test("is observed by a model of the main actor, in Swift 6 mode")
+  @Test("is observed by a model of the main actor, in Swift 6 mode", .transfersFiles)
   func six() throws {
     let scene = try SessionScene()
     let watch = try scene.watch()
@@ -150,7 +152,7 @@ struct ObservingTests {
 }
 
 /// A delegate that passes on what it gets to another one, as optional methods; see `SensorTap`.
-@Suite("A delegate before the delegate", .blocking)
+@Suite("A delegate before the delegate", .blocking, .bothEngines)
 struct PassingDelegateTests {
   @Test("keeps its own messages and passes on all else, and the replies back")
   func passesOn() throws {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import WatchPairing
 
-@Suite("A pairing", .blocking)
+@Suite("A pairing", .blocking, .bothEngines)
 struct PairingTests {
   let directory: TemporaryDirectory
   let pairing: Pairing

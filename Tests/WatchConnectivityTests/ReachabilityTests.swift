@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The reports to a delegate about its counterpart, and the results of queries.
-@Suite("Reachability", .blocking)
+@Suite("Reachability", .blocking, .bothEngines)
 struct ReachabilityTests {
   // A transfer used to report the stop, and nothing reported the changes after it.
   @Test("is reported when the counterpart is stopped, continued and killed, with transfers between")

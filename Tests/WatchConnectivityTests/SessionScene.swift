@@ -33,7 +33,7 @@ struct SessionScene {
       PeerLaunch(
         program: BuiltProgram.path("participant"), arguments: ["session-serve"],
         environment: [
-          "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": directory.path,
+          "WATCHCONNECTIVITY_ROLE": role, "WORMHOLE_CONTAINER": try directory.location,
           "WORMHOLE_GROUP": "",
         ], occasions: occasions), for: role)
   }

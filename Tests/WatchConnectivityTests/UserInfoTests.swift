@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WatchPairing
 
-@Suite("A transferred dictionary", .blocking)
+@Suite("A transferred dictionary", .blocking, .bothEngines)
 struct UserInfoTests {
   @Test("is delivered in the order of sending to a counterpart that starts later")
   func later() throws {
@@ -157,7 +157,9 @@ struct UserInfoTests {
     #expect(try watch.await("info n=1") == "info n=1")
   }
 
-  @Test("for the complication starts the watch's app; an ordinary one waits for it")
+  @Test(
+    "for the complication starts the watch's app; an ordinary one waits for it",
+    .onlyDirectories("nobody is started by what is on etcd"))
   func waking() throws {
     let scene = try SessionScene()
     try scene.launch("watch", for: .urgentWork)

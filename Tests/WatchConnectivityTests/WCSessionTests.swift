@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import WatchConnectivity
 
-@Suite("WCSession", .blocking)
+@Suite("WCSession", .blocking, .bothEngines)
 struct WCSessionTests {
   private final class Delegate: NSObject, WCSessionDelegate, Sendable {
     let result = Mutex<(WCSessionActivationState, (any Error)?)?>(nil)
@@ -21,7 +21,9 @@ struct WCSessionTests {
     ) { result.withLock { $0 = (activationState, error) } }
   }
 
-  @Test("is unsupported without a configuration; its delegate learns what to set")
+  @Test(
+    "is unsupported without a configuration; its delegate learns what to set",
+    .onlyDirectories("it needs no container"))
   func unsupported() throws {
     #expect(!WCSession.isSupported())
     let delegate = Delegate()
@@ -52,7 +54,7 @@ struct WCSessionTests {
   @Test("takes its container and role from the environment, and refuses an unclear one")
   func environment() throws {
     let scene = try SessionScene()
-    let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
+    let place = try "WORMHOLE_CONTAINER=\(scene.directory.location)"
     func answer(_ variables: String...) throws -> String {
       try Participant(scene.directory.path, environment: variables).session("environment")
     }
@@ -71,7 +73,9 @@ struct WCSessionTests {
   }
 
   // Only a delegate used to get the error, and most programs never get so far as to have one.
-  @Test("reports on standard error, once, a fault in its environment")
+  @Test(
+    "reports on standard error, once, a fault in its environment",
+    .onlyDirectories("it needs no container"))
   func printed() throws {
     let scene = try SessionScene()
     func printed(_ variables: String...) throws -> String {
@@ -82,7 +86,7 @@ struct WCSessionTests {
       while lines.last != "over" { lines.append(try program.line(until: .now + .seconds(20))) }
       return lines.dropLast().joined(separator: "\n")
     }
-    let place = "WORMHOLE_CONTAINER=\(scene.directory.path)"
+    let place = try "WORMHOLE_CONTAINER=\(scene.directory.location)"
     let tablet = try printed("WATCHCONNECTIVITY_ROLE=tablet", place, "WORMHOLE_GROUP=")
     #expect(tablet.hasPrefix("wormhole: ") && tablet.contains("tablet"), "\(tablet)")
     #expect(!tablet.contains("\n"), "\(tablet)")
@@ -150,7 +154,8 @@ struct WCSessionTests {
   }
 
   @Test(
-    "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata")
+    "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata",
+    .transfersFiles)
   func cinema() throws {
     let scene = try SessionScene()
     let (phone, watch) = (

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import WatchPairing
 
-@Suite("Another watch", .blocking)
+@Suite("Another watch", .blocking, .bothEngines)
 struct WatchSwitchTests {
   @Test(
     "makes the session inactive, delivers arrivals, deactivates it, and is active afterwards"

@@ -11,7 +11,8 @@ extension PeerLaunch {
     /// Registers how a peer is started; a program registers its own peer as a rule.
     ///
     /// The registration is followed only while no other user can change it. Therefore none can be
-    /// made in a container that a Unix group shares: its members could have each other's programs run.
+    /// made in a container that a Unix group shares, nor in one on etcd: its members could have each
+    /// other's programs run.
     ///
     /// - Throws: `PeerError`: `unsupportedValue` for a program that is no absolute path, text with a NUL,
     ///   a variable that is empty or has a "=" in its name, or a negative budget; `notLaunched` where
@@ -24,6 +25,7 @@ extension PeerLaunch {
           throw PeerError(.unsupportedValue, action, peer: peer, reason: reason)
         }
         let value = try value(of: peer)
+        try confirmLocal(action, peer)
         try value.replace(with: launch.propertyList)
         do {
           _ = try value.privateContent()
@@ -77,6 +79,16 @@ extension PeerLaunch {
           try place.output() != nil
         else { return nil }
         return place.outputPath
+      }
+    }
+
+    private func confirmLocal(_ action: String, _ peer: String) throws {
+      do {
+        try container.requireDirectory(action, remedy: "start it yourself, or as a service")
+      } catch let error as AppGroupError {
+        throw PeerError(
+          .notLaunched, action, peer: peer, reason: "others could change it: \(error.reason)",
+          remedy: error.remedy, underlying: error)
       }
     }
 

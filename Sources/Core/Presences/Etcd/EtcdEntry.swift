@@ -15,6 +15,8 @@ final class EtcdEntry: Waiting {
   private let entrance: EtcdEntrance
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
+  /// Whether it waits at all.
+  private let isPatient: Bool
   /// The end of all calls, at least a moment after the beginning.
   private let limit: ContinuousClock.Instant
   private let latch = WakeLatch()
@@ -31,6 +33,7 @@ final class EtcdEntry: Waiting {
     entrance = EtcdEntrance(presence, record)
     self.overtaking = overtaking
     self.deadline = deadline
+    isPatient = ContinuousClock.now < deadline
     limit = EtcdContainer.callDeadline(deadline)
   }
 
@@ -55,7 +58,11 @@ final class EtcdEntry: Waiting {
       }
     case .wait(let member):
       let now = ContinuousClock.now
-      guard now < deadline else {
+      // The first answer may have come late. An entry that waits at all still sees that this process is
+      // stopped, which is certain a grace later.
+      let isAboutToLose =
+        isPatient && overtaking == .suspended && member.state == .suspended
+      guard now < deadline || isAboutToLose else {
         if let failure = mirror?.failure { throw failure }
         throw presence.title.busy(member, path: presence.path)
       }
@@ -65,7 +72,8 @@ final class EtcdEntry: Waiting {
         ) { [latch] in latch.raise() }
         return .again
       }
-      return .wait(for: latch, until: min(deadline, now + pause(for: member)))
+      let end = now + pause(for: member)
+      return .wait(for: latch, until: isAboutToLose ? end : min(deadline, end))
     }
   }
 

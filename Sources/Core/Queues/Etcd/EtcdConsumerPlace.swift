@@ -74,6 +74,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// Holds as long as this consumer was not replaced.
   var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)) }
 
+  /// Whether it was closed, and nobody consumes now.
+  func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
+    guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
+    return try store.client.read(store.range("c/"), keysOnly: true, until: store.soon).items.isEmpty
+  }
+
   /// Checks that no other consumer can have been given what this one has.
   ///
   /// - Throws: `leaseLost`; `EtcdError` if that is not known.

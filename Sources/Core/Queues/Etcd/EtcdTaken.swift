@@ -135,11 +135,13 @@ final class EtcdTaken: TakenStore {
       edit(&claim)
       let value = try claim.bytes(stamp: Nonce.next())
       do throws(EtcdError) {
-        let outcome = try store.container.commit(
-          EtcdTransaction(if: [own.fence], then: operations),
-          .init(
-            key: store.claimKey(name), base: state.claimed, seen: state.claimed, value: value),
-          until: store.soon)
+        let claimed = state.claimed
+        let outcome = try fenced { fence throws(EtcdError) in
+          try store.container.commit(
+            EtcdTransaction(if: fence, then: operations),
+            .init(key: store.claimKey(name), base: claimed, seen: claimed, value: value),
+            until: store.soon)
+        }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
         state.claim = claim
         state.claimed = outcome.revision
@@ -156,14 +158,15 @@ final class EtcdTaken: TakenStore {
       try settleDoubt(&state)
       let (key, base) = (store.claimKey(name), state.claimed)
       let deadline = store.soon
-      let change = EtcdTransaction(
-        if: [own.fence, .modified(key, at: base)],
-        then: [.delete(.key(key)), .delete(.key(store.entryKey(name)))] + operations)
+      let steps = [.delete(.key(key)), .delete(.key(store.entryKey(name)))] + operations
       do {
         let queue = store.queue
         let wasInDoubt = state.doubt != nil
         try store.changing(until: deadline) { inDoubt in
-          let outcome = try store.client.commit(change, until: deadline)
+          let outcome = try self.fenced { fence throws(EtcdError) in
+            let change = EtcdTransaction(if: fence + [.modified(key, at: base)], then: steps)
+            return try self.store.client.commit(change, until: deadline)
+          }
           if outcome.succeeded { return .done(()) }
           if try (inDoubt || wasInDoubt) && self.wasDeleted(since: base, until: deadline) {
             return .done(())
@@ -177,6 +180,16 @@ final class EtcdTaken: TakenStore {
         throw EtcdError(.outcomeUnknown, error.reason)
       }
     }
+  }
+
+  /// Makes a step of this consumer. One that was closed still ends what it has, as long as nobody else
+  /// consumes; that nobody else was given it is known by the claim's revision, in the same step.
+  private func fenced(
+    _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let outcome = try step([own.fence])
+    guard !outcome.succeeded, try own.isClosedWithoutSuccessor() else { return outcome }
+    return try step([])
   }
 
   /// Whether the claim's first change was its end, which only its own consumer can have made: a

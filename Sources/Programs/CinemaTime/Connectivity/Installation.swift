@@ -7,13 +7,18 @@ import WatchConnectivity
 /// The parts of an installed app on a real phone and its watch: the watch can wake the phone, and
 /// finds out at once what it misses.
 enum Installation {
-  /// Registers how to start the phone: this program, in the background.
+  /// Registers how to start the phone: this program, in the background. Where that is not possible, as on
+  /// etcd, it has to be started.
   static func register() throws {
     let phone = PeerLaunch(
       program: try Program.executablePath(),
       arguments: Cinema.options.containerArguments + ["phone", "--background"], occasions: .request)
     let registry = PeerLaunch.Registry(in: Cinema.container)
-    if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
+    do {
+      if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
+    } catch let error as PeerError where error.code == .notLaunched {
+      Cinema.log("the watch cannot start the phone: \(error.reason)")
+    }
   }
 
   /// Sends the first message of a watch: its tickets, and the QR codes that it misses. The message

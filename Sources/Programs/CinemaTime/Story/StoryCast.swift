@@ -11,19 +11,22 @@ struct StoryFailure: Error, CustomStringConvertible {
   let description: String
 }
 
-/// The processes of a story, and the directory that they share.
+/// The processes of a story, and the container that they share.
 final class StoryCast {
   private let stage: Stage
   private let program: String
   /// Removed at the end, with everything that the processes may leave in it.
   private let place: URL
-  /// The container's directory.
+  /// The container's directory; on etcd this process's own.
   let directory: URL
+  let container: SharedContainer
   private var sides: [WCSession.Role: StorySide] = [:]
   private var all: [StorySide] = []
 
+  /// - Parameter open: Makes a container of an empty directory.
   init(
-    _ stage: Stage, program: String, in place: URL = FileManager.default.temporaryDirectory
+    _ stage: Stage, program: String, in place: URL = FileManager.default.temporaryDirectory,
+    open: (URL) throws -> SharedContainer = { try SharedContainer(url: $0) }
   ) throws {
     self.stage = stage
     self.program = program
@@ -31,14 +34,20 @@ final class StoryCast {
     directory = self.place.appendingPathComponent("container")
     try FileManager.default.createDirectory(
       at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    container = try open(directory)
+  }
+
+  /// Whatever the processes leave lies in the place.
+  private var environment: [String: String] {
+    ["TMPDIR": place.path, "XDG_STATE_HOME": place.path + "/state"]
   }
 
   func start(
     _ role: WCSession.Role, watchName: String = "watch", endsAfterTransfer: Bool = false
   ) throws -> StorySide {
-    let arguments = ["--container", directory.path, role.rawValue, "--name", watchName]
+    let arguments = ["--container", container.location, role.rawValue, "--name", watchName]
     try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
-    var environment = ["TMPDIR": place.path]
+    var environment = environment
     if endsAfterTransfer { environment[EndAfterTransfer.variable] = "1" }
     let side = StorySide(stage, role, try SideProcess(program, arguments, environment: environment))
     sides[role] = side
@@ -77,7 +86,7 @@ final class StoryCast {
   func handOver() throws -> String {
     try stage.act("user", "$ cinematime continue")
     let program = try SideProcess(
-      program, ["--container", directory.path, "continue"], environment: ["TMPDIR": place.path])
+      program, ["--container", container.location, "continue"], environment: environment)
     let deadline = ContinuousClock.now + StorySide.patience
     let line = try program.line(until: deadline)
     _ = try program.waitForEnd(until: deadline)
@@ -86,7 +95,7 @@ final class StoryCast {
 
   /// Waits until the phone that was started in the background has printed a text.
   func waitForPhone(toPrint text: String) throws {
-    let registry = PeerLaunch.Registry(in: try SharedContainer(url: directory))
+    let registry = PeerLaunch.Registry(in: container)
     let deadline = ContinuousClock.now + StorySide.patience
     while true {
       let output = try registry.output(of: "phone").flatMap {
@@ -103,14 +112,13 @@ final class StoryCast {
 
   /// Returns whether a phone runs that this story has not started.
   func isPhoneInBackground() throws -> Bool {
-    let members = try SharedContainer(url: directory).own.presence("peer/phone").members()
+    let members = try container.own.presence("peer/phone").members()
     return members.contains { member in !all.contains { $0.processID == member.processID } }
   }
 
   /// Returns the obstacles that remain after a sweep of the dead processes' leftovers, as `wormhole
   /// doctor` lists them.
   func leftovers() throws -> [String] {
-    let container = try SharedContainer(url: directory)
     _ = try container.sweep()
     let report = try container.report()
     return report.leases.map { "the lease of \($0.identifier)" }
@@ -122,7 +130,7 @@ final class StoryCast {
     do {
       for side in all { side.end() }
       // A test's own process may play a side.
-      for member in try SharedContainer(url: directory).own.presence("peer/phone").members()
+      for member in try container.own.presence("peer/phone").members()
       where member.processID != Program.processID {
         try Program.send(.kill, to: member.processID)
       }
