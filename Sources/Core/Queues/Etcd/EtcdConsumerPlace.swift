@@ -54,12 +54,20 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   /// Holds as long as this consumer was not replaced.
-  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)) }
+  var fence: EtcdTransaction.Condition {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return .always(store.consumerKey(id)) }
+    #endif
+    return .exists(store.consumerKey(id))
+  }
 
   /// Checks that no other consumer can have been given what this one has.
   ///
   /// - Throws: `leaseLost`; `EtcdError` if that is not known.
   func confirm() throws {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return }
+    #endif
     do throws(EtcdError) {
       try session.confirm(until: store.soon)
     } catch {
