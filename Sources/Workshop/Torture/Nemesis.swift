@@ -90,13 +90,13 @@ final class Nemesis {
     let count = members.nodes.count
     let victim = Int.random(in: 0..<count, using: &random)
     switch Int.random(in: 0..<100, using: &random) {
-    case 0..<30: try harm([victim], kills: true, until: now + pause())
-    case 30..<55: try harm([victim], kills: false, until: now + pause())
-    case 55..<75 where count > 1:
+    case 0..<25: try harm([victim], kills: true, until: now + pause())
+    case 25..<45: try harm([victim], kills: false, until: now + pause())
+    case 45..<60 where count > 1:
       counts.majoritiesTaken += 1
       let others = members.nodes.indices.filter { $0 != victim }
       try harm(others, kills: random.chance(50), until: now + pause())
-    case 75..<85 where count > 1: moveLeader(to: victim)
+    case 60..<80 where count > 1: moveLeader(to: victim)
     default: compact()
     }
   }

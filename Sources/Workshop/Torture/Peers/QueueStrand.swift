@@ -81,6 +81,8 @@ final class QueueStrand: Sendable {
     let tenure = recorder.newTenure()
     try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
+      // With nothing in its hands, by which it could notice that it was replaced.
+      if random.chance(1) { try Program.send(.stop, to: Program.processID) }
       let patience = random.milliseconds(0...5)
       let entry = try recorder.timed("the next entry", patience) {
         try Self.take(consumer, queue, tenure, .now + patience, note)
