@@ -257,12 +257,17 @@ let package = Package(
       path: "Sources/Programs/WormholeCommand", swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
     .target(name: "Histories", path: "Sources/Workshop/Histories", swiftSettings: settings),
+    // An etcd on this machine whose members and connections can be disturbed.
+    .target(
+      name: "LocalEtcd",
+      dependencies: ["RivalCalls", "EtcdClient", "HTTPTransfers", "SystemCalls"],
+      path: "Sources/Workshop/LocalEtcd", swiftSettings: settings),
     // Tries to break the promises with real processes, stopped and killed at random.
     .executableTarget(
       name: "Torture",
       dependencies: [
-        "Histories", "Wormhole", "PeerConnectivity", "LineProcesses", "AppGroup", "PropertyLists",
-        "SystemCalls",
+        "Histories", "LocalEtcd", "EtcdClient", "Wormhole", "PeerConnectivity", "LineProcesses",
+        "AppGroup", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Workshop/Torture", swiftSettings: settings),
     // Calls that only the measured rivals need: sockets, shared libraries, calls that block.
@@ -284,7 +289,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "FileCoordination", "AppGroup", "EtcdClient", "HTTPTransfers", "SystemCalls",
+        "FileCoordination", "AppGroup", "LocalEtcd", "EtcdClient", "HTTPTransfers", "SystemCalls",
       ],
       path: "Tests/TestSupport", swiftSettings: settings),
     // The threads, and the process, in which a test runs.

@@ -119,8 +119,11 @@ enum Layers {
     "DefaultsClients": ["SharedUserDefaults", "Foundation"],
     "WormholeClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "StepCounter": ["WatchConnectivity", "Foundation"],
+    "LocalEtcd": [
+      "RivalCalls", "EtcdClient", "HTTPTransfers", "SystemCalls", "Synchronization",
+    ],
     "Torture": ours.union([
-      "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
+      "LocalEtcd", "EtcdClient", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
     ]),
     // Calls that the library must not contain, but that measuring a rival needs.
     "RivalCalls": ["Glibc", "SystemCalls"],

@@ -23,8 +23,7 @@ struct SidesTests {
   private static let films = Movie.all.map(\.id)
 
   @Test(
-    "show a ticket on both sides when one buys it, and return it on both", .bothEngines,
-    .transfersFiles)
+    "show a ticket on both sides when one buys it, and return it on both", .bothEngines)
   func buying() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -39,7 +38,7 @@ struct SidesTests {
     #expect(try phone.answer("delete 23523") == "no ticket for 23523 Africa Screams")
   }
 
-  @Test("remove a ticket's QR code when the phone gives it back", .bothEngines, .transfersFiles)
+  @Test("remove a ticket's QR code when the phone gives it back", .bothEngines)
   func deletingOnThePhone() throws {
     defer { cast.end() }
     let phone = try cast.start(.phone)
@@ -67,8 +66,7 @@ struct SidesTests {
   }
 
   @Test(
-    "keep the tickets when both are restarted, even after they were killed", .bothEngines,
-    .transfersFiles)
+    "keep the tickets when both are restarted, even after they were killed", .bothEngines)
   func restart() throws {
     defer { cast.end() }
     for id in [23523, 34340] {

@@ -22,7 +22,7 @@ struct TransfersTests {
   }
 
   // In the original the handler died with its process, and the next process learned nothing.
-  @Test("that end after their sender was started again are reported to it", .transfersFiles)
+  @Test("that end after their sender was started again are reported to it")
   func relaunch() throws {
     let scene = try CommunicatorScene()
     let first = try scene.start("phone")
@@ -43,7 +43,7 @@ struct TransfersTests {
   }
 
   // In the original all blobs were written to one file, and the last one arrived several times.
-  @Test("of several blobs at once never mix them up, and leave no files", .transfersFiles)
+  @Test("of several blobs at once never mix them up, and leave no files")
   func blobs() throws {
     let scene = try CommunicatorScene()
     let (phone, watch) = try scene.startBoth()
@@ -81,7 +81,7 @@ struct TransfersTests {
     #expect(try blobFiles(scene).isEmpty)
   }
 
-  @Test("that are cancelled call their completion once, and leave no files", .transfersFiles)
+  @Test("that are cancelled call their completion once, and leave no files")
   func cancelled() throws {
     let scene = try CommunicatorScene()
     let phone = try scene.start("phone")

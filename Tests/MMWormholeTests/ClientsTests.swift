@@ -123,7 +123,7 @@ struct ClientsTests {
     #expect(try app.mm("read a") == "nil")
   }
 
-  @Test("runs on a phone and a watch through the session", .transfersFiles)
+  @Test("runs on a phone and a watch through the session")
   func phoneAndWatch() throws {
     let phone = try scene.start("WATCHCONNECTIVITY_ROLE=phone")
     let watch = try scene.start("WATCHCONNECTIVITY_ROLE=watch")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A cancelled file", .blocking, .bothEngines, .transfersFiles)
+@Suite("A cancelled file", .blocking, .bothEngines)
 struct FileCancelTests {
   @Test(
     "stays in its place, and nowhere else, before it is copied and while it waits for its peer",

@@ -8,8 +8,7 @@ import Testing
 @testable import PeerConnectivity
 
 @Suite(
-  "A file between peers, whatever happens to its processes,", .blocking, .bothEngines,
-  .transfersFiles)
+  "A file between peers, whatever happens to its processes,", .blocking, .bothEngines)
 struct FileCrashTests {
   /// The steps of a command are shared among parallel tests. With FILES_EVERY_STEP each step is
   /// tried, otherwise each sixth.

@@ -10,7 +10,7 @@ import Testing
 
 @testable import PeerConnectivity
 
-@Suite("A file between peers", .blocking, .bothEngines, .transfersFiles)
+@Suite("A file between peers", .blocking, .bothEngines)
 struct FileTransferTests {
   @Test(
     "arrives with its content, name and metadata, and is deleted after it was handled",

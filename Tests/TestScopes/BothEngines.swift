@@ -39,7 +39,4 @@ extension Trait where Self == BothEngines {
 extension Trait where Self == OnlyDirectories {
   /// Leaves the run on etcd out.
   package static func onlyDirectories(_ reason: String) -> Self { OnlyDirectories(reason: reason) }
-
-  /// Leaves the run on etcd out of tests that transfer files, until a container on etcd takes them.
-  package static var transfersFiles: Self { .onlyDirectories("files do not go through etcd yet") }
 }

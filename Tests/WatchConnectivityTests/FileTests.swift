@@ -2,7 +2,7 @@ import TestScopes
 import TestSupport
 import Testing
 
-@Suite("A transferred file", .blocking, .bothEngines, .transfersFiles)
+@Suite("A transferred file", .blocking, .bothEngines)
 struct FileTests {
   @Test("arrives with its name, content and metadata; a moved file stays, others are deleted")
   func arrives() throws {

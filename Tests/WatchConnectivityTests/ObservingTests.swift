@@ -105,7 +105,7 @@ struct ObservingTests {
     #expect(try !phone.session("events").contains("pending"))
   }
 
-  @Test("has transfers whose progress is observed, and never falls", .transfersFiles)
+  @Test("has transfers whose progress is observed, and never falls")
   func progress() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try observed("phone", in: scene), try scene.watch())
@@ -136,7 +136,7 @@ struct ObservingTests {
     #expect(lines[2] == "done")
   }
 
-  @Test("is observed by a model of the main actor, in Swift 6 mode", .transfersFiles)
+  @Test("is observed by a model of the main actor, in Swift 6 mode")
   func six() throws {
     let scene = try SessionScene()
     let watch = try scene.watch()

@@ -154,8 +154,7 @@ struct WCSessionTests {
   }
 
   @Test(
-    "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata",
-    .transfersFiles)
+    "carries the tutorial's cinema: three kinds of delivery, replies, data, files with metadata")
   func cinema() throws {
     let scene = try SessionScene()
     let (phone, watch) = (

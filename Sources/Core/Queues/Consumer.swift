@@ -22,7 +22,7 @@ extension Queue {
   public func consume(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> Consumer {
-    try begin(role.enterExclusively(until: deadline), maximumDeliveries)
+    try begin(role.enterExclusively(until: deadline), maximumDeliveries, until: deadline)
   }
 
   /// Becomes the queue's consumer; see the form without `async`.
@@ -30,7 +30,9 @@ extension Queue {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> Consumer {
     let registration = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run { try self.begin(registration, maximumDeliveries) }
+    return try await Blocking.run {
+      try self.begin(registration, maximumDeliveries, until: deadline)
+    }
   }
 
   /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
@@ -62,7 +64,8 @@ extension Queue {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
     keepsOrder: Bool = false
   ) throws -> Consumer {
-    try beginWork(role.enterExclusively(until: deadline), maximumDeliveries, keepsOrder)
+    try beginWork(
+      role.enterExclusively(until: deadline), maximumDeliveries, keepsOrder, until: deadline)
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
@@ -71,13 +74,16 @@ extension Queue {
     keepsOrder: Bool = false
   ) async throws -> Consumer {
     let gate = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run { try self.beginWork(gate, maximumDeliveries, keepsOrder) }
+    return try await Blocking.run {
+      try self.beginWork(gate, maximumDeliveries, keepsOrder, until: deadline)
+    }
   }
 
   private func begin(
-    _ registration: PresenceRegistration, _ maximumDeliveries: Int?
+    _ registration: PresenceRegistration, _ maximumDeliveries: Int?,
+    until deadline: ContinuousClock.Instant?
   ) throws -> Consumer {
-    try reporting("consume \"\(name)\"", path: path) {
+    try beginning("consume", until: deadline) {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let terms = DeliveryTerms(
@@ -93,10 +99,11 @@ extension Queue {
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
   private func beginWork(
-    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool
+    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool,
+    until deadline: ContinuousClock.Instant?
   ) throws -> Consumer {
     defer { gate.close() }
-    return try reporting("work for \"\(name)\"", path: path) {
+    return try beginning("work for", until: deadline) {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let registration = try role.enter()
@@ -113,6 +120,14 @@ extension Queue {
         registration.close()
         throw error
       }
+    }
+  }
+
+  private func beginning(
+    _ action: String, until deadline: ContinuousClock.Instant?, _ body: () throws -> Consumer
+  ) throws -> Consumer {
+    try CallLimit.within(deadline) {
+      try reporting("\(action) \"\(name)\"", path: path, body)
     }
   }
 
@@ -238,7 +253,8 @@ extension Queue {
 
       // One look before each wait: anything later raises the latch.
       func step() throws -> WaitingStep<QueueEntry?> {
-        if let entry = try consumer.take() { return .done(entry) }
+        let entry = try CallLimit.within(deadline) { try consumer.take() }
+        if let entry { return .done(entry) }
         if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
         return .wait(for: consumer.wake.latch, until: deadline)
       }

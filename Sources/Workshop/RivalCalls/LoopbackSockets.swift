@@ -1,7 +1,12 @@
 import Glibc
 package import SystemCalls
 
-// TCP on this machine, for servers that are measured.
+extension Errno {
+  /// Another process uses the port.
+  package static let addressInUse = Errno(rawValue: EADDRINUSE)
+}
+
+// TCP on this machine, for servers that are measured or disturbed.
 extension FileDescriptor {
   private static func loopbackSocket() throws(Errno) -> FileDescriptor {
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -36,6 +41,50 @@ extension FileDescriptor {
       throw Errno(rawValue: errno)
     }
     return made
+  }
+
+  /// Listens on a port of this machine. The corresponding C functions are `bind` and `listen`.
+  ///
+  /// - Throws: `.addressInUse`.
+  package static func listening(onPort port: UInt16) throws(Errno) -> FileDescriptor {
+    let made = try loopbackSocket()
+    _ = try withAddress(port) { address, length in
+      bind(made.rawValue, address, length) == -1 ? -1 : listen(made.rawValue, 64)
+    }
+    return made
+  }
+
+  /// Waits for a connection. Programs that are started do not inherit it
+  /// (`ChildProcess`). The corresponding C function is `accept`.
+  ///
+  /// - Throws: Also once `endConnection` was called for this descriptor.
+  package func acceptConnection() throws(Errno) -> FileDescriptor {
+    while true {
+      let number = accept(rawValue, nil, nil)
+      if number != -1 { return FileDescriptor(owning: number) }
+      // The other side may be gone again.
+      guard errno == EINTR || errno == ECONNABORTED else { throw Errno(rawValue: errno) }
+    }
+  }
+
+  /// Ends a connection for both sides, also for threads that wait for it. The corresponding C function
+  /// is `shutdown`.
+  package func endConnection() {
+    // It fails if the connection has ended already.
+    _ = shutdown(rawValue, Int32(SHUT_RDWR))
+  }
+
+  /// Sends all bytes; the end of the other side is an error, and no signal. The corresponding C function
+  /// is `send`.
+  package func sendAll(_ bytes: [UInt8]) throws(Errno) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes {
+        send(rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { throw Errno(rawValue: errno) }
+      rest = rest.dropFirst(count)
+    }
   }
 
   /// A port that nobody listens on now.

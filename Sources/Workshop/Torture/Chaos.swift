@@ -12,6 +12,8 @@ final class Chaos {
   }
 
   private let container: SharedContainer
+  /// The director of the etcd that the container is on, if it is.
+  private let nemesis: Nemesis?
   private let directory: RunDirectory
   private let options: TortureOptions
   private let end: UInt64
@@ -22,8 +24,12 @@ final class Chaos {
   /// Workers that ended without being killed.
   private(set) var failures: [String] = []
 
-  init(_ container: SharedContainer, _ options: TortureOptions, _ directory: RunDirectory) {
+  init(
+    _ container: SharedContainer, _ nemesis: Nemesis?, _ options: TortureOptions,
+    _ directory: RunDirectory
+  ) {
     self.container = container
+    self.nemesis = nemesis
     self.options = options
     self.directory = directory
     random = SeededGenerator(seed: options.seed)
@@ -33,6 +39,8 @@ final class Chaos {
 
   private func start(slot: Int) throws {
     counts.started += 1
+    var directory = directory
+    directory.etcd = nemesis?.location(counts.started)
     let arguments = WorkerArguments(
       directory: directory, slot: slot, life: counts.started, seed: options.seed, end: end,
       processes: options.processes, brokenRule: options.brokenRule, kinds: options.kinds)
@@ -44,6 +52,7 @@ final class Chaos {
     while bootTimeNanoseconds() < end {
       let now = ContinuousClock.now
       for worker in workers { try attend(worker, now: now) }
+      try nemesis?.attend(now: now)
       if now >= nextAction {
         try act(now: now)
         // About an eighth of the workers is stopped at any time.
@@ -54,6 +63,12 @@ final class Chaos {
     }
     Terminal.progress("")
     for worker in workers { try worker.process.send(.continue) }
+    try nemesis?.heal()
+  }
+
+  /// A pause that is longer than a lease on etcd lasts; none for most stops, and in a directory.
+  private func longPause() -> Duration? {
+    nemesis != nil && random.chance(15) ? random.milliseconds(2_500...4_500) : nil
   }
 
   // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
@@ -64,7 +79,8 @@ final class Chaos {
       if status?.isStopped == true {
         // In the middle of an operation: long enough for a takeover (a stopped process keeps its
         // lease for 50 ms), or just too short for one.
-        let pause = random.milliseconds(random.chance(25) ? 0...60 : 100...300)
+        let pause =
+          longPause() ?? random.milliseconds(random.chance(25) ? 0...60 : 100...300)
         noteStop(worker, "stopped itself", until: now + pause)
       }
       return
@@ -85,7 +101,7 @@ final class Chaos {
   private func act(now: ContinuousClock.Instant) throws {
     // Names that are empty at this moment are removed, even if a worker watches or is about to use
     // them.
-    if options.kinds.contains(.values), random.chance(25) {
+    if nemesis == nil, options.kinds.contains(.values), random.chance(25) {
       for key in Workload.values(processes: options.processes) {
         if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
       }
@@ -98,7 +114,7 @@ final class Chaos {
     }
     guard worker.continuation == nil else { return }
     try worker.process.send(.stop)
-    noteStop(worker, "stopped", until: now + random.milliseconds(0...150))
+    noteStop(worker, "stopped", until: now + (longPause() ?? random.milliseconds(0...150)))
   }
 
   private func replace(_ worker: WorkerProcess) throws {

@@ -22,10 +22,18 @@ enum JournalEntry: Codable, Equatable {
   /// A change failed because its lease had been taken over.
   case lost
   case timedOut
+  /// A call failed because etcd did not answer; nothing was done.
+  case unreachable
+  /// A call failed because etcd's answer was lost; what was asked for was done or not.
+  case inDoubt
   case late(String)
   case torn(String)
   /// Of two values that change in one step, one was older.
   case uneven(String)
+  /// An observer or a watch received something older than before.
+  case backwards(String)
+  /// A watch did not tell a change.
+  case missed(String)
   case failed(String)
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)

@@ -1,3 +1,4 @@
+import AppGroup
 import Histories
 import SystemCalls
 
@@ -72,9 +73,11 @@ final class RecordFile: Sendable {
   }
 }
 
-/// The directory of a run's files.
+/// The directory of a run's files, and the place of its container.
 struct RunDirectory: Codable {
   let path: String
+  /// The place on etcd, as text; nil if the container is a directory in this one.
+  var etcd: String?
 
   var container: String { path + "/container" }
   private var records: String { path + "/records" }
@@ -84,6 +87,11 @@ struct RunDirectory: Codable {
   func observations(life: Int) -> String { "\(records)/observations-\(life)" }
   func journal(life: Int, _ strand: Strand) -> String {
     "\(records)/journal-\(life)-\(strand.rawValue)"
+  }
+
+  func open() throws -> SharedContainer {
+    guard let etcd else { return try SharedContainer(path: container) }
+    return try SharedContainer(etcd: EtcdLocation(etcd), companion: container)
   }
 
   func create() throws(Errno) {

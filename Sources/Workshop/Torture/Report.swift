@@ -2,11 +2,13 @@
 struct Report {
   let records: Records
   let counts: Chaos.Counts
+  /// Of the etcd that the container is on, if it is.
+  let etcd: Nemesis.Counts?
   let checks: [Check]
 
   var failed: Int { checks.count { !$0.holds } }
 
-  var text: String { (operations + processes + promises).joined(separator: "\n") + "\n" }
+  var text: String { (operations + processes + members + promises).joined(separator: "\n") + "\n" }
 
   private var operations: [String] {
     let kinds = records.kinds
@@ -22,6 +24,18 @@ struct Report {
       row("leases taken over", retried + lost),
       row("  begun again", retried), row("  told leaseLost", lost),
       row("deadlines passed", records.count(.timedOut)),
+    ]
+  }
+
+  private var members: [String] {
+    guard let etcd else { return [] }
+    return [
+      "etcd", row("members killed", etcd.killed), row("members stopped", etcd.stopped),
+      row("majorities taken away", etcd.majoritiesTaken), row("leaders moved", etcd.leadersMoved),
+      row("compactions", etcd.compactions), row("all connections cut", etcd.cuts),
+      row("connections blocked", etcd.blocked), row("times of lost answers", etcd.lossy),
+      row("  answers lost", etcd.answersLost), row("told unreachable", records.count(.unreachable)),
+      row("told outcomeUnknown", records.count(.inDoubt)),
     ]
   }
 

@@ -15,9 +15,14 @@ struct TortureRun {
 
   /// - Returns: Whether every check holds.
   func run() throws -> Bool {
+    let engine = options.members.map { "etcd with \($0) member\($0 == 1 ? "" : "s")" }
     Terminal.write(
-      "torture: seed \(options.seed), \(options.processes) processes, \(options.seconds) s, leases "
-        + "\(options.brokenRule.map { "without \($0)" } ?? "intact")\n", to: 1)
+      "torture: seed \(options.seed), \(options.processes) processes, \(options.seconds) s, "
+        + "\(engine ?? "leases") \(options.brokenRule.map { "without \($0)" } ?? "intact")\n",
+      to: 1)
+    if engine != nil {
+      Terminal.write("left out: files and logs, which need a directory\n", to: 1)
+    }
     try directory.create()
     let report: Report
     do {
@@ -30,9 +35,7 @@ struct TortureRun {
     guard report.failed == 0 else {
       Terminal.write(
         "torture: \(report.failed) of \(report.checks.count) checks failed; kept: "
-          + "\(directory.path); again: --seed \(options.seed) --processes \(options.processes) "
-          + "--seconds \(options.seconds)\(options.brokenRule.map { " --break \($0)" } ?? "")\n",
-        to: 1)
+          + "\(directory.path); again: --seed \(options.seed) \(options.text)\n", to: 1)
       return false
     }
     try directory.remove()
@@ -41,18 +44,29 @@ struct TortureRun {
   }
 
   private func work() throws -> Report {
-    let container = try SharedContainer(path: directory.container)
-    let chaos = Chaos(container, options, directory)
+    let nemesis = try options.members.map { _ in try Nemesis(options, self.directory) }
+    var directory = self.directory
+    directory.etcd = nemesis?.location(0)
+    let container = try directory.open()
+    let chaos = Chaos(container, nemesis, options, directory)
     try chaos.run()
     let restless = try chaos.settle()
+    var checks: [Check] = []
+    if nemesis != nil, options.kinds.contains(.presence) {
+      checks.append(try AbsenceCheck.check(chaos.workers.first, container))
+    }
     let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
     var last = final.last
     last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
     let missed = try chaos.finish(jsonText(last))
     var records = try Records(directory, lives: chaos.counts.started)
     let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
-    var checks = HistoryChecks(records: records, final: final.operations, last: final.last).all
+    checks +=
+      HistoryChecks(
+        records: records, final: final.operations, last: final.last, isOnEtcd: nemesis != nil
+      ).all
     checks += JournalChecks(records: records).all
+    if nemesis != nil { checks += JournalChecks(records: records).onEtcd }
     checks.append(
       Check(
         promise: "observers receive the last value, the last post and the present processes",
@@ -62,9 +76,15 @@ struct TortureRun {
         promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
         evidence: chaos.failures + restless))
     checks += peers.all
-    checks.append(
-      try Leftovers(path: directory.container).check(after: container.sweep(), container))
-    return Report(records: records, counts: chaos.counts, checks: checks)
+    if let place = directory.etcd {
+      checks.append(
+        try EtcdLeftovers(location: EtcdLocation(place)).check(after: container.sweep(), container))
+    } else {
+      checks.append(
+        try Leftovers(path: directory.container).check(after: container.sweep(), container))
+    }
+    return Report(
+      records: records, counts: chaos.counts, etcd: nemesis?.counts, checks: checks)
   }
 }
 

@@ -54,6 +54,8 @@ enum Strand: Int, CaseIterable {
   case files
   /// A log.
   case logs
+  /// The watch of all changes.
+  case watches
 }
 
 /// A kind of work: all kinds, or those that `--only` names.
@@ -70,6 +72,13 @@ enum Kind: String, CaseIterable, Codable {
   case logs
   /// Presence.
   case presence
+  /// All changes of the keys on etcd, as a watch tells them.
+  case watches
+
+  /// Those of a container that is a directory.
+  static let ofDirectories = Set(Kind.allCases).subtracting([.watches])
+  /// Those of a container on etcd: it has no logs, and no files.
+  static let onEtcd = Set(Kind.allCases).subtracting([.files, .logs])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.
   static func list(_ text: String) -> Set<Kind>? {

@@ -58,7 +58,7 @@ final class EtcdOutlet: MailboxWriter {
   }
 
   func post(_ bytes: [UInt8]) throws -> MailboxOutlet.Outcome {
-    let deadline = ContinuousClock.now + EtcdContainer.standardWait
+    let deadline = CallLimit.deadline
     guard try admits(bytes.count, until: deadline) else { return .full }
     guard bytes.count <= EtcdContainer.maximumBytes else {
       throw AppGroupError(

@@ -27,6 +27,9 @@ public struct Version: Hashable, Sendable {
     size = 0
   }
 
+  /// The revision of a key on etcd.
+  package var revision: UInt64 { inode }
+
   /// The version as text, for programs that remember it over a restart. It does not contain the
   /// device, whose number may change with a restart of the machine.
   package var text: String { "\(stamp.seconds).\(stamp.nanoseconds)-\(inode)-\(size)" }

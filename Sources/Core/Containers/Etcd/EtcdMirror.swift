@@ -30,7 +30,7 @@ package final class EtcdMirror: Watching {
   /// - Throws: `EtcdError`: `.unreachable` and what etcd refuses.
   package init(
     _ container: EtcdContainer, _ range: KeyRange,
-    until deadline: ContinuousClock.Instant = .now + EtcdContainer.standardWait,
+    until deadline: ContinuousClock.Instant = CallLimit.deadline,
     _ signal: @escaping @Sendable () -> Void
   ) throws(EtcdError) {
     self.container = container

@@ -175,7 +175,10 @@ extension EtcdPresence {
 
   /// The conditions that hold as long as a registration does.
   func fence(of record: PresenceRecord, at revision: Int64) -> [EtcdTransaction.Condition] {
-    [.created(memberKey(record.id), at: revision)]
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return [.always(memberKey(record.id))] }
+    #endif
+    return [.created(memberKey(record.id), at: revision)]
       + (record.isExclusive ? [.modified(roleKey, at: revision)] : [])
   }
 

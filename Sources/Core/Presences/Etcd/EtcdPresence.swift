@@ -47,7 +47,7 @@ struct EtcdPresence: PresenceStore {
   private func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
 
   /// The deadline of a call whose caller has named none.
-  static var standardDeadline: ContinuousClock.Instant { .now + EtcdContainer.standardWait }
+  static var standardDeadline: ContinuousClock.Instant { CallLimit.deadline }
 
   // MARK: Looking
 

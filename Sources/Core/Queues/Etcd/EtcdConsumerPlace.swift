@@ -72,7 +72,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   /// Holds as long as this consumer was not replaced.
-  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)) }
+  var fence: EtcdTransaction.Condition {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return .always(store.consumerKey(id)) }
+    #endif
+    return .exists(store.consumerKey(id))
+  }
 
   /// Whether it was closed, and nobody consumes now.
   func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
@@ -84,6 +89,9 @@ final class EtcdConsumerPlace: ConsumerPlace {
   ///
   /// - Throws: `leaseLost`; `EtcdError` if that is not known.
   func confirm() throws {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return }
+    #endif
     do throws(EtcdError) {
       try session.confirm(until: store.soon)
     } catch {

@@ -52,7 +52,7 @@ struct EtcdQueue: Sendable {
 
   var client: EtcdClient { container.client }
 
-  var soon: ContinuousClock.Instant { .now + EtcdContainer.standardWait }
+  var soon: ContinuousClock.Instant { CallLimit.deadline }
 
   // MARK: Keys
 

@@ -193,15 +193,16 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Whether the claim's first change was its end, which only its own consumer can have made: a
-  /// successor replaces it first.
+  /// successor replaces it first, and there is none as long as the consumer's own key exists.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
   private func wasDeleted(
     since base: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Bool {
     let key = store.claimKey(name)
-    let now = try store.read([.key(key)], until: deadline).items[0].first
-    guard now?.modified != base else { return false }
+    let items = try store.read([.key(key), .key(store.consumerKey(own.id))], until: deadline).items
+    guard items[0].first?.modified != base else { return false }
+    if items[0].isEmpty, !items[1].isEmpty { return true }
     return try store.client.firstChange(of: key, from: base + 1, until: deadline).kind == .delete
   }
 

@@ -157,8 +157,9 @@ final class PeerLink: Sendable {
     let observation = try presence.observe(startsWithCurrent: true, on: watching) {
       [weak self] _ in
       // The delivered state may be older than the result of another look, so look again. After an
-      // error, for lack of descriptors perhaps, presence looks again with the next change.
-      try? self?.look()
+      // error, for lack of descriptors perhaps, presence looks again with the next change. Callers
+      // with deadlines of their own wait for this look.
+      try? CallLimit.within(.now) { try self?.look() }
     }
     state.withLock { $0.observation = observation }
   }

@@ -184,7 +184,7 @@ extension PeerSession {
     do {
       let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
       let link = link(peer)
-      if link.add(id, question) { link.postOwn() }
+      if link.add(id, question) { CallLimit.within(deadline) { link.postOwn() } }
       if let result = answer.wait(until: deadline) { return result }
       // Without effect when it is ending just now: then that is its result.
       calls.end(id, as: .timedOut)
@@ -266,8 +266,12 @@ extension PeerResult {
       ]
       let code = codes.first { $0.rawValue == code } ?? .failed
       self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
-    // It is late also when nobody can look why.
-    case .timedOut: self = .failure(.timedOut(peer, try? PeerReachability.of(peer, in: container)))
+    case .timedOut:
+      let reachability = CallLimit.within(.now) {
+        // It is late also when nobody can look why.
+        try? PeerReachability.of(peer, in: container)
+      }
+      self = .failure(.timedOut(peer, reachability))
     case .cancelled: self = .failure(.cancelled(peer))
     case .closed: self = .failure(.closed(peer))
     case .died: self = .failure(.unreachable(peer, "it has ended"))

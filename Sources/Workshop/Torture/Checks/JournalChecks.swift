@@ -2,6 +2,22 @@
 struct JournalChecks {
   let records: Records
 
+  /// The checks of what observers and watches on etcd received.
+  var onEtcd: [Check] {
+    [
+      check(
+        "no observer and no watch goes backwards", "\(records.observations.count) deliveries"
+      ) {
+        if case .backwards(let sentence) = $0 { sentence } else { nil }
+      },
+      check(
+        "a watch tells every change", "\(records.count(.did("watched changes"))) times"
+      ) {
+        if case .missed(let sentence) = $0 { sentence } else { nil }
+      },
+    ]
+  }
+
   var all: [Check] {
     [
       check("no value is torn or mixed", "every read") {
@@ -67,7 +83,12 @@ struct BellHistory {
       var open: (bell: String, from: UInt64)?
       for entry in journal.entries {
         switch entry {
-        case .posting(let bell, let time): open = (bell, time)
+        case .posting(let bell, let time):
+          // One without an end was cut short by an error.
+          if let open {
+            histories[open.bell, default: BellHistory()].posts.append((open.from, nil))
+          }
+          open = (bell, time)
         case .posted(let time):
           guard let begun = open else { continue }
           histories[begun.bell, default: BellHistory()].posts.append((begun.from, time))

@@ -11,11 +11,18 @@ final class Companions {
   private var strands: [SideStrand] = []
   private var requests: RequestStrand?
   private var watch: PresenceWatch?
+  private var changes: ChangeWatch?
   private var session: PeerSession?
 
   init(_ container: SharedContainer, _ arguments: WorkerArguments) throws {
     self.arguments = arguments
-    if arguments.kinds.contains(.presence) { watch = try PresenceWatch(container) }
+    if arguments.kinds.contains(.presence) {
+      let recorder = try recorder(.watches)
+      watch = try recorder.insisting(until: arguments.end) { try PresenceWatch(container) }
+    }
+    if arguments.kinds.contains(.watches), let place = arguments.directory.etcd {
+      changes = try ChangeWatch(EtcdLocation(place), recorder(.watches))
+    }
     if arguments.kinds.contains(.queues) {
       let recorder = try recorder(.queues)
       add(.queues, recorder, QueueStrand(container, recorder, arguments).turn)
@@ -51,7 +58,10 @@ final class Companions {
     try Recorder(arguments.directory, life: arguments.life, strand)
   }
 
-  func begin() { for strand in strands { strand.begin() } }
+  func begin() {
+    changes?.begin()
+    for strand in strands { strand.begin() }
+  }
 
   /// Waits for the end; blocks the calling thread.
   func waitForEnd() throws {
@@ -64,8 +74,11 @@ final class Companions {
 
   /// Returns the expected reports that have not arrived yet.
   func behind(_ last: [String: Histories.Value]) -> [String] {
-    guard let watch, let sum = last[PresenceWatch.key], !watch.hasSeen(sum) else { return [] }
-    return ["it never received exactly the present processes"]
+    var behind = changes?.behind() ?? []
+    if let watch, let sum = last[PresenceWatch.key], !watch.hasSeen(sum) {
+      behind.append("it never received exactly the present processes")
+    }
+    return behind
   }
 }
 
@@ -86,16 +99,8 @@ struct SideStrand {
       while bootTimeNanoseconds() < arguments.end {
         do {
           try Self.disturbed(&random, turn)
-        } catch let error as AppGroupError where error.code == .leaseLost {
-          recorder.noteOrEnd(.lost)
-        } catch let error as AppGroupError where error.code == .timedOut {
-          recorder.noteOrEnd(.timedOut)
-        } catch let error as PeerError where [.replaced, .notActive].contains(error.code) {
-          recorder.noteOrEnd(.lost)
-        } catch let error as PeerError where error.code == .timedOut {
-          recorder.noteOrEnd(.timedOut)
         } catch {
-          recorder.noteOrEnd(.failed("\(strand): \(error)"))
+          recorder.noteOrEnd(recorder.passing(error) ?? .failed("\(strand): \(error)"))
         }
         pauseThread(random.milliseconds(0...4))
       }
@@ -116,40 +121,4 @@ struct SideStrand {
 
   /// Waits for the end; blocks the calling thread.
   func waitForEnd() { hasEnded.wait() }
-}
-
-/// A worker's own presence, and its reports of the others'.
-final class PresenceWatch: Sendable {
-  static let name = "torture/here"
-  /// The key among the last values that workers receive.
-  static let key = "presence"
-
-  private let seen: Seen
-  private let registration: PresenceRegistration
-  private let observation: ObservationToken
-
-  private final class Seen: Sendable {
-    let sums = Mutex<Set<UInt64>>([])
-  }
-
-  init(_ container: SharedContainer) throws {
-    let presence = container.presence(Self.name)
-    let seen = Seen()
-    self.seen = seen
-    registration = try presence.enter()
-    observation = try presence.observe(
-      startsWithCurrent: true, on: DispatchQueue(label: "torture.presence")
-    ) { members in
-      _ = seen.sums.withLock { $0.insert(Self.sum(members.map(\.processID))) }
-    }
-  }
-
-  /// Returns the present processes as one number that does not depend on their order.
-  static func sum(_ processes: [Int32]) -> UInt64 {
-    processes.reduce(0) { $0 &+ mix(UInt64(UInt32(bitPattern: $1))) }
-  }
-
-  /// Returns whether exactly these processes were reported. They are present until all are told to
-  /// end.
-  func hasSeen(_ sum: UInt64) -> Bool { seen.sums.withLock { $0.contains(sum) } }
 }

@@ -47,7 +47,9 @@ final class QueueStrand: Sendable {
       return sender
     }
     try note(.sending(place: queue, slot: arguments.slot, number: number))
-    let id = try sender.enqueue(PropertyListValue(number), durability: durability)
+    let id = try recorder.timed("a store", EtcdContainer.standardWait) {
+      try sender.enqueue(PropertyListValue(number), durability: durability)
+    }
     try note(.sent(number: number, id: "\(id)"))
     try recorder.note(.did("send"))
     state.withLock { state in
@@ -62,20 +64,30 @@ final class QueueStrand: Sendable {
     }
     guard let (entry, sender) = found, let sender else { return }
     try note(.cancelling(number: entry.number))
-    let isCancelled = try sender.cancel(entry.id)
+    let isCancelled = try recorder.timed("a cancellation", EtcdContainer.standardWait) {
+      try sender.cancel(entry.id)
+    }
     try note(.cancelled(number: entry.number, isCancelled))
     try recorder.note(.did("cancel"))
   }
 
   private func consume(_ queue: String, _ random: inout SeededGenerator) throws {
     let beginning = bootTimeNanoseconds()
-    let consumer = try container.queue(queue).consume(until: .now + random.milliseconds(0...250))
+    let patience = random.milliseconds(0...250)
+    let consumer = try recorder.timed("becoming the consumer", patience) {
+      try container.queue(queue).consume(until: .now + patience)
+    }
     defer { consumer.close() }
     let tenure = recorder.newTenure()
     try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
-      let deadline = ContinuousClock.now + random.milliseconds(0...5)
-      guard let entry = try Self.take(consumer, queue, tenure, deadline, note) else { break }
+      // With nothing in its hands, by which it could notice that it was replaced.
+      if random.chance(1) { try Program.send(.stop, to: Program.processID) }
+      let patience = random.milliseconds(0...5)
+      let entry = try recorder.timed("the next entry", patience) {
+        try Self.take(consumer, queue, tenure, .now + patience, note)
+      }
+      guard let entry else { break }
       if random.chance(2) { pauseThread(random.milliseconds(0...20)) }
       // In the middle of handling an entry: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
@@ -113,8 +125,11 @@ final class QueueStrand: Sendable {
     case 0..<4: return  // Left to the next consumer.
     case 4..<8:
       try note(.failing(place: queue, number: entry.payload.uint64Value ?? 0))
-      try entry.fail("on purpose")
-    default: try Self.acknowledge(entry, queue, note)
+      try recorder.timed("a failure", EtcdContainer.standardWait) { try entry.fail("on purpose") }
+    default:
+      try recorder.timed("an acknowledgement", EtcdContainer.standardWait) {
+        try Self.acknowledge(entry, queue, note)
+      }
     }
     try recorder.note(.did("consume"))
   }

@@ -54,7 +54,7 @@ final class RequestStrand: Sendable {
     let number = recorder.newNumber()
     try recorder.note(.request(.asking(number: number)))
     guard random.chance(50) else {
-      let beginning = ContinuousClock.now
+      let watch = Stopwatch()
       let result: Result<PropertyListValue, PeerError>
       do {
         result = .success(
@@ -62,10 +62,7 @@ final class RequestStrand: Sendable {
       } catch let error as PeerError {
         result = .failure(error)
       }
-      let took = ContinuousClock.now - beginning
-      if took > timeout + Recorder.allowance {
-        try recorder.note(.late("request to \(peer) took \(took), its timeout was \(timeout)"))
-      }
+      try recorder.check(watch, timeout, "request to \(peer)")
       return end(number, result)
     }
     open.withLock { $0 += 1 }

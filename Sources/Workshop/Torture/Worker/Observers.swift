@@ -6,11 +6,13 @@ import SystemCalls
 
 /// The values and notifications that a worker receives, recorded as reads of separate processes.
 ///
-/// A delivered value was read after the previous one had been handled and before it is handled
-/// itself. Some order of all operations must explain it between these two moments.
+/// In a directory a delivered value was read after the previous one had been handled and before it is
+/// handled itself. Some order of all operations must explain it between these two moments. On etcd an
+/// observer may be behind, but it never receives an older revision after a newer one.
 final class Observers: Sendable {
   private struct State {
     var latest: [String: Histories.Value?] = [:]
+    var revisions: [Int: UInt64] = [:]
     var heard: [String: Int] = [:]
     var count = 0
   }
@@ -19,6 +21,7 @@ final class Observers: Sendable {
   private let recorder: Recorder
   private let record: RecordFile
   private let life: Int
+  private let isOnEtcd: Bool
   private let state = Mutex(State())
   private let kept = Mutex<[any Sendable]>([])
   private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
@@ -29,6 +32,7 @@ final class Observers: Sendable {
     self.container = container
     self.recorder = recorder
     self.life = life
+    isOnEtcd = directory.etcd != nil
     record = try RecordFile(directory.observations(life: life))
   }
 
@@ -73,6 +77,7 @@ final class Observers: Sendable {
     do {
       let now = bootTimeNanoseconds()
       let number = try Content.number(snapshot.propertyList(), in: key)
+      if isOnEtcd { checkOrder(of: snapshot, observer, name, key) }
       let read = Operation(
         process: Workload.process(life: life, observer: observer), key: key, call: .read,
         invocation: since, outcome: .completed(.value(number), at: now))
@@ -83,6 +88,19 @@ final class Observers: Sendable {
     } catch {
       recorder.noteOrEnd(.failed("observer of \(key): \(error)"))
     }
+  }
+
+  private func checkOrder(
+    of snapshot: ValueSnapshot, _ observer: Int, _ name: String, _ key: String
+  ) {
+    guard let revision = snapshot.version?.revision else { return }
+    let last = state.withLock { state in
+      defer { state.revisions[observer] = revision }
+      return state.revisions[observer] ?? 0
+    }
+    guard revision < last else { return }
+    recorder.noteOrEnd(
+      .backwards("\(name) of \(key) received revision \(revision) after \(last)"))
   }
 
   func listen(_ bell: String) throws {

@@ -20,7 +20,7 @@ struct Operations {
   }
 
   func read(_ key: String) throws -> Histories.Value? {
-    let answer = try recorder.perform("read", key, .read, patience: .zero) {
+    let answer = try recorder.perform("read", key, .read, patience: recorder.bounds.read) {
       .value(try Content.number(container.value(key).read(), in: key))
     }
     if case .value(let number) = answer { return number }
@@ -145,7 +145,7 @@ struct Operations {
   }
 
   func state() throws {
-    _ = try recorder.perform("get state", Workload.state, .read, patience: .zero) {
+    _ = try recorder.perform("get state", Workload.state, .read, patience: recorder.bounds.read) {
       .value(try container.notification(Workload.bells[0]).state())
     }
   }

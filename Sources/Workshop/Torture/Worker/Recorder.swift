@@ -1,5 +1,6 @@
 import AppGroup
 import Histories
+import PeerConnectivity
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -13,13 +14,32 @@ final class Recorder: Sendable {
   private let journal: RecordFile
   private let life: Int
   private let numbers: Mutex<(last: UInt64, tenures: Int)>
+  private let isOnEtcd: Bool
 
-  /// The time by which an operation may exceed its deadline, because the machine may be busy and
-  /// the process is stopped again and again.
+  /// The bounds of the container's engine.
+  var bounds: Bounds { isOnEtcd ? .etcd : .directory }
+
+  /// The time by which an operation may exceed its deadline, because the machine may be busy.
   static let allowance: Duration = .seconds(5)
+
+  /// How long calls may take. What the process itself did not run does not count (`Pulse`).
+  struct Bounds {
+    /// A call without a deadline.
+    let read: Duration
+    /// Any call, beyond its deadline.
+    let allowance: Duration
+
+    /// A read waits for nothing in a directory.
+    static let directory = Bounds(read: .zero, allowance: Recorder.allowance)
+    /// Without a deadline a call on etcd has 10 seconds. With one that has passed it has still one
+    /// second for a round trip, at most twice: for what was known, and for what it then reads. The rest
+    /// is for a busy machine.
+    static let etcd = Bounds(read: EtcdContainer.standardWait, allowance: .seconds(4))
+  }
 
   init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
     self.life = life
+    isOnEtcd = directory.etcd != nil
     numbers = Mutex((Workload.firstNumber(life: life), 0))
     journal = try RecordFile(directory.journal(life: life, strand))
   }
@@ -61,8 +81,8 @@ final class Recorder: Sendable {
     _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
     _ body: () throws -> Operation.Answer
   ) throws -> Operation.Answer? {
-    let beginning = try begin(key, call)
-    return try end(kind, key, beginning, patience, Result(catching: body))
+    let (beginning, watch) = (try begin(key, call), Stopwatch())
+    return try end(kind, key, beginning, watch, patience, Result(catching: body))
   }
 
   /// Performs one operation in a task.
@@ -70,14 +90,14 @@ final class Recorder: Sendable {
     _ kind: String, _ key: String, _ call: Operation.Call, patience: Duration,
     _ body: () async throws -> Operation.Answer
   ) async throws {
-    let beginning = try begin(key, call)
+    let (beginning, watch) = (try begin(key, call), Stopwatch())
     let result: Result<Operation.Answer, any Error>
     do {
       result = .success(try await body())
     } catch {
       result = .failure(error)
     }
-    _ = try end(kind, key, beginning, patience, result)
+    _ = try end(kind, key, beginning, watch, patience, result)
   }
 
   private func begin(_ key: String, _ call: Operation.Call) throws -> UInt64 {
@@ -87,14 +107,11 @@ final class Recorder: Sendable {
   }
 
   private func end(
-    _ kind: String, _ key: String, _ beginning: UInt64, _ patience: Duration,
+    _ kind: String, _ key: String, _ beginning: UInt64, _ watch: Stopwatch, _ patience: Duration,
     _ result: Result<Operation.Answer, any Error>
   ) throws -> Operation.Answer? {
     let end = bootTimeNanoseconds()
-    let took = Duration.nanoseconds(Int64(end - beginning))
-    if took > max(patience, .zero) + Self.allowance {
-      try note(.late("\(kind) of \(key) took \(took), its deadline was \(patience) away"))
-    }
+    try check(watch, patience, "\(kind) of \(key)")
     switch result {
     case .success(let answer):
       try note(.answered(answer, at: end))
@@ -111,9 +128,13 @@ final class Recorder: Sendable {
     case is Deliberate, is CancellationError:
       try note(.withoutEffect)
       try note(.did(error is Deliberate ? kind : "cancelled " + kind))
-    case let error as AppGroupError where error.code == .timedOut || error.code == .leaseLost:
+    case let error as AppGroupError where error.code == .outcomeUnknown:
+      try note(.unknown)
+      try note(.inDoubt)
+    case let error as AppGroupError where passing(error) != nil:
+      // That nothing was done is a promise, too: the history shows it if something was.
       try note(.withoutEffect)
-      try note(error.code == .timedOut ? .timedOut : .lost)
+      if let entry = passing(error) { try note(entry) }
     case is Content.Torn:
       try note(.unknown)
       try note(.torn("\(error)"))
@@ -121,6 +142,74 @@ final class Recorder: Sendable {
       try note(.unknown)
       try note(.failed("\(kind) of \(key): \(error)"))
     }
+  }
+}
+
+// Calls that are no operations of a history.
+extension Recorder {
+  /// Returns the entry for an error that is no fault; nil for any other. That nobody answers is a fault
+  /// of a directory.
+  func passing(_ error: any Error) -> JournalEntry? {
+    switch error {
+    case let error as AppGroupError:
+      switch error.code {
+      case .leaseLost: .lost
+      case .timedOut: .timedOut
+      case .unreachable where isOnEtcd: .unreachable
+      case .outcomeUnknown where isOnEtcd: .inDoubt
+      default: nil
+      }
+    case let error as PeerError:
+      switch error.code {
+      case .replaced, .notActive: .lost
+      case .timedOut: .timedOut
+      case .unreachable where isOnEtcd: .unreachable
+      default: nil
+      }
+    default: nil
+    }
+  }
+
+  /// Makes a call whose failure is no fault if etcd did not answer.
+  func tolerating(_ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch {
+      guard isOnEtcd, let entry = passing(error) else { throw error }
+      try note(entry)
+    }
+  }
+
+  /// Makes a call until etcd answers, at most until the end of the run and a little longer.
+  func insisting<Result>(until end: UInt64, _ body: () throws -> Result) throws -> Result {
+    while true {
+      do {
+        return try body()
+      } catch {
+        guard isOnEtcd, let entry = passing(error),
+          bootTimeNanoseconds() < end + 20_000_000_000
+        else { throw error }
+        try note(entry)
+      }
+    }
+  }
+
+  /// Notes a call that took too long.
+  func check(_ watch: Stopwatch, _ patience: Duration, _ what: @autoclosure () -> String) throws {
+    let took = watch.elapsed
+    if took > max(patience, .zero) + bounds.allowance {
+      try note(.late("\(what()) took \(took), its deadline was \(patience) away"))
+    }
+  }
+
+  /// Makes a call, and notes it if it takes too long, whatever becomes of it.
+  func timed<Result>(
+    _ what: String, _ patience: Duration, _ body: () throws -> Result
+  ) throws -> Result {
+    let watch = Stopwatch()
+    let result = Swift.Result(catching: body)
+    try check(watch, patience, what)
+    return try result.get()
   }
 }
 

@@ -1,4 +1,5 @@
 import AppGroup
+import EtcdClient
 import Histories
 import SystemCalls
 
@@ -24,12 +25,16 @@ final class Worker {
     self.arguments = arguments
     #if DEBUG
       arguments.brokenRule.flatMap { LeaseFault(rawValue: $0) }?.begin()
+      arguments.brokenRule.flatMap { EtcdFault(rawValue: $0) }?.begin()
     #endif
-    let container = try SharedContainer(path: arguments.directory.container)
+    try Pulse.begin()
     let recorder = try Recorder(arguments.directory, life: arguments.life, .thread)
+    let container = try recorder.insisting(until: arguments.end) { try arguments.directory.open() }
     operations = Operations(container: container, recorder: recorder)
     observers = try Observers(container, recorder, arguments.directory, life: arguments.life)
-    registrations = try Workload.bells.map { ($0, try container.notification($0).register()) }
+    registrations = try recorder.insisting(until: arguments.end) {
+      try Workload.bells.map { ($0, try container.notification($0).register()) }
+    }
     task = TaskStrand(
       container: container,
       recorder: try Recorder(arguments.directory, life: arguments.life, .task),
@@ -49,7 +54,7 @@ final class Worker {
     try beginObserving()
     task.begin()
     while bootTimeNanoseconds() < arguments.end {
-      if isRush { try rush() } else { try step() }
+      try operations.recorder.tolerating { if isRush { try rush() } else { try step() } }
       pauseThread(.microseconds(Int.random(in: 0..<2_000, using: &random)))
     }
     task.waitForEnd()
@@ -58,12 +63,16 @@ final class Worker {
   // Only a few keys each, so that deliveries do not take all the time.
   private func beginObserving() throws {
     let others = (0..<arguments.processes).map(Workload.single)
-    try observers.observe(pick(Workload.counters))
-    try observers.observe(pick(Workload.registers))
-    try observers.observe(pick(others))
-    try observers.observe(Workload.large[0])
-    try observers.follow(pick(Workload.registers + Workload.counters))
-    try observers.listen(pick(Workload.bells))
+    let keys = [pick(Workload.counters), pick(Workload.registers), pick(others), Workload.large[0]]
+    for key in keys { try insisting { try observers.observe(key) } }
+    let key = pick(Workload.registers + Workload.counters)
+    try insisting { try observers.follow(key) }
+    let bell = pick(Workload.bells)
+    try insisting { try observers.listen(bell) }
+  }
+
+  private func insisting(_ body: () throws -> Void) throws {
+    try operations.recorder.insisting(until: arguments.end, body)
   }
 
   private func pick(_ keys: [String]) -> String {

@@ -1,0 +1,30 @@
+#if DEBUG
+  import Synchronization
+
+  /// A rule of the protocols on etcd that the torture program leaves out, to show that its checks find
+  /// the loss.
+  ///
+  /// Compiled into debug builds only; a release build has no such branch.
+  package enum EtcdFault: String, Sendable {
+    /// A change is put whatever the key has become: there is no condition that it is as it was read.
+    case changingBlindly = "put"
+    /// A watch whose connection was lost goes on one revision too late.
+    case resumingLate = "watch"
+    /// The key of a consumer, or of a registration, is no condition of what it does, and it does not ask
+    /// whether its session has ended: so one that was stopped for too long goes on as if it had not been.
+    case forgettingFence = "fence"
+
+    private static let current = Mutex<EtcdFault?>(nil)
+
+    /// Leaves the rule out in this process from now on.
+    package func begin() { Self.current.withLock { $0 = self } }
+
+    /// Whether this process leaves the rule out.
+    package var isActive: Bool { Self.current.withLock { $0 } == self }
+  }
+
+  extension EtcdTransaction.Condition {
+    /// What always holds, instead of a condition that is left out.
+    package static func always(_ key: [UInt8]) -> Self { .version(of: key, -1, is: .greater) }
+  }
+#endif

@@ -1,0 +1,133 @@
+import RivalCalls
+import Synchronization
+import SystemCalls
+
+/// A proxy before a member of etcd that loses answers to transactions (the transaction is made, and the
+/// connection ends before its answer), cuts connections, and lets nobody through for a while.
+package final class LossyProxy: Sendable {
+  package let endpoint: String
+  private let listener: SharedDescriptor
+  private let traffic = Traffic()
+
+  private final class Traffic: Sendable {
+    let answers = Atomic(0)
+    let lost = Atomic(0)
+    /// One answer in so many is lost; 0 for none.
+    let share: Atomic<Int>
+    let isBlocked = Atomic(false)
+    let connections = Mutex<(next: Int, open: [Int: SharedDescriptor])>((0, [:]))
+
+    init() { share = Atomic(0) }
+
+    func add(_ client: SharedDescriptor) -> Int {
+      connections.withLock { connections in
+        connections.next += 1
+        connections.open[connections.next] = client
+        return connections.next
+      }
+    }
+
+    func remove(_ number: Int) { connections.withLock { _ = $0.open.removeValue(forKey: number) } }
+
+    func losesThis() -> Bool {
+      let share = share.load(ordering: .relaxed)
+      let count = answers.wrappingAdd(1, ordering: .relaxed).newValue
+      guard share > 0, count.isMultiple(of: share) else { return false }
+      lost.wrappingAdd(1, ordering: .relaxed)
+      return true
+    }
+  }
+
+  /// How many answers to transactions there were, those that were lost among them.
+  package var answers: Int { traffic.answers.load(ordering: .relaxed) }
+
+  /// How many answers were lost.
+  package var lost: Int { traffic.lost.load(ordering: .relaxed) }
+
+  /// - Parameters:
+  ///   - endpoint: "http://127.0.0.1:2379".
+  ///   - share: one answer in so many is lost; none if it is 0.
+  package init(to endpoint: String, losingOneIn share: Int = 0) throws {
+    guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+      throw Errno.invalidArgument
+    }
+    let own = try EtcdNode.freePort()
+    listener = SharedDescriptor(try FileDescriptor.listening(onPort: own))
+    self.endpoint = "http://127.0.0.1:\(own)"
+    lose(oneIn: share)
+    let (listener, traffic) = (listener, traffic)
+    try startThread(name: "lossy proxy") {
+      while let client = Self.accept(listener) {
+        guard !traffic.isBlocked.load(ordering: .relaxed) else { continue }
+        do {
+          let number = traffic.add(client)
+          try startThread(name: "proxied") {
+            Self.serve(client, port, traffic)
+            traffic.remove(number)
+          }
+        } catch {
+          print("no thread for a connection: \(error)")
+        }
+      }
+    }
+  }
+
+  deinit { listener.descriptor.endConnection() }
+
+  /// From now on one answer in so many is lost; none if it is 0.
+  package func lose(oneIn share: Int) { traffic.share.store(share, ordering: .relaxed) }
+
+  /// Ends all connections.
+  package func cut() {
+    let open = traffic.connections.withLock { Array($0.open.values) }
+    for client in open { client.descriptor.endConnection() }
+  }
+
+  /// Ends all connections, and each new one at once.
+  package func block() {
+    traffic.isBlocked.store(true, ordering: .relaxed)
+    cut()
+  }
+
+  package func unblock() { traffic.isBlocked.store(false, ordering: .relaxed) }
+
+  /// - Returns: nil once the proxy has ended.
+  private static func accept(_ listener: SharedDescriptor) -> SharedDescriptor? {
+    do throws(Errno) {
+      return SharedDescriptor(try listener.descriptor.acceptConnection())
+    } catch {
+      return nil
+    }
+  }
+
+  private static func serve(_ client: SharedDescriptor, _ port: UInt16, _ traffic: Traffic) {
+    do {
+      let server = try FileDescriptor.connected(toPort: port)
+      let ends = [client.descriptor.rawValue, server.rawValue]
+      var isTransaction = false
+      while true {
+        let isReady = try waitReadable(ends, until: .now + .seconds(3_600))
+        if isReady[0] {
+          let bytes = try Program.read(from: ends[0], maximumBytes: 1 << 16)
+          guard !bytes.isEmpty else { return }
+          if bytes.starts(with: "POST ".utf8) {
+            isTransaction = bytes.starts(with: "POST /v3/kv/txn".utf8)
+          }
+          try server.sendAll(bytes)
+        }
+        if isReady[1] {
+          let bytes = try Program.read(from: ends[1], maximumBytes: 1 << 16)
+          guard !bytes.isEmpty else { return }
+          if isTransaction {
+            isTransaction = false
+            if traffic.losesThis() { return }
+          }
+          try client.descriptor.sendAll(bytes)
+        }
+      }
+    } catch {
+      // One of the two is gone, which the other one sees.
+      return
+    }
+  }
+}
