@@ -463,8 +463,8 @@ let package = Package(
     .testTarget(
       name: "TortureTests",
       dependencies: [
-        "Torture", "Histories", "AppGroup", "PropertyLists", "SystemCalls", "TestScopes",
-        "TestSupport",
+        "Torture", "Histories", "EtcdClient", "AppGroup", "PropertyLists", "SystemCalls",
+        "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
   ]

@@ -1,4 +1,4 @@
-@_exported package import LocalEtcd
+@_exported public import LocalEtcd
 import SystemCalls
 
 extension EtcdNode {

@@ -38,6 +38,69 @@ struct TortureProgramTests {
     #expect(!outcome.output.contains("FAILED"))
   }
 
+  @Test("finds nothing against etcd as it is", .disabled(if: EtcdNode.isMissing, "no etcd"))
+  func intactOnEtcd() throws {
+    let outcome = try run(3, ["--etcd"])
+    #expect(outcome.status == .exited(0), "\(outcome.output)")
+    #expect(outcome.output.contains("checks hold"))
+    #expect(!outcome.output.contains("FAILED"))
+  }
+
+  // Nothing compares a value with what was read.
+  @Test(
+    "finds a lost update within seconds without a condition",
+    .disabled(if: EtcdNode.isMissing, "no etcd"))
+  func withoutCondition() throws {
+    try expectFound(
+      "put", ["--etcd", "--only", "values"], failing: "no update is lost")
+  }
+
+  // A change that was made while the connection was lost is not told.
+  @Test(
+    "finds a watch within seconds that goes on one revision too late",
+    .disabled(if: EtcdNode.isMissing, "no etcd"))
+  func lateWatch() throws {
+    try expectFound(
+      "watch", ["--etcd", "--only", "values,watches"], failing: "a watch tells every change")
+  }
+
+  // A consumer that was stopped and replaced goes on.
+  @Test(
+    "finds a replaced consumer on etcd that does not ask whether it is",
+    .disabled(if: EtcdNode.isMissing, "no etcd"))
+  func withoutFence() throws {
+    try expectFound(
+      "fence", ["--etcd", "--only", "queues"],
+      failing: "a consumer that was replaced gets nothing new")
+  }
+
+  @Test("leaves no etcd behind when it is killed", .disabled(if: EtcdNode.isMissing, "no etcd"))
+  func killed() throws {
+    let directory = try TemporaryDirectory()
+    let child = try ChildProcess(
+      BuiltProgram.path("torture"),
+      ["--etcd", "--seconds", "60", "--directory", directory.path, "--processes", "1"],
+      output: FileDescriptor.open("/dev/null", .writeOnly).rawValue)
+    func members() throws -> Int {
+      try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().count { entry in
+        guard entry.name.text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+        do {
+          let file = try FileDescriptor.open("/proc/\(entry.name.text)/cmdline", .readOnly)
+          let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+          let arguments = String(decoding: bytes, as: UTF8.self).split(separator: "\0")
+          return arguments.first == "etcd" && arguments.contains { $0.hasPrefix(directory.path) }
+        } catch {
+          // It has ended.
+          return false
+        }
+      }
+    }
+    try eventually("etcd runs") { try members() == 1 }
+    try child.send(.kill)
+    _ = try child.wait(until: .now + .seconds(30))
+    try eventually("etcd has ended") { try members() == 0 }
+  }
+
   // Staged by path, a change may land in a successor's lease.
   @Test("finds a lost update within seconds without rule 2")
   func withoutRule2() throws {
@@ -78,7 +141,9 @@ struct TortureProgramTests {
     "refuses unknown arguments with status 64",
     arguments: [
       ["--seconds"], ["--seconds", "-1"], ["--break", "rule9"], ["--what"], ["--seed", "x"],
-      ["--only", "all"], ["--only", ""],
+      ["--only", "all"], ["--only", ""], ["--only", "watches"], ["--etcd", "--only", "files"],
+      ["--members", "3"], ["--etcd", "--members", "2"], ["--break", "put"],
+      ["--etcd", "--break", "rule2"],
     ])
   func usage(arguments: [String]) throws {
     let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)

@@ -107,6 +107,8 @@ enum QueueEvent: Codable, Equatable {
   case sending(place: String, slot: Int, number: UInt64)
   /// The entry that was begun last is stored, under an id.
   case sent(number: UInt64, id: String)
+  /// It was not, because etcd did not answer.
+  case unsent(number: UInt64)
   case cancelling(number: UInt64)
   case cancelled(number: UInt64, Bool)
   /// The worker became the consumer, at some time between two instants; each tenure has its own

@@ -21,7 +21,7 @@ struct Report {
     return [
       "processes", row("started", counts.started), row("stopped", counts.stopped),
       row("killed", counts.killed), row("empty names removed", counts.namesRemoved),
-      row("leases taken over", retried + lost),
+      row(etcd == nil ? "leases taken over" : "changes overtaken", retried + lost),
       row("  begun again", retried), row("  told leaseLost", lost),
       row("deadlines passed", records.count(.timedOut)),
     ]

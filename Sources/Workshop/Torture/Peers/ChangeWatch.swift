@@ -3,19 +3,13 @@ import EtcdClient
 import Synchronization
 import SystemCalls
 
-/// A watch of all keys of the container, which follows how often each has changed. etcd counts the
-/// changes of a key since it was made, so a change that the watch did not tell leaves a gap.
+/// A watch of all keys of the container, which misses no change.
 final class ChangeWatch: Sendable {
-  private struct Seen {
-    var version: Int64
-    var modified: Int64
-  }
-
   private struct State {
-    var keys: [[UInt8]: Seen] = [:]
-    var revision: Int64 = 0
+    var told = ToldChanges()
     var watch: EtcdWatch?
-    /// A compaction was faster, so that changes are missing as they may.
+    /// Whether it is to begin, at first and after a compaction that was faster: then changes are missing
+    /// as they may.
     var mustRead = true
   }
 
@@ -48,10 +42,7 @@ final class ChangeWatch: Sendable {
     do throws(EtcdError) {
       let found = try client.read(range, keysOnly: true, until: .now + .seconds(10))
       state.withLock { state in
-        state.revision = found.revision
-        state.keys = Dictionary(
-          found.items.map { ($0.key, Seen(version: $0.version, modified: $0.modified)) }
-        ) { $1 }
+        state.told = ToldChanges(found)
         state.mustRead = false
       }
       let watch = try client.watch(range, from: found.revision + 1) { [weak self] in self?.hear($0)
@@ -67,7 +58,7 @@ final class ChangeWatch: Sendable {
   private func hear(_ news: EtcdNews) {
     switch news {
     case .events(let events):
-      let wrong = state.withLock { state in events.compactMap { Self.take($0, &state) } }
+      let wrong = state.withLock { state in events.compactMap { state.told.take($0) } }
       for entry in wrong { recorder.noteOrEnd(entry) }
       recorder.noteOrEnd(.did("watched changes"))
     case .resumed: return
@@ -75,44 +66,55 @@ final class ChangeWatch: Sendable {
     }
   }
 
-  /// - Returns: What is wrong with an event.
-  private static func take(_ event: EtcdEvent, _ state: inout State) -> JournalEntry? {
-    let item = event.keyValue
-    let old = state.keys[item.key]
-    defer { state.revision = max(state.revision, item.modified) }
-    if item.modified < state.revision {
-      return .backwards(
-        "revision \(item.modified) of \(name(item)) came after \(state.revision)")
-    }
-    guard event.kind == .put else {
-      state.keys[item.key] = nil
-      return old == nil ? .missed("the making of \(name(item)), deleted at \(item.modified)") : nil
-    }
-    state.keys[item.key] = Seen(version: item.version, modified: item.modified)
-    guard item.version == (old?.version ?? 0) + 1 else {
-      return .missed(
-        "\(name(item)) was told with change \(item.version) after \(old?.version ?? 0), "
-          + "at revision \(item.modified)")
-    }
-    return nil
-  }
-
-  private static func name(_ item: KeyValue) -> String { String(decoding: item.key, as: UTF8.self) }
-
-  /// Returns what the watch has not told, now that nobody changes anything that it does not tell soon.
+  /// Returns what the watch has not told yet.
   func behind() -> [String] {
-    let now: EtcdClient.Content
     do throws(EtcdError) {
-      now = try client.read(range, keysOnly: true, until: .now + .seconds(5))
+      let now = try client.read(range, keysOnly: true, until: .now + .seconds(5))
+      let told = state.withLock(\.told)
+      return told.lacks(now)
+        ? ["its watch is at revision \(told.revision), etcd at \(now.revision)"] : []
     } catch {
       return ["etcd does not answer its watch's last look: \(error)"]
     }
-    let (told, revision) = state.withLock { ($0.keys.mapValues(\.modified), $0.revision) }
-    // What was changed since is on its way.
-    guard revision < now.revision || now.items.contains(where: { told[$0.key] != $0.modified })
-    else { return [] }
-    let there = Dictionary(now.items.map { ($0.key, $0.modified) }) { $1 }
-    guard there != told else { return [] }
-    return ["its watch is at revision \(revision), etcd at \(now.revision)"]
+  }
+}
+
+/// How often each key has changed, as a watch has told it. etcd counts the changes of a key since it was
+/// made, so a change that was not told leaves a gap.
+struct ToldChanges {
+  private var versions: [[UInt8]: Int64] = [:]
+  private(set) var revision: Int64 = 0
+
+  init() {}
+
+  init(_ content: EtcdClient.Content) {
+    revision = content.revision
+    versions = Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
+  }
+
+  /// - Returns: What is wrong with an event.
+  mutating func take(_ event: EtcdEvent) -> JournalEntry? {
+    let item = event.keyValue
+    let name = String(decoding: item.key, as: UTF8.self)
+    guard item.modified >= revision else {
+      return .backwards("revision \(item.modified) of \(name) came after \(revision)")
+    }
+    revision = item.modified
+    let last = versions[item.key] ?? 0
+    guard event.kind == .put else {
+      versions[item.key] = nil
+      return last == 0 ? .missed("the making of \(name), deleted at \(item.modified)") : nil
+    }
+    versions[item.key] = item.version
+    guard item.version != last + 1 else { return nil }
+    return .missed(
+      "\(name) was told with change \(item.version) after \(last), at revision \(item.modified)")
+  }
+
+  /// Whether what is there has changes that were not told.
+  func lacks(_ content: EtcdClient.Content) -> Bool {
+    // What was told since shows more.
+    revision <= content.revision
+      && versions != Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
   }
 }

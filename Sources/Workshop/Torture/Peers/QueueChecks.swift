@@ -9,6 +9,7 @@ struct QueueChecks {
     let place: String
     let slot: Int
     var id: String?
+    var isUnsent = false
     var mayBeCancelled = false
     var isCancelled = false
     var takes: [Take] = []
@@ -49,6 +50,7 @@ struct QueueChecks {
     switch event {
     case .sending: return
     case .sent(let number, let id): entries[number]?.id = id
+    case .unsent(let number): entries[number]?.isUnsent = true
     case .cancelling(let number): entries[number]?.mayBeCancelled = true
     case .cancelled(let number, let isSo):
       entries[number]?.mayBeCancelled = isSo
@@ -80,9 +82,12 @@ struct QueueChecks {
     let lost = stored.filter { !$0.value.isSettling }.keys.sorted().map {
       "\(name($0)) in \(entries[$0]?.place ?? "") was stored, but never handled"
     }
+    let unsent = entries.filter { $0.value.isUnsent && !$0.value.takes.isEmpty }.keys.sorted().map {
+      "\(name($0)) was delivered, though its sender was told that it was not stored"
+    }
     return Check(
       "no stored \(what) is lost, and none arrives that was not sent", "\(stored.count) \(what)s",
-      firstOf: lost + unknown.map { "\(what) \($0), which was not sent" })
+      firstOf: lost + unsent + unknown.map { "\(what) \($0), which was not sent" })
   }
 
   private var noneCancelled: Check {

@@ -47,8 +47,14 @@ final class QueueStrand: Sendable {
       return sender
     }
     try note(.sending(place: queue, slot: arguments.slot, number: number))
-    let id = try recorder.timed("a store", EtcdContainer.standardWait) {
-      try sender.enqueue(PropertyListValue(number), durability: durability)
+    let id: QueueEntryID
+    do {
+      id = try recorder.timed("a store", EtcdContainer.standardWait) {
+        try sender.enqueue(PropertyListValue(number), durability: durability)
+      }
+    } catch let error as AppGroupError where error.code == .unreachable {
+      try note(.unsent(number: number))
+      throw error
     }
     try note(.sent(number: number, id: "\(id)"))
     try recorder.note(.did("send"))
@@ -82,7 +88,7 @@ final class QueueStrand: Sendable {
     try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       // With nothing in its hands, by which it could notice that it was replaced.
-      if random.chance(1) { try Program.send(.stop, to: Program.processID) }
+      if random.chance(2) { try Program.send(.stop, to: Program.processID) }
       let patience = random.milliseconds(0...5)
       let entry = try recorder.timed("the next entry", patience) {
         try Self.take(consumer, queue, tenure, .now + patience, note)

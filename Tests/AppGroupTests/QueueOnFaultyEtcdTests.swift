@@ -1,0 +1,84 @@
+import AppGroup
+import Dispatch
+import EtcdClient
+import PropertyLists
+import Synchronization
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Queues
+
+@Suite(
+  "A queue on a faulty etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+struct QueueOnFaultyEtcdTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func queue(_ endpoint: String) throws -> Queue {
+    let location = EtcdLocation(endpoints: [endpoint], prefix: "test")
+    return try SharedContainer(etcd: location, companion: directory.path).queue("q")
+  }
+
+  /// An end of an entry whose answer is lost until the history is given up.
+  ///
+  /// - Parameter meanwhile: what else happens until then.
+  private func endInDoubt(
+    meanwhile: (EtcdQueue) throws -> Void
+  ) throws -> AppGroupError? {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let keys = try #require(try queue(node.endpoint).store as? EtcdQueue)
+    let queue = try queue(proxy.endpoint)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    proxy.lose(oneIn: 1)
+    let failure = Mutex<(any Error)?>(nil)
+    let end = DispatchGroup()
+    DispatchQueue(label: "end").async(group: end) {
+      do { try entry.acknowledge() } catch { failure.withLock { $0 = error } }
+    }
+    let claim = keys.claimKey(entry.id.batch)
+    try eventually("the entry has ended") {
+      try keys.client.read(.key(claim), until: soon).items.isEmpty
+    }
+    try meanwhile(keys)
+    let now = try keys.client.read(.key(claim), until: soon).revision
+    try node.ask("kv/compaction", #"{"revision":"\#(now)"}"#)
+    proxy.lose(oneIn: 0)
+    end.wait()
+    return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
+  }
+
+  @Test("knows that an entry has ended, though the history that told it is gone")
+  func endInDoubt() throws {
+    #expect(try endInDoubt(meanwhile: { _ in })?.code == nil)
+  }
+
+  @Test("says that the end of an entry is unknown, if it was replaced and the history is gone")
+  func unknownEnd() throws {
+    let error = try endInDoubt { keys in
+      let consumers = keys.range("c/")
+      let condition = EtcdTransaction.Condition.absent(keys.key("none"))
+      _ = try keys.client.commit(
+        EtcdTransaction(if: [condition], then: [.delete(consumers)]), until: soon)
+    }
+    #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
+  }
+
+  // A call without a deadline takes ten seconds.
+  @Test(
+    "says that etcd does not answer when its caller's deadline has passed, not ten seconds later")
+  func deadline() throws {
+    let node = try EtcdNode()
+    let queue = try queue(node.endpoint)
+    let consumer = try queue.consume()
+    node.end()
+    let start = ContinuousClock.now
+    let error = #expect(throws: AppGroupError.self) { try consumer.next(until: .now) }
+    #expect(error?.code == .unreachable, "\(String(describing: error))")
+    #expect(ContinuousClock.now - start < .seconds(8))
+  }
+}

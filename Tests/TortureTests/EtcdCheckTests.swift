@@ -1,0 +1,131 @@
+import AppGroup
+import Histories
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import EtcdClient
+@testable import Torture
+
+@Suite("The checks of the torture program on etcd", .blocking)
+struct EtcdCheckTests {
+  // MARK: Outcomes
+
+  private func journal(
+    of code: AppGroupError.Code, _ call: Operation.Call = .write(7)
+  ) throws -> [JournalEntry] {
+    let directory = RunDirectory(
+      path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
+    try directory.create()
+    let recorder = try Recorder(directory, life: 1, .thread)
+    _ = try recorder.perform("replace", "register/0", call, patience: .seconds(1)) {
+      throw AppGroupError(code, "change the value", path: "x", reason: "it is a test")
+    }
+    let records = try Records(directory, lives: 1)
+    try directory.remove()
+    return records.journals.flatMap(\.entries)
+  }
+
+  @Test("take an unknown outcome for an operation without an answer, and no other error")
+  func unknownOutcome() throws {
+    let unknown = try journal(of: .outcomeUnknown)
+    #expect(unknown.operations(of: 1).map(\.outcome) == [.unknown])
+    #expect(unknown.contains(.inDoubt))
+    for (code, entry) in [(AppGroupError.Code.unreachable, JournalEntry.unreachable)]
+      + [(.leaseLost, .lost), (.timedOut, .timedOut)]
+    {
+      let journal = try journal(of: code)
+      #expect(journal.operations(of: 1) == [])
+      #expect(journal.contains(entry))
+      #expect(!journal.contains { if case .failed = $0 { true } else { false } })
+    }
+  }
+
+  @Test("find a message that was delivered, though its sender was told that it was not stored")
+  func unsent() {
+    func holds(_ events: [QueueEvent]) -> Bool {
+      QueueChecks("message", [[.sending(place: "q", slot: 0, number: 1)] + events]).all
+        .allSatisfy(\.holds)
+    }
+    let taken = QueueEvent.taken(
+      place: "q", tenure: "a", slot: 0, number: 1, isRedelivery: false, from: 1, to: 2)
+    #expect(holds([.unsent(number: 1)]))
+    #expect(holds([taken]))
+    #expect(!holds([.unsent(number: 1), taken]))
+  }
+
+  @Test("allow a post without an end, after which others come, to be heard")
+  func openPosts() {
+    var records = Records()
+    records.journals = [
+      Journal(life: 1, entries: [.posting(bell: "b", at: 1), .posting(bell: "b", at: 2)])
+    ]
+    #expect(BellHistory.posts(in: records)["b"]?.posts.count == 2)
+  }
+
+  // MARK: Observers and watches
+
+  @Test("allow an observer to be behind, but not to go back")
+  func observers() {
+    let write = { (number: UInt64, time: UInt64) in
+      Operation(
+        process: 1, key: "register/0", call: .write(number), invocation: time,
+        outcome: .completed(.done, at: time + 1))
+    }
+    var records = Records()
+    records.operations = [write(1, 10), write(2, 20)]
+    records.observations = [
+      Operation(
+        process: 2, key: "register/0", call: .read, invocation: 30,
+        outcome: .completed(.value(1), at: 31))
+    ]
+    let late = HistoryChecks(records: records, final: [], last: [:])
+    #expect(late.all.contains { !$0.holds })
+    let onEtcd = HistoryChecks(records: records, final: [], last: [:], isOnEtcd: true)
+    #expect(onEtcd.all.filter { !$0.holds }.map(\.promise) == [])
+    for entry in [JournalEntry.backwards("2, then 1"), .missed("2")] {
+      records.journals = [Journal(life: 1, entries: [entry])]
+      #expect(JournalChecks(records: records).onEtcd.count { !$0.holds } == 1)
+    }
+  }
+
+  private func item(_ version: Int64, _ revision: Int64) -> KeyValue {
+    KeyValue(
+      key: Array("k".utf8), value: [], created: 1, modified: revision, version: version, lease: 0)
+  }
+
+  private func wrong(_ events: [(EtcdEvent.Kind, KeyValue)]) -> [JournalEntry] {
+    var told = ToldChanges(.init(revision: 10, items: [item(3, 9)]))
+    return events.compactMap { told.take(EtcdEvent(kind: $0.0, keyValue: $0.1)) }
+  }
+
+  @Test("find a change that a watch did not tell, or told too late")
+  func watches() {
+    #expect(wrong([(.put, item(4, 11)), (.delete, item(0, 12)), (.put, item(1, 13))]) == [])
+    #expect(wrong([(.put, item(5, 12))]).count == 1)
+    #expect(wrong([(.delete, item(0, 12)), (.put, item(2, 14))]).count == 1)
+    #expect(wrong([(.delete, item(0, 12)), (.delete, item(0, 14))]).count == 1)
+    #expect(wrong([(.put, item(4, 12)), (.put, item(5, 11))]).count == 1)
+    let told = ToldChanges(.init(revision: 10, items: [item(3, 9)]))
+    #expect(!told.lacks(.init(revision: 11, items: [item(3, 9)])))
+    #expect(told.lacks(.init(revision: 11, items: [item(4, 11)])))
+    #expect(told.lacks(.init(revision: 11, items: [])))
+  }
+
+  // MARK: Leftovers
+
+  @Test("know which keys stay")
+  func leftovers() {
+    let value = [UInt8](repeating: 1, count: 17)
+    for key in [
+      "format", "v/counter%2F0", "own/v/x", "n/bell", "s/bell", "p/here/last", "own/p/peer/h",
+      "c/queue/last", "q/queue/s/slot-0", "q/queue/r/slot-0/x", "q/queue/o/slot-0/x.0",
+    ] { #expect(EtcdLeftovers.belongs(key, value), "\(key)") }
+    for key in [
+      "p/here/m/4711", "p/here/x", "c/queue/m/4711", "q/queue/e/x", "q/queue/d/x", "q/queue/c/x",
+      "q/queue/x/x", "b/address/o", "own/p/peer/m/1", "other",
+    ] { #expect(!EtcdLeftovers.belongs(key, value), "\(key)") }
+    // A value that was removed.
+    #expect(!EtcdLeftovers.belongs("v/x", [UInt8](repeating: 1, count: 16)))
+  }
+}
