@@ -5,32 +5,15 @@ import SystemCalls
 ///
 /// Other processes reach them under `inside`, through /proc (proc_pid_root(5)).
 package final class MountNamespace: Sendable {
-  private let shell: Participant
+  private let shell: NamespaceShell
   private let place: TemporaryDirectory
 
-  package struct Failure: Error, CustomStringConvertible {
-    package let description: String
-  }
-
-  // Answers each line with one: the command's status and its output. The shell is the first process
-  // of its own process namespace. So when it ends, even because the test was killed and its input
-  // is closed, the programs that serve a file system to it end too.
-  private static let answering = """
-    PATH=$PATH:/usr/sbin:/sbin
-    while IFS= read -r line; do
-      said=$(eval "$line" 2>&1 </dev/null); status=$?
-      printf '%s %s\\n' $status "$(printf %s "$said" | tr '\\n' ' ')"
-    done
-    """
-
-  /// - Throws: `Failure` if the user may not create such a namespace.
+  // The shell is the first process of its own process namespace. So when it ends, even because the test
+  // was killed and its input is closed, the programs that serve a file system to it end too.
   package init() throws {
     place = try TemporaryDirectory()
     let asRoot = Program.effectiveUser == 0 ? [] : ["--map-root-user"]
-    shell = try Participant(
-      program: "unshare",
-      asRoot + ["--mount", "--pid", "--kill-child", "sh", "-c", Self.answering])
-    try run("true")
+    shell = try NamespaceShell(asRoot + ["--mount", "--pid", "--kill-child"])
   }
 
   // Before the directory is removed: removing a mount point detaches its mounts, but not one that
@@ -53,14 +36,10 @@ package final class MountNamespace: Sendable {
 
   /// Runs a command on one line, and returns its output on one line.
   ///
-  /// - Throws: `Failure` with its output if its status is not 0.
+  /// - Throws: `NamespaceShell.Failure` with its output if its status is not 0.
   @discardableResult
   package func run(_ command: String) throws -> String {
-    let answer = try shell.ask("cd '\(place.path)' && \(command)")
-    guard answer.hasPrefix("0 ") else {
-      throw Failure(description: "\(command): status \(answer)")
-    }
-    return String(answer.dropFirst(2))
+    try shell.run("cd '\(place.path)' && \(command)")
   }
 
   /// Returns why the command fails in its own namespace, or nil if it does not.

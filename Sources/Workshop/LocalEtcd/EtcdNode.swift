@@ -10,6 +10,11 @@ package final class EtcdNode: Sendable {
   /// Where a member is, and what it is told.
   package struct Setting: Sendable {
     package var scheme = "http"
+    /// The address at which its clients find it.
+    package var host = "127.0.0.1"
+    /// The program that starts it, with its arguments, for example in a namespace; nothing if it is started
+    /// here.
+    package var launcher: [String] = []
     package var flags: [String] = []
     /// The directory that its own one is made in.
     package var directory: String
@@ -26,6 +31,7 @@ package final class EtcdNode: Sendable {
   private let directory: String
   private let owner: (any Sendable)?
   private let endsWithThread: Bool
+  private let launcher: [String]
   private let arguments: [String]
   private let running = Mutex<Running?>(nil)
 
@@ -46,7 +52,8 @@ package final class EtcdNode: Sendable {
     name = "m\(index)"
     directory = "\(setting.directory)/\(name)"
     try makeDirectory(directory)
-    endpoint = "\(setting.scheme)://127.0.0.1:\(try Self.freePort())"
+    launcher = setting.launcher
+    endpoint = "\(setting.scheme)://\(setting.host):\(try Self.freePort())"
     let all = peers.enumerated().map { "m\($0)=\($1)" }.joined(separator: ",")
     arguments =
       [
@@ -76,8 +83,9 @@ package final class EtcdNode: Sendable {
     let null = try FileDescriptor.open("/dev/null", .readOnly)
     // Variables that begin so are flags to etcd.
     let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
+    let words = launcher + ["etcd"] + arguments
     let child = try ChildProcess(
-      "etcd", arguments, environment: environment, input: null.rawValue, output: log.rawValue,
+      words[0], Array(words.dropFirst()), environment: environment, input: null.rawValue, output: log.rawValue,
       errors: log.rawValue, endsWithParent: endsWithThread)
     let running = Running(child)
     self.running.withLock { $0 = running }

@@ -143,24 +143,29 @@ final class StoryCast {
 
 /// One side of a story: receives commands, and separates its answers from its notices.
 final class StorySide {
-  /// The limit of every wait, so that a fault shows as a failed story and not as a hanging
+  /// The usual limit of every wait, so that a fault shows as a failed story and not as a hanging
   /// terminal.
   static let patience: Duration = .seconds(5)
 
   private let stage: Stage
   private let role: WCSession.Role
   private let process: SideProcess
+  private let patience: Duration
   private var notices: [String] = []
 
-  init(_ stage: Stage, _ role: WCSession.Role, _ process: SideProcess) {
+  init(
+    _ stage: Stage, _ role: WCSession.Role, _ process: SideProcess,
+    patience: Duration = StorySide.patience
+  ) {
     self.stage = stage
     self.role = role
     self.process = process
+    self.patience = patience
   }
 
   var processID: Int32 { process.processID }
 
-  private var deadline: ContinuousClock.Instant { .now + Self.patience }
+  private var deadline: ContinuousClock.Instant { .now + patience }
 
   // MARK: Commands
 
