@@ -14,7 +14,9 @@ struct PeerMessageCommandTests {
   /// another gets 1 again,
   /// marked, then 2 3
   /// ```
-  @Test("Killed in the middle of a command, the message is delivered again, first and marked")
+  @Test(
+    "Killed in the middle of a command, the message is delivered again, first and marked",
+    .bothEngines)
   func killed() throws {
     let outcome = try Session().shell(
       """
@@ -32,7 +34,8 @@ struct PeerMessageCommandTests {
       "\(outcome)")
   }
 
-  @Test("A line that cannot be written is not acknowledged: the next receiver gets it")
+  @Test(
+    "A line that cannot be written is not acknowledged: the next receiver gets it", .bothEngines)
   func fullOutput() throws {
     let outcome = try Session().shell(
       """
@@ -82,7 +85,7 @@ struct PeerMessageCommandTests {
   /// goes on: acknowledges
   /// nothing, and says so
   /// ```
-  @Test("A stopped receiver is replaced, and does no harm when it is continued")
+  @Test("A stopped receiver is replaced, and does no harm when it is continued", .bothEngines)
   func replaced() throws {
     let outcome = try Session().shell(
       """

@@ -41,7 +41,7 @@ struct PeerRequestCommandTests {
   /// with the server
   ///                             hears at once that it has ended
   /// ```
-  @Test("When the server is killed, its sender does not wait for the deadline")
+  @Test("When the server is killed, its sender does not wait for the deadline", .bothEngines)
   func killed() throws {
     let outcome = try Session().shell(
       """
@@ -78,7 +78,7 @@ struct PeerRequestCommandTests {
   /// goes on: says that it was
   /// replaced, and ends
   /// ```
-  @Test("A stopped server is replaced, and ends when it is continued")
+  @Test("A stopped server is replaced, and ends when it is continued", .bothEngines)
   func replaced() throws {
     let outcome = try Session().shell(
       """
@@ -93,7 +93,9 @@ struct PeerRequestCommandTests {
     #expect(outcome.output == "124\n1\n2\n1\n", "\(outcome)")
   }
 
-  @Test("On a signal while its command runs, it passes the signal on, and the reply still arrives")
+  @Test(
+    "On a signal while its command runs, it passes the signal on, and the reply still arrives",
+    .bothEngines)
   func signals() throws {
     let outcome = try Session().shell(
       """

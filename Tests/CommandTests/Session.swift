@@ -1,8 +1,10 @@
+import AppGroup
 import SystemCalls
 import TestSupport
 import Testing
 
-/// A shell, a container and the built program: the surroundings of a user.
+/// A shell, a container and the built program: the surroundings of a user. On etcd the container's
+/// directory stays empty.
 struct Session {
   struct Outcome {
     let status: Int32
@@ -59,9 +61,10 @@ struct Session {
     let (output, errors) = ("\(directory.path)/out-\(number)", "\(directory.path)/err-\(number)")
     let program = try BuiltProgram.path("wormhole")
     let folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
+    let location = try TestEngine.current.location(of: container)?.description ?? container
     let variables = [
       "PATH=\(folder):\(Program.environment("PATH") ?? "/usr/bin:/bin")", "C=\(container)",
-      "T=\(directory.path)", "WORMHOLE_CONTAINER=\(container)", "HOME=\(directory.path)",
+      "T=\(directory.path)", "WORMHOLE_CONTAINER=\(location)", "HOME=\(directory.path)",
       "LC_ALL=C.UTF-8",
     ]
     // timeout(1) ends everything that a script has started, not only the shell.

@@ -77,7 +77,7 @@ import Testing
     let scene = try RequestScene()
     let seed = TestSeed.next("WORMHOLE_REQUEST_SEED")
     var random = seed.generator
-    for round in 0..<3 {
+    for round in 0..<TestEngine.current.times(3) {
       let watch = try scene.peer()
       let ends = CallEnds()
       let count = TestEngine.current.times(600)
