@@ -121,6 +121,9 @@ enum QueueEvent: Codable, Equatable {
   case acknowledging(place: String, number: UInt64)
   case acknowledged(place: String, number: UInt64, at: UInt64)
   case failing(place: String, number: UInt64)
+  /// The entry that was last to be acknowledged, or to fail, was not: its consumer was replaced, or etcd
+  /// did not answer.
+  case unsettled(place: String, number: UInt64)
 }
 
 /// An entry of a journal about requests.
