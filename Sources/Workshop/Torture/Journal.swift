@@ -37,6 +37,8 @@ enum JournalEntry: Codable, Equatable {
   case failed(String)
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)
+  /// The post that was begun last was not made, because etcd did not answer.
+  case unposted
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
   case queue(QueueEvent)
   case file(QueueEvent)

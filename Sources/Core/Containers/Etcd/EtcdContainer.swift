@@ -201,12 +201,7 @@ extension EtcdContainer {
       self.value = value
     }
 
-    var condition: EtcdTransaction.Condition {
-      #if DEBUG
-        if EtcdFault.changingBlindly.isActive { return .always(key) }
-      #endif
-      return .modified(key, at: base)
-    }
+    var condition: EtcdTransaction.Condition { .modified(key, at: base).comparing }
   }
 
   /// Makes a change under conditions, and finds out what became of it if its answer is lost.

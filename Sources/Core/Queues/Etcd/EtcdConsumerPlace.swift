@@ -54,12 +54,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   /// Holds as long as this consumer was not replaced.
-  var fence: EtcdTransaction.Condition {
-    #if DEBUG
-      if EtcdFault.forgettingFence.isActive { return .always(store.consumerKey(id)) }
-    #endif
-    return .exists(store.consumerKey(id))
-  }
+  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
 
   /// Checks that no other consumer can have been given what this one has.
   ///
