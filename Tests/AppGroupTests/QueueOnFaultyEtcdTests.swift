@@ -68,6 +68,54 @@ struct QueueOnFaultyEtcdTests {
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 
+  @Test("says that the end of an entry is unknown, if its answer was lost and then nobody answers")
+  func lostEnd() throws {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let queue = try queue(proxy.endpoint)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
+    let error = try failure(of: { try entry.acknowledge() }, losing: proxy) {
+      try keys.client.read(.key(keys.claimKey(entry.id.batch)), until: soon).items.isEmpty
+    }
+    #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
+  }
+
+  /// Runs a call whose answers are lost until it is done; then etcd is gone.
+  private func failure(
+    of call: @escaping @Sendable () throws -> Void, losing proxy: LossyProxy,
+    until isDone: () throws -> Bool
+  ) throws -> AppGroupError? {
+    proxy.lose(oneIn: 1)
+    let failure = Mutex<(any Error)?>(nil)
+    let end = DispatchGroup()
+    DispatchQueue(label: "call").async(group: end) {
+      do {
+        try CallLimit.within(.now + .seconds(4), call)
+      } catch {
+        failure.withLock { $0 = error }
+      }
+    }
+    try eventually("it is done", isDone)
+    proxy.end()
+    end.wait()
+    return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
+  }
+
+  @Test("says that a post is unknown, if its answer was lost and then nobody answers")
+  func lostPost() throws {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let container = try queue(proxy.endpoint).container
+    let client = node.client()
+    let error = try failure(
+      of: { try container.notification("b").post() }, losing: proxy
+    ) { try !client.read(.key(Array("test/n/b".utf8)), until: soon).items.isEmpty }
+    #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
+  }
+
   // A call without a deadline takes ten seconds.
   @Test(
     "says that etcd does not answer when its caller's deadline has passed, not ten seconds later")

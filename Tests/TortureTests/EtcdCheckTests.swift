@@ -61,6 +61,8 @@ struct EtcdCheckTests {
       Journal(life: 1, entries: [.posting(bell: "b", at: 1), .posting(bell: "b", at: 2)])
     ]
     #expect(BellHistory.posts(in: records)["b"]?.posts.count == 2)
+    records.journals = [Journal(life: 1, entries: [.posting(bell: "b", at: 1), .unposted])]
+    #expect(BellHistory.posts(in: records)["b"] == nil)
   }
 
   // MARK: Observers and watches

@@ -148,4 +148,13 @@ struct PeerCheckTests {
       }
     }
   }
+
+  @Test("a message that was settled only in vain, because its consumer was replaced")
+  func settledInVain() {
+    let vain: [QueueEvent] =
+      taken(1, 10) + [.acknowledging(place: "q", number: 1), .unsettled(place: "q", number: 1)]
+    #expect(failed(sending(1) + consuming("a", 5) + vain) == [lost])
+    let again = taken(1, 20, again: true) + [.acknowledging(place: "q", number: 1)]
+    #expect(failed(sending(1) + consuming("a", 5) + vain + again) == [])
+  }
 }

@@ -116,7 +116,7 @@ package final class EtcdClient: Sendable {
   /// The number of the cluster; nil before its first answer.
   package var clusterID: String? { cluster.clusterID }
 
-  /// Makes a change under conditions. Sent at most once.
+  /// Makes a change under conditions. Sent at most once, unless it only reads.
   ///
   /// - Throws: `.outcomeUnknown` if it was sent and its answer lost; otherwise nothing was changed:
   ///   `.unreachable`, `.leaseGone`, `.noSpace`, `.tooLarge`, `.permissionDenied`, ….
@@ -124,7 +124,8 @@ package final class EtcdClient: Sendable {
     _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     let answer: WireTransactionAnswer = try cluster.call(
-      "kv/txn", WireTransaction(transaction), .once, until: deadline)
+      "kv/txn", WireTransaction(transaction),
+      transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline)
     return EtcdTransaction.Outcome(
       succeeded: answer.succeeded ?? false, revision: answer.header?.revision?.value ?? 0,
       results: (answer.responses ?? []).map(\.result))

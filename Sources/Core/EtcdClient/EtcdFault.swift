@@ -22,9 +22,26 @@
     /// Whether this process leaves the rule out.
     package var isActive: Bool { Self.current.withLock { $0 } == self }
   }
-
-  extension EtcdTransaction.Condition {
-    /// What always holds, instead of a condition that is left out.
-    package static func always(_ key: [UInt8]) -> Self { .version(of: key, -1, is: .greater) }
-  }
 #endif
+
+extension EtcdTransaction.Condition {
+  /// The same, as the condition that a key is as it was read.
+  package var comparing: Self {
+    #if DEBUG
+      if EtcdFault.changingBlindly.isActive { return always }
+    #endif
+    return self
+  }
+
+  /// The same, as the condition that its maker has not been replaced.
+  package var fencing: Self {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return always }
+    #endif
+    return self
+  }
+
+  #if DEBUG
+    private var always: Self { .version(of: key, -1, is: .greater) }
+  #endif
+}

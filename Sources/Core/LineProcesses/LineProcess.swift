@@ -27,15 +27,18 @@ package final class LineProcess: Sendable {
   /// - Parameters:
   ///   - environment: The whole environment, as "NAME=value".
   ///   - readsErrors: Whether its standard error is read, too; otherwise it shares ours.
+  ///   - endsWithThread: Whether it is killed when the calling thread ends, at the latest with this
+  ///     process.
   package init(
     _ program: String, _ arguments: [String], environment: [String] = Program.environment,
-    readsErrors: Bool = true
+    readsErrors: Bool = true, endsWithThread: Bool = false
   ) throws {
     let lines = try makePipe()
     let answers = try makePipe()
     child = try ChildProcess(
       program, arguments, environment: environment, input: lines.read.rawValue,
-      output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2)
+      output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2,
+      endsWithParent: endsWithThread)
     input = lines.takeWrite()
     output = answers.takeRead()
   }

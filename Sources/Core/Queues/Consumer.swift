@@ -22,7 +22,8 @@ extension Queue {
   public func consume(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> Consumer {
-    try begin(role.enterExclusively(until: deadline), maximumDeliveries, until: deadline)
+    let registration = try role.enterExclusively(until: deadline)
+    return try CallLimit.within(deadline) { try begin(registration, maximumDeliveries) }
   }
 
   /// Becomes the queue's consumer; see the form without `async`.
@@ -31,7 +32,7 @@ extension Queue {
   ) async throws -> Consumer {
     let registration = try await role.enterExclusively(until: deadline)
     return try await Blocking.run {
-      try self.begin(registration, maximumDeliveries, until: deadline)
+      try CallLimit.within(deadline) { try self.begin(registration, maximumDeliveries) }
     }
   }
 
@@ -64,8 +65,8 @@ extension Queue {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
     keepsOrder: Bool = false
   ) throws -> Consumer {
-    try beginWork(
-      role.enterExclusively(until: deadline), maximumDeliveries, keepsOrder, until: deadline)
+    let gate = try role.enterExclusively(until: deadline)
+    return try CallLimit.within(deadline) { try beginWork(gate, maximumDeliveries, keepsOrder) }
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
@@ -75,15 +76,14 @@ extension Queue {
   ) async throws -> Consumer {
     let gate = try await role.enterExclusively(until: deadline)
     return try await Blocking.run {
-      try self.beginWork(gate, maximumDeliveries, keepsOrder, until: deadline)
+      try CallLimit.within(deadline) { try self.beginWork(gate, maximumDeliveries, keepsOrder) }
     }
   }
 
   private func begin(
-    _ registration: PresenceRegistration, _ maximumDeliveries: Int?,
-    until deadline: ContinuousClock.Instant?
+    _ registration: PresenceRegistration, _ maximumDeliveries: Int?
   ) throws -> Consumer {
-    try beginning("consume", until: deadline) {
+    try reporting("consume \"\(name)\"", path: path) {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let terms = DeliveryTerms(
@@ -99,11 +99,10 @@ extension Queue {
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
   private func beginWork(
-    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool,
-    until deadline: ContinuousClock.Instant?
+    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool
   ) throws -> Consumer {
     defer { gate.close() }
-    return try beginning("work for", until: deadline) {
+    return try reporting("work for \"\(name)\"", path: path) {
       let wake = ConsumerWake()
       let released = ReleasedEntries { wake.raise() }
       let registration = try role.enter()
@@ -120,14 +119,6 @@ extension Queue {
         registration.close()
         throw error
       }
-    }
-  }
-
-  private func beginning(
-    _ action: String, until deadline: ContinuousClock.Instant?, _ body: () throws -> Consumer
-  ) throws -> Consumer {
-    try CallLimit.within(deadline) {
-      try reporting("\(action) \"\(name)\"", path: path, body)
     }
   }
 

@@ -74,6 +74,12 @@ package final class LossyProxy: Sendable {
 
   deinit { listener.descriptor.endConnection() }
 
+  /// Ends all connections, and refuses new ones for ever.
+  package func end() {
+    listener.descriptor.endConnection()
+    block()
+  }
+
   /// From now on one answer in so many is lost; none if it is 0.
   package func lose(oneIn share: Int) { traffic.share.store(share, ordering: .relaxed) }
 

@@ -211,7 +211,8 @@ final class WorkerProcess {
     slot = arguments.slot
     life = arguments.life
     process = try LineProcess(
-      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false)
+      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false,
+      endsWithThread: true)
   }
 
   var processID: Int32 { process.processID }

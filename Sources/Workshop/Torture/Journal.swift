@@ -37,6 +37,8 @@ enum JournalEntry: Codable, Equatable {
   case failed(String)
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)
+  /// The post that was begun last was not made, because etcd did not answer.
+  case unposted
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
   case queue(QueueEvent)
   case file(QueueEvent)
@@ -121,6 +123,9 @@ enum QueueEvent: Codable, Equatable {
   case acknowledging(place: String, number: UInt64)
   case acknowledged(place: String, number: UInt64, at: UInt64)
   case failing(place: String, number: UInt64)
+  /// The entry that was last to be acknowledged, or to fail, was not: its consumer was replaced, or etcd
+  /// did not answer.
+  case unsettled(place: String, number: UInt64)
 }
 
 /// An entry of a journal about requests.

@@ -201,12 +201,7 @@ extension EtcdContainer {
       self.value = value
     }
 
-    var condition: EtcdTransaction.Condition {
-      #if DEBUG
-        if EtcdFault.changingBlindly.isActive { return .always(key) }
-      #endif
-      return .modified(key, at: base)
-    }
+    var condition: EtcdTransaction.Condition { .modified(key, at: base).comparing }
   }
 
   /// Makes a change under conditions, and finds out what became of it if its answer is lost.
@@ -259,13 +254,19 @@ extension EtcdContainer {
   package func repeating(
     _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    var doubt: EtcdError?
     var pause = Duration.milliseconds(5)
     while true {
       do throws(EtcdError) {
         return try client.commit(transaction, until: deadline)
       } catch {
-        guard error.code == .outcomeUnknown, ContinuousClock.now + pause < deadline else {
+        guard error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable else {
           throw error
+        }
+        let first = doubt ?? error
+        doubt = first
+        guard ContinuousClock.now + pause < deadline else {
+          throw EtcdError(.outcomeUnknown, first.reason)
         }
         pauseThread(pause)
         pause = min(pause * 2, .milliseconds(200))

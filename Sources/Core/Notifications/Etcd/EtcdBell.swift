@@ -17,7 +17,7 @@ struct EtcdBell: BellStore {
     let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
     _ = try etcd.repeating(
       EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]),
-      until: .now + EtcdContainer.standardWait)
+      until: CallLimit.deadline)
   }
 
   func sound() throws -> BellSound {

@@ -175,11 +175,8 @@ extension EtcdPresence {
 
   /// The conditions that hold as long as a registration does.
   func fence(of record: PresenceRecord, at revision: Int64) -> [EtcdTransaction.Condition] {
-    #if DEBUG
-      if EtcdFault.forgettingFence.isActive { return [.always(memberKey(record.id))] }
-    #endif
-    return [.created(memberKey(record.id), at: revision)]
-      + (record.isExclusive ? [.modified(roleKey, at: revision)] : [])
+    [.created(memberKey(record.id), at: revision).fencing]
+      + (record.isExclusive ? [.modified(roleKey, at: revision).fencing] : [])
   }
 
   /// Ends a registration that may not even have begun.

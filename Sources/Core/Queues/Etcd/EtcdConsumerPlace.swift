@@ -72,12 +72,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   /// Holds as long as this consumer was not replaced.
-  var fence: EtcdTransaction.Condition {
-    #if DEBUG
-      if EtcdFault.forgettingFence.isActive { return .always(store.consumerKey(id)) }
-    #endif
-    return .exists(store.consumerKey(id))
-  }
+  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
 
   /// Whether it was closed, and nobody consumes now.
   func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {

@@ -126,11 +126,14 @@ struct EtcdQueue: Sendable {
         case .change(let transaction, let result):
           if try client.commit(transaction, until: deadline).succeeded { return result }
         }
-      } catch let error as EtcdError where error.code == .outcomeUnknown {
-        doubt = error
+      } catch let error as EtcdError
+        where error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable
+      {
+        doubt = doubt ?? error
       }
       guard .now < deadline else {
-        throw doubt ?? EtcdError(.unreachable, "others change the same all the time")
+        throw doubt.map { EtcdError(.outcomeUnknown, $0.reason) }
+          ?? EtcdError(.unreachable, "others change the same all the time")
       }
       if doubt != nil { pauseThread(.milliseconds(5)) }
     }

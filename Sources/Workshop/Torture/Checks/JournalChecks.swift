@@ -93,6 +93,7 @@ struct BellHistory {
           guard let begun = open else { continue }
           histories[begun.bell, default: BellHistory()].posts.append((begun.from, time))
           open = nil
+        case .unposted: open = nil
         default: continue
         }
       }

@@ -13,7 +13,8 @@ struct QueueChecks {
     var mayBeCancelled = false
     var isCancelled = false
     var takes: [Take] = []
-    var isSettling = false
+    /// How often it was perhaps settled.
+    var settlings = 0
     var acknowledged: UInt64?
   }
 
@@ -63,7 +64,8 @@ struct QueueChecks {
       }
       entries[number]?.takes.append(
         Take(tenure: tenure, number: number, isRedelivery: isRedelivery, from: from, to: to))
-    case .acknowledging(_, let number), .failing(_, let number): entries[number]?.isSettling = true
+    case .acknowledging(_, let number), .failing(_, let number): entries[number]?.settlings += 1
+    case .unsettled(_, let number): entries[number]?.settlings -= 1
     case .acknowledged(_, let number, let time): entries[number]?.acknowledged = time
     }
   }
@@ -79,7 +81,7 @@ struct QueueChecks {
 
   private var noneLost: Check {
     let stored = entries.filter { $0.value.id != nil && !$0.value.mayBeCancelled }
-    let lost = stored.filter { !$0.value.isSettling }.keys.sorted().map {
+    let lost = stored.filter { $0.value.settlings == 0 }.keys.sorted().map {
       "\(name($0)) in \(entries[$0]?.place ?? "") was stored, but never handled"
     }
     let unsent = entries.filter { $0.value.isUnsent && !$0.value.takes.isEmpty }.keys.sorted().map {

@@ -70,8 +70,15 @@ final class QueueStrand: Sendable {
     }
     guard let (entry, sender) = found, let sender else { return }
     try note(.cancelling(number: entry.number))
-    let isCancelled = try recorder.timed("a cancellation", EtcdContainer.standardWait) {
-      try sender.cancel(entry.id)
+    let isCancelled: Bool
+    do {
+      isCancelled = try recorder.timed("a cancellation", EtcdContainer.standardWait) {
+        try sender.cancel(entry.id)
+      }
+    } catch let error as AppGroupError where error.code == .unreachable {
+      // Nothing was done.
+      try note(.cancelled(number: entry.number, false))
+      throw error
     }
     try note(.cancelled(number: entry.number, isCancelled))
     try recorder.note(.did("cancel"))
@@ -120,8 +127,21 @@ final class QueueStrand: Sendable {
   ) throws {
     let number = entry.payload.uint64Value ?? 0
     try note(.acknowledging(place: queue, number: number))
-    try entry.acknowledge()
+    try settling(number, queue, note) { try entry.acknowledge() }
     try note(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
+  }
+
+  /// Ends an entry; some errors say that it was not ended.
+  private static func settling(
+    _ number: UInt64, _ queue: String, _ note: (QueueEvent) throws -> Void,
+    _ body: () throws -> Void
+  ) throws {
+    do {
+      try body()
+    } catch let error as AppGroupError where [.unreachable, .leaseLost].contains(error.code) {
+      try note(.unsettled(place: queue, number: number))
+      throw error
+    }
   }
 
   private func settle(
@@ -130,8 +150,11 @@ final class QueueStrand: Sendable {
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<4: return  // Left to the next consumer.
     case 4..<8:
-      try note(.failing(place: queue, number: entry.payload.uint64Value ?? 0))
-      try recorder.timed("a failure", EtcdContainer.standardWait) { try entry.fail("on purpose") }
+      let number = entry.payload.uint64Value ?? 0
+      try note(.failing(place: queue, number: number))
+      try Self.settling(number, queue, note) {
+        try recorder.timed("a failure", EtcdContainer.standardWait) { try entry.fail("on purpose") }
+      }
     default:
       try recorder.timed("an acknowledgement", EtcdContainer.standardWait) {
         try Self.acknowledge(entry, queue, note)

@@ -86,7 +86,8 @@ final class Observers: Sendable {
     } catch let error as Content.Torn {
       recorder.noteOrEnd(.torn("observer: \(error)"))
     } catch {
-      recorder.noteOrEnd(.failed("observer of \(key): \(error)"))
+      // It is told when it cannot be followed any longer, and again when it can.
+      recorder.noteOrEnd(recorder.passing(error) ?? .failed("observer of \(key): \(error)"))
     }
   }
 

@@ -152,7 +152,12 @@ struct Operations {
 
   func post(_ bell: String, _ disturbance: Disturbance) throws {
     try recorder.note(.posting(bell: bell, at: bootTimeNanoseconds()))
-    try disturbance.during { try container.notification(bell).post() }
+    do {
+      try disturbance.during { try container.notification(bell).post() }
+    } catch let error as AppGroupError where error.code == .unreachable {
+      try recorder.note(.unposted)
+      throw error
+    }
     try recorder.note(.posted(at: bootTimeNanoseconds()))
     try recorder.note(.did("post"))
   }
