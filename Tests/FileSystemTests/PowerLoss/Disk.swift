@@ -72,7 +72,7 @@ final class Disk: Sendable {
       do {
         try mounts.run("umount disk")
         return true
-      } catch let error as MountNamespace.Failure where error.description.contains("busy") {
+      } catch let error as NamespaceShell.Failure where error.description.contains("busy") {
         return false
       }
     }

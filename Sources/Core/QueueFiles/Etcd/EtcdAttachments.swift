@@ -355,8 +355,11 @@ extension QueueDirectory {
   }
 
   /// Removes the directory of a consumer of a queue on etcd.
-  package func removeEtcdConsumer(_ consumer: String) throws {
+  ///
+  /// - Parameter withFiles: whether also one with files is removed; otherwise it stays.
+  package func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
     let path = Self.taken + "/" + consumer
+    guard try withFiles || list(path)?.isEmpty ?? true else { return }
     for entry in try list(path) ?? [] {
       try removeAttachmentDirectory(path + "/" + entry.name.text)
     }

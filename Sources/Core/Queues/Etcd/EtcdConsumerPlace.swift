@@ -32,7 +32,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
     // Listed before the consumers are, so that it is of none that comes meanwhile.
     let directories = try store.queue.open()?.etcdConsumers() ?? []
     try view.begin()
-    removeFiles(directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) })
+    let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
+    removeDirectories(gone, withFiles: true)
     view.checkNowAndThen()
   }
 
@@ -42,10 +43,10 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// The name of its directory on this machine, which has the files that accompany what it has taken.
   var directory: String { Self.prefix + id }
 
-  private func removeFiles(_ directories: [String]) {
+  private func removeDirectories(_ directories: [String], withFiles: Bool) {
     do {
       guard let place = try store.queue.open() else { return }
-      for directory in directories { try place.removeEtcdConsumer(directory) }
+      for name in directories { try place.removeEtcdConsumer(name, withFiles: withFiles) }
     } catch {
       // The next consumer of this machine tries it again.
       return
@@ -93,7 +94,10 @@ final class EtcdConsumerPlace: ConsumerPlace {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
     }
-    guard view.isThere(id) else { throw store.queue.replaced() }
+    let isEnded = isEnded.load(ordering: .sequentiallyConsistent)
+    guard try isEnded ? isClosedWithoutSuccessor() : view.isThere(id) else {
+      throw store.queue.replaced()
+    }
   }
 
   func isIdle() throws -> Bool {
@@ -119,7 +123,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
-    removeFiles([directory])
+    // Files whose entries have not ended can still be claimed, until somebody else consumes.
+    removeDirectories([directory], withFiles: false)
     Self.end(store, id, session, until: .now + Self.endWait)
   }
 
