@@ -76,10 +76,16 @@ package final class EtcdNode: Sendable {
     let null = try FileDescriptor.open("/dev/null", .readOnly)
     // Variables that begin so are flags to etcd.
     let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
-    let child = try ChildProcess(
-      "etcd", arguments, environment: environment, input: null.rawValue, output: log.rawValue,
-      errors: log.rawValue, endsWithParent: endsWithThread)
-    let running = Running(child)
+    let running: Running
+    do throws(Errno) {
+      running = Running(
+        try ChildProcess(
+          "etcd", arguments, environment: environment, input: null.rawValue, output: log.rawValue,
+          errors: log.rawValue, endsWithParent: endsWithThread))
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      throw EtcdError(.refused, "etcd is not installed (Debian: apt-get install etcd-server)")
+    }
     self.running.withLock { $0 = running }
   }
 
