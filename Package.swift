@@ -270,7 +270,8 @@ let package = Package(
         "AppGroup", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Workshop/Torture", swiftSettings: settings),
-    // Calls that only the measured rivals need: sockets, shared libraries, calls that block.
+    // Calls that only measured rivals and disturbed servers need: sockets, shared libraries, calls that
+    // block.
     .target(
       name: "RivalCalls", dependencies: ["SystemCalls"], path: "Sources/Workshop/RivalCalls",
       swiftSettings: settings),

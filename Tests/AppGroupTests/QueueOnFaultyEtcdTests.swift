@@ -77,9 +77,10 @@ struct QueueOnFaultyEtcdTests {
     let consumer = try queue.consume()
     let entry = try #require(try consumer.next(until: soon))
     let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
-    let error = try failure(of: { try entry.acknowledge() }, losing: proxy) {
-      try keys.client.read(.key(keys.claimKey(entry.id.batch)), until: soon).items.isEmpty
-    }
+    let claim = keys.claimKey(entry.id.batch)
+    let error = try failure(
+      of: { try entry.acknowledge() }, losing: proxy,
+      until: { try keys.client.read(.key(claim), until: soon).items.isEmpty })
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 
@@ -110,9 +111,10 @@ struct QueueOnFaultyEtcdTests {
     let proxy = try LossyProxy(to: node.endpoint)
     let container = try queue(proxy.endpoint).container
     let client = node.client()
+    let key = Array("test/n/b".utf8)
     let error = try failure(
-      of: { try container.notification("b").post() }, losing: proxy
-    ) { try !client.read(.key(Array("test/n/b".utf8)), until: soon).items.isEmpty }
+      of: { try container.notification("b").post() }, losing: proxy,
+      until: { try !client.read(.key(key), until: soon).items.isEmpty })
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 

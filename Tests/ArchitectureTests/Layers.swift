@@ -123,9 +123,10 @@ enum Layers {
       "RivalCalls", "EtcdClient", "HTTPTransfers", "SystemCalls", "Synchronization",
     ],
     "Torture": ours.union([
-      "LocalEtcd", "EtcdClient", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch", "Synchronization",
+      "LocalEtcd", "EtcdClient", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",
+      "Synchronization",
     ]),
-    // Calls that the library must not contain, but that measuring a rival needs.
+    // Calls that the library must not contain, but that measuring a rival needs, or disturbing a server.
     "RivalCalls": ["Glibc", "SystemCalls"],
     "Benchmarks": ours.union([
       "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",

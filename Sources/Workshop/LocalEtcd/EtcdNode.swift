@@ -84,10 +84,17 @@ package final class EtcdNode: Sendable {
     // Variables that begin so are flags to etcd.
     let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
     let words = launcher + ["etcd"] + arguments
-    let child = try ChildProcess(
-      words[0], Array(words.dropFirst()), environment: environment, input: null.rawValue, output: log.rawValue,
-      errors: log.rawValue, endsWithParent: endsWithThread)
-    let running = Running(child)
+    let running: Running
+    do throws(Errno) {
+      running = Running(
+        try ChildProcess(
+          words[0], Array(words.dropFirst()), environment: environment, input: null.rawValue,
+          output: log.rawValue,
+          errors: log.rawValue, endsWithParent: endsWithThread))
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      throw EtcdError(.refused, "etcd is not installed (Debian: apt-get install etcd-server)")
+    }
     self.running.withLock { $0 = running }
   }
 

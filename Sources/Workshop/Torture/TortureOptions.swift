@@ -117,7 +117,9 @@ struct TortureOptions {
   var text: String {
     let engine = members.map { " --etcd --members \($0)" } ?? ""
     let fault = brokenRule.map { " --break \($0)" } ?? ""
-    return "--processes \(processes) --seconds \(seconds)\(engine)\(fault)"
+    let all = members == nil ? Kind.ofDirectories : Kind.onEtcd
+    let only = kinds == all ? "" : " --only \(Kind.text(kinds))"
+    return "--processes \(processes) --seconds \(seconds)\(engine)\(only)\(fault)"
   }
 
   private static func value<Parsed>(
