@@ -71,8 +71,9 @@ struct QueueTests {
     let received = Mutex<[Int]>([])
     let loop = Task {
       for try await entry in consumer.entries() {
-        received.withLock { $0.append(entry.payload.intValue ?? -1) }
         try entry.acknowledge()
+        // Afterwards, because the consumer is closed as soon as the second is there.
+        received.withLock { $0.append(entry.payload.intValue ?? -1) }
       }
     }
     // The loop waits for the second, which another process sends.
