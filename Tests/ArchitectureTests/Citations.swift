@@ -5,7 +5,7 @@ enum Citations {
 
   /// Comments that refer to a document that a reader of the repository cannot open.
   static func findings(in text: SourceText, path: String) -> [Finding] {
-    text.lines.enumerated().flatMap { index, line in
+    text.lines.enumerated().filter { !$0.element.comment.isEmpty }.flatMap { index, line in
       outside.filter { line.comment.contains($0) }.map {
         Finding(path, index + 1, "“\($0)” is not in the repository; cite a page that is")
       }
