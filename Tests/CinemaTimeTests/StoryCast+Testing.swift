@@ -21,9 +21,15 @@ extension StoryCast {
 
   private var value: Value { container.value("purchased") }
 
-  /// Returns the QR codes in the watch's documents.
+  /// Returns the QR codes in the watch's documents; on etcd in its machine's directory of the container.
   func codes() throws -> [String] {
-    let documents = directory.appendingPathComponent("cinematime/watch")
+    var own = directory
+    if TestEngine.current == .etcd {
+      let state = directory.deletingLastPathComponent().appendingPathComponent("state/wormhole")
+      let names = try FileManager.default.contentsOfDirectory(atPath: state.path)
+      own = state.appendingPathComponent(names.first ?? "")
+    }
+    let documents = own.appendingPathComponent("cinematime/watch")
     return try FileManager.default.contentsOfDirectory(atPath: documents.path).sorted()
   }
 

@@ -7,7 +7,8 @@ struct Scene {
   let prefix: [UInt8]
 
   init() throws {
-    client = try EtcdNode.shared.get().client()
+    // Its calls are sent once, and beside all other tests an answer may take some seconds.
+    client = try EtcdNode.shared.get().client { $0.patience = .seconds(20) }
     prefix = Array("test/\(UInt64.random(in: .min ... .max))/".utf8)
   }
 

@@ -59,7 +59,8 @@ struct FileCrashTests {
       guard wasKilled else { break }
       step += Self.shares.count * Self.stride
     }
-    #expect(step > first + 30)
+    // On etcd most steps are requests, not calls.
+    #expect(step > first + (TestEngine.current == .directory ? 30 : 10))
   }
 
   @Test(

@@ -63,10 +63,13 @@ struct FileScene {
     try directory.listing.split(separator: "\n").map(String.init).filter { line in
       line.contains("queues/peer%2Fwatch%2Ffiles/") && !line.contains(" directory ")
         && !line.contains("/outcomes/") && !line.contains("/sent/") && !line.contains("/lease/")
+        // Of another machine, as far as etcd knows: it goes with the next consumer there.
+        && !line.contains("/state/wormhole/")
     } + attachments()
   }
 
   private func attachments() throws -> [String] {
+    if let keys = try container.keys(ofFilesIn: PeerNames.files("watch")) { return keys }
     do throws(Errno) {
       return try FileDescriptor.open(queue + "/attachments", [.readOnly, .directory]).entries()
         .map { "attachments/" + $0.name.text }

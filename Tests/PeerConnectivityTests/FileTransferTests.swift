@@ -223,7 +223,9 @@ struct FileTransferTests {
     #expect(try again.fileTransfers().map(\.id) == [listed[1].id, waiting.id])
   }
 
-  @Test("whose content was damaged on the way is detected")
+  @Test(
+    "whose content was damaged on the way is detected",
+    .onlyDirectories("it is changed in the file; on etcd see EtcdAttachmentTests"))
   func damaged() throws {
     let scene = try FileScene()
     let content = FileScene.content(10_000)

@@ -1,4 +1,5 @@
 package import AppGroup
+import EtcdClient
 
 /// What stands behind the containers of a test.
 package enum TestEngine: String, Sendable, CaseIterable {
@@ -61,6 +62,18 @@ extension TemporaryDirectory {
       let location = try TestEngine.current.location(of: path)
       return ["XDG_DATA_HOME=\(path)"]
         + (location.map { ["XDG_STATE_HOME=\(path)/state", "WORMHOLE_GROUPS=\($0)"] } ?? [])
+    }
+  }
+}
+
+extension SharedContainer {
+  /// The keys of files in an own queue of the package; nil in a directory.
+  package func keys(ofFilesIn queue: String) throws -> [String]? {
+    guard case .etcd(let etcd) = engine else { return nil }
+    return try ["/a/", "/t/", "/u/"].flatMap { part in
+      try etcd.client.read(
+        .prefix(etcd.key(.ownQueue, queue, part)), keysOnly: true, until: soon
+      ).items.map { etcd.location(of: $0.key) }
     }
   }
 }

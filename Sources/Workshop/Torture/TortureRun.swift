@@ -21,7 +21,7 @@ struct TortureRun {
         + "\(engine ?? "leases") \(options.brokenRule.map { "without \($0)" } ?? "intact")\n",
       to: 1)
     if engine != nil {
-      Terminal.write("left out: files and logs, which need a directory\n", to: 1)
+      Terminal.write("left out: logs, which need a directory\n", to: 1)
     }
     try directory.create()
     let report: Report

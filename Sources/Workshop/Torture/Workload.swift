@@ -77,8 +77,8 @@ enum Kind: String, CaseIterable, Codable {
 
   /// Those of a container that is a directory.
   static let ofDirectories = Set(Kind.allCases).subtracting([.watches])
-  /// Those of a container on etcd: it has no logs, and no files.
-  static let onEtcd = Set(Kind.allCases).subtracting([.files, .logs])
+  /// Those of a container on etcd: it has no logs.
+  static let onEtcd = Set(Kind.allCases).subtracting([.logs])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.
   static func list(_ text: String) -> Set<Kind>? {

@@ -144,13 +144,9 @@ extension EtcdLocation {
   }
 
   private static func isOfHost(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
-      UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
-      true
-    default: false
-    }
+    let character = Character(UnicodeScalar(byte))
+    return character.isASCII
+      && (character.isLetter || character.isNumber || ".-_:[]".contains(character))
   }
 
   private static func unescaped(_ text: Substring) -> String? {
