@@ -232,6 +232,7 @@ final class StorySide {
   func wait(for command: String, toShow text: String, isShown: Bool = true) throws -> Duration {
     let start = ContinuousClock.now
     let deadline = deadline
+    var pause = Duration.milliseconds(2)
     while true {
       let lines = try answer(lines: command)
       if lines.contains(where: { $0.contains(text) }) == isShown {
@@ -242,7 +243,9 @@ final class StorySide {
           description:
             "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
       }
-      pauseThread(.milliseconds(2))
+      pauseThread(pause)
+      // The side needs the processor for other things, too.
+      pause = min(pause * 3 / 2, .milliseconds(30))
     }
   }
 
