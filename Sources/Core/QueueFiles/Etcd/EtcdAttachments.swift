@@ -177,7 +177,7 @@ package struct EtcdAttachments: Sendable {
   /// - Throws: `EtcdError.leaseGone` if the consumer was replaced.
   package func take(_ id: String, if fence: EtcdTransaction.Condition) throws -> Manifest? {
     if let taken = try item(takenKey(id)) { return Manifest(taken) }
-    // Between the two looks it may have become this consumer's only by this consumer.
+    // Nobody else moves it between these two looks: the entry is this consumer's.
     return try move(waitingKey(id), to: takenKey(id), if: [fence])
   }
 
