@@ -134,6 +134,9 @@ protocol TakenStore: Sendable {
   /// before each delivery.
   func confirm() throws
 
+  /// The same, and asks where it may be known too late: what follows cannot be undone.
+  func confirmNow() throws
+
   /// Makes the file that accompanies an entry the consumer's.
   func takeAttachment(_ id: String) throws
 

@@ -67,7 +67,7 @@ package final class TakenBatch: Sendable {
   package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
   /// Checks that no other consumer can have been given the batch.
-  package func confirm() throws { try store.confirm() }
+  package func confirm() throws { try store.confirmNow() }
 
   package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
 

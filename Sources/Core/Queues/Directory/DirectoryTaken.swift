@@ -17,6 +17,8 @@ struct DirectoryTaken: TakenStore {
   /// Each step finds its directory gone if this consumer was replaced.
   func confirm() {}
 
+  func confirmNow() {}
+
   func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }
 
   /// The directory shows it.

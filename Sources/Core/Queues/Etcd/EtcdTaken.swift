@@ -30,6 +30,13 @@ final class EtcdTaken: TakenStore {
 
   func confirm() throws { try own.confirm() }
 
+  func confirmNow() throws {
+    try own.confirm()
+    let isThere = try !store.read([.key(store.consumerKey(own.id))], until: store.soon).items[0]
+      .isEmpty
+    guard try isThere || own.isClosedWithoutSuccessor() else { throw store.queue.replaced() }
+  }
+
   var fence: EtcdTransaction.Condition { own.fence }
 
   func takeAttachment(_ id: String) throws {
