@@ -90,6 +90,23 @@ struct EtcdAttachmentTests {
     #expect(try pieces(here).isEmpty)
   }
 
+  @Test("is not claimed by a consumer that was replaced, even if it was not told yet")
+  func replaced() throws {
+    let queue = try queue("here")
+    try send("x", queue)
+    let consumer = try queue.consume()
+    let attachment = try #require(try consumer.next(until: soon)?.attachment)
+    let keys = try keys(queue)
+    // What the next one that has the queue alone does first; nobody closed this one.
+    _ = try keys.container.repeating(
+      .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range("c/"))]),
+      until: soon)
+    let error = #expect(throws: AppGroupError.self) {
+      try attachment.claim(to: directory.path + "/stolen")
+    }
+    #expect(error?.code == .leaseLost && !directory.listing.contains("stolen"))
+  }
+
   @Test("that was not claimed goes to the next consumer, whatever is left of it here")
   func redelivered() throws {
     let (here, there) = (try queue("here"), try queue("there"))
