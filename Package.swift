@@ -151,19 +151,29 @@ let package = Package(
         "EtcdClient", "Publications", "Monitoring", "PropertyLists", "SystemCalls",
       ],
       path: "Sources/Core/Inspection", swiftSettings: settings),
+    // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
+    .target(
+      name: "FileTrees", dependencies: ["SystemCalls"], path: "Sources/Core/FileTrees",
+      swiftSettings: settings),
+    // A whole container, as keys, from one place to another: a directory or etcd.
+    .target(
+      name: "Copying",
+      dependencies: [
+        "FileTrees", "Inspection", "Digests", "QueueFiles", "Queues", "Entries", "Presences",
+        "Notifications", "Values", "Containers", "EtcdClient", "Publications", "PropertyLists",
+        "SystemCalls",
+      ],
+      path: "Sources/Core/Copying", swiftSettings: settings),
     // The core in one import.
     .target(
       name: "AppGroup",
       dependencies: [
-        "Digests", "Attachments", "Inspection", "Logs", "QueueFiles", "Queues", "Calls", "Entries",
+        "Copying", "Digests", "Attachments", "Inspection", "Logs", "QueueFiles", "Queues", "Calls",
+        "Entries",
         "Presences", "Notifications", "Values",
         "Containers", "Publications", "Monitoring",
       ],
       path: "Sources/Facades/AppGroup", swiftSettings: settings),
-    // Copying, comparing, synchronizing and removing a file, or a directory with all below it.
-    .target(
-      name: "FileTrees", dependencies: ["SystemCalls"], path: "Sources/Facades/FileTrees",
-      swiftSettings: settings),
     // Which process has an item: claims beside it, private copies, publishing.
     .target(
       name: "FileClaims", dependencies: ["FileTrees", "AppGroup", "SystemCalls"],
@@ -324,7 +334,8 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "EtcdClient", "Inspection", "Logs", "Queues", "Calls", "Entries", "Presences",
+        "AppGroup", "Copying", "EtcdClient", "Inspection", "Logs", "Queues", "Calls", "Entries",
+        "Presences",
         "Notifications", "Values", "Containers", "Publications", "Monitoring", "PropertyLists",
         "SystemCalls", "TestScopes", "TestSupport", "participant",
       ],

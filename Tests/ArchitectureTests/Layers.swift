@@ -49,12 +49,16 @@ enum Layers {
       "EtcdClient", "Publications", "Monitoring", "Containers", "Values", "Notifications",
       "Entries", "Presences", "Calls", "QueueFiles", "Queues", "Logs",
     ]),
+    "FileTrees": ["SystemCalls"],
+    "Copying": system.union([
+      "FileTrees", "Digests", "EtcdClient", "Publications", "Containers", "Values",
+      "Notifications", "Entries", "Presences", "QueueFiles", "Queues", "Inspection",
+    ]),
     // All of the above in one import.
     "AppGroup": [
       "Publications", "Digests", "Monitoring", "Containers", "Values", "Notifications", "Entries",
-      "Presences", "Calls", "QueueFiles", "Queues", "Attachments", "Logs", "Inspection",
+      "Presences", "Calls", "QueueFiles", "Queues", "Attachments", "Logs", "Inspection", "Copying",
     ],
-    "FileTrees": ["SystemCalls"],
     "FileClaims": ["FileTrees", "AppGroup", "SystemCalls", "Synchronization"],
     "FileCoordination": [
       "FileClaims", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",

@@ -14,8 +14,8 @@ import Testing
       (
         [""],
         [
-          "clear", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
-          "notify",
+          "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
+          "monitor", "notify",
           "pairing", "peer", "read", "send", "status", "update", "watch",
         ]
       ),
@@ -35,7 +35,7 @@ import Testing
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
       (["--group", "send", "re"], ["read"]),
-      (["send", "--d"], ["--durable"]),
+      (["send", "--d"], ["--data", "--durable"]),
       (["send", "x", "--c"], ["--container"]),
       (["read", "x", "--format", ""], ["binary", "json", "plist"]),
       (["read", "x", "--format", "=", "j"], ["json"]),
@@ -48,6 +48,9 @@ import Testing
       (["lock", "/dev/zer"], ["/dev/zero"]),
       (["watch", "--"], ["--count", "--help", "--json", "--timeout"]),
       (["listen", "x", "--", "mapfil"], ["mapfile"]),
+      (["mon"], ["monitor"]),
+      (["monitor", "--ex"], ["--except"]),
+      (["monitor", "--only", "pe"], ["peer"]),
     ]
     var script = BashCompletion(root: root).script
     for (words, _) in cases {

@@ -7,8 +7,7 @@ struct Scene {
   let prefix: [UInt8]
 
   init() throws {
-    // Its calls are sent once, and beside all other tests an answer may take some seconds.
-    client = try EtcdNode.shared.get().client { $0.patience = .seconds(20) }
+    client = try EtcdNode.shared.get().client()
     prefix = Array("test/\(UInt64.random(in: .min ... .max))/".utf8)
   }
 

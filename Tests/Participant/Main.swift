@@ -23,6 +23,7 @@ import SystemCalls
 /// hold-together A,B,… NUMBER       the same; in the middle answers "holding" and reads a line
 /// durable-together A,B,… NUMBER    the same as "together", for the disk
 /// transfer A,B,… NUMBER            NUMBER times takes 1 from a value and gives it to another one
+/// copy PLACE                       copies the container
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
 /// calls COMMAND…                   as COMMAND; answers the number of its system calls
@@ -122,6 +123,7 @@ struct Participant {
           values[to] = .integer((values[to]?.int64Value ?? 0) + 1)
         }
       }
+    case "copy": _ = try ContainerCopy(of: container).run(to: key, until: .now + .seconds(20))
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case _ where verb.hasPrefix("sweep-"):

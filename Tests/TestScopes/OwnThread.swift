@@ -42,7 +42,7 @@ private final class ThreadExecutor: TaskExecutor {
 /// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
 /// them at once, each would take as long as all together.
 private final class Places: Sendable {
-  static let shared = Places(free: 8)
+  static let shared = Places(free: 12)
 
   private struct State {
     var free: Int

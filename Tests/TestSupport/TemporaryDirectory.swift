@@ -1,3 +1,4 @@
+import Glibc
 import SystemCalls
 
 /// A directory of one test, which is removed with its last user, at the latest with the process.
@@ -7,7 +8,7 @@ package final class TemporaryDirectory: Sendable {
   package let path: String
 
   package init(under parent: String? = nil) throws {
-    let base = parent ?? Program.environment("TMPDIR") ?? "/tmp"
+    let base = parent ?? Self.usual
     if Self.keeps {
       path = "\(base)/wormhole-test-\(Program.processID)-\(UInt64.random(in: .min ... .max))"
       print("kept: \(path)")
@@ -16,6 +17,20 @@ package final class TemporaryDirectory: Sendable {
     }
     try makeDirectory(path)
   }
+
+  /// TMPDIR. If it is not set: memory, because a disk makes the suite half as long again, and what
+  /// disks do has tests of its own; but only where it holds programs and everything that tests write.
+  private static let usual: String = {
+    if let set = Program.environment("TMPDIR") { return set }
+    let memory = "/dev/shm"
+    // ST_NOEXEC, which Swift does not see, because it is GNU's.
+    let noPrograms: UInt = 8
+    var status = statvfs()
+    guard access(memory, W_OK) == 0, statvfs(memory, &status) == 0, status.f_flag & noPrograms == 0,
+      UInt64(status.f_bavail) * UInt64(status.f_frsize) >= 4 << 30
+    else { return "/tmp" }
+    return memory
+  }()
 
   private static var keeps: Bool { Program.environment("WORMHOLE_KEEP") != nil }
 

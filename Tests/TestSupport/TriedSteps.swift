@@ -1,9 +1,9 @@
 import SystemCalls
 
-/// The steps of a command that a test tries with kills and stops: each fifth, from a start that
+/// The steps of a command that a test tries with kills and stops: each third, from a start that
 /// differs in each run; all of them with EVERY_STEP in the environment.
 package enum TriedSteps {
-  package static let stride = Program.environment("EVERY_STEP") == nil ? 5 : 1
+  package static let stride = Program.environment("EVERY_STEP") == nil ? 3 : 1
 
   /// The first step; STEPS_FROM=2 sets it.
   package static let first: Int = {

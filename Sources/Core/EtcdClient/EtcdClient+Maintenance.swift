@@ -1,4 +1,5 @@
 import HTTPTransfers
+import SystemCalls
 
 // What an operator looks at.
 extension EtcdClient {
@@ -41,6 +42,54 @@ extension EtcdClient {
       revision: answer.header?.revision?.value ?? 0,
       databaseBytes: answer.dbSize?.value ?? 0, usedBytes: answer.dbSizeInUse?.value ?? 0,
       roundTrip: ContinuousClock.now - start)
+  }
+
+  /// Compares a member's clock with that of this machine.
+  ///
+  /// - Returns: By how much this machine's clock is ahead, at least; negative if it is behind; zero if
+  ///   both may agree, because a member tells whole seconds only. Nil if it does not tell.
+  /// - Throws: `.unreachable` with what it said.
+  package func clockDifference(
+    of endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Duration? {
+    let asked = Self.now
+    guard let told = try cluster.time(at: endpoint, until: deadline) else { return nil }
+    return Self.difference(asked: asked, answered: Self.now, told: told)
+  }
+
+  /// - Parameters:
+  ///   - asked: The time before the question, since 1970, by this machine's clock.
+  ///   - answered: The time after the answer.
+  ///   - told: What the member said in between, cut to whole seconds.
+  static func difference(asked: Duration, answered: Duration, told: Int64) -> Duration {
+    let (first, last) = (Duration.seconds(told), Duration.seconds(told + 1))
+    if asked > last { return asked - last }
+    return answered < first ? answered - first : .zero
+  }
+
+  private static var now: Duration {
+    let (seconds, nanoseconds) = realTime()
+    return .seconds(seconds) + .nanoseconds(nanoseconds)
+  }
+
+  /// Lets one member, and no other, tell the history of a key in a watch.
+  ///
+  /// - Returns: How long that took.
+  /// - Throws: `.unreachable` if it told nothing in time.
+  package func watchDelay(
+    of key: [UInt8], at endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Duration {
+    var configuration = cluster.configuration
+    configuration.endpoints = [endpoint]
+    let client = EtcdClient(configuration)
+    let start = ContinuousClock.now
+    do throws(EtcdError) {
+      _ = try client.firstChange(of: key, from: 1, until: deadline)
+    } catch {
+      // That its history was given up is told by the watch, too.
+      guard error.code == .compacted else { throw error }
+    }
+    return .now - start
   }
 
   /// Returns all members of the cluster.

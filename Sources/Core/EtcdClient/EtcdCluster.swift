@@ -264,6 +264,21 @@ extension EtcdCluster {
       endpoint, "maintenance/status", until: .now + configuration.probePatience)
   }
 
+  /// Asks one member for its time of day.
+  ///
+  /// - Returns: The seconds since 1970, without fractions; nil if it does not say.
+  func time(at endpoint: String, until deadline: ContinuousClock.Instant) throws(EtcdError)
+    -> Int64?
+  {
+    // Any answer has the time, also a refusal, so it needs no token.
+    switch post(
+      endpoint, "maintenance/status", Array("{}".utf8), token: nil, until: deadline)
+    {
+    case .success(let answer): return answer.date.flatMap(HTTPDate.seconds)
+    case .failure(let error): throw .unreachable([(endpoint, error.reason)])
+    }
+  }
+
   /// Asks one member, and no other, what changes nothing.
   func ask<Answer: WireAnswer>(
     _ endpoint: String, _ path: String, until deadline: ContinuousClock.Instant

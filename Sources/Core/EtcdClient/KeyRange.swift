@@ -23,7 +23,7 @@ package struct KeyRange: Hashable, Sendable {
   }
 
   /// The same range without the keys up to one, which belongs to it.
-  func after(_ key: [UInt8]) -> KeyRange { KeyRange(first: key + [0], end: end) }
+  package func after(_ key: [UInt8]) -> KeyRange { KeyRange(first: key + [0], end: end) }
 
   /// Returns the first key beyond all that begin with some bytes.
   package static func end(ofPrefix prefix: [UInt8]) -> [UInt8] {

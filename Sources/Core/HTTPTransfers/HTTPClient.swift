@@ -38,7 +38,7 @@ package final class HTTPClient: Sendable {
     // Where libcurl writes through OpenSSL, a connection that ended raises SIGPIPE.
     let code = withExtendedLifetime(transfer) { withoutBrokenPipeSignal { handle.perform() } }
     if let error = handle.error(code, of: transfer) { throw error }
-    return HTTPAnswer(status: handle.status, content: content)
+    return HTTPAnswer(status: handle.status, content: content, date: transfer.date)
   }
 
   private func take() throws(HTTPError) -> EasyHandle {

@@ -41,9 +41,12 @@ package struct TransportSecurity: Hashable, Sendable {
 package struct HTTPAnswer: Hashable, Sendable {
   package let status: Int
   package let content: [UInt8]
+  /// Its header line `Date`; nil without one.
+  package let date: String?
 
-  package init(status: Int, content: [UInt8]) {
+  package init(status: Int, content: [UInt8], date: String? = nil) {
     self.status = status
     self.content = content
+    self.date = date
   }
 }

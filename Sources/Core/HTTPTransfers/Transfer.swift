@@ -20,6 +20,8 @@ final class Transfer {
   /// Whether the header came to its end. libcurl takes a connection that ends in the middle of a
   /// header for an empty answer.
   private(set) var hasWholeHeader = false
+  /// What the server says about the time of its answer; nil if it says nothing.
+  private(set) var date: String?
 
   /// - Parameters:
   ///   - isOpen: Whether more content may follow.
@@ -72,6 +74,8 @@ final class Transfer {
         hasWholeHeader = true
       } else if bytes.starts(with: "HTTP/".utf8) {
         hasWholeHeader = false
+      } else if bytes.count <= 64, bytes.prefix(5).map({ $0 | 0x20 }).elementsEqual("date:".utf8) {
+        date = String(decoding: bytes.dropFirst(5), as: UTF8.self)
       }
       exceedsLimit = headerBytes > Self.maximumHeaderBytes
     } else {

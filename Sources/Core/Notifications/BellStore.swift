@@ -1,5 +1,5 @@
 import Monitoring
-import SystemCalls
+package import SystemCalls
 
 /// What stands behind a notification: a file that is renamed, or a key on etcd.
 ///
@@ -26,7 +26,7 @@ protocol BellWatching: Watching {
 
 /// The marks of a bell at one moment; equal as long as no process has rung.
 package struct BellSound: Hashable, Sendable {
-  let marks: Set<FileName>
+  package let marks: Set<FileName>
 
   /// The sound of a bell that was never rung.
   package static let silence = BellSound(marks: [])

@@ -53,6 +53,12 @@ public struct PresenceMember: Sendable, Hashable {
     enteredAt = record.enteredAt
   }
 
+  /// Reads the record under a key of etcd; nil for what is no registration with this id.
+  package init?(key value: [UInt8], id: String) {
+    guard let record = PresenceRecord(value, id: id) else { return nil }
+    self.init(record, state: .unknown)
+  }
+
   /// Whether it is stopped now; nil if it has ended, or is invisible. Reads one file of /proc, and
   /// does not tell whether the process is still present.
   package var isStopped: Bool? {

@@ -7,6 +7,19 @@ extension FileDescriptor {
     try perform(.read) { Glibc.read(rawValue, buffer.baseAddress, buffer.count) }
   }
 
+  /// Reads until a buffer is full, or the file ends.
+  ///
+  /// - Returns: The number of bytes.
+  package func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      guard count > 0 else { break }
+      filled += count
+    }
+    return filled
+  }
+
   /// Reads from the current offset to the end, but never more than `maximumBytes`.
   ///
   /// - Parameter expectedBytes: The file's size according to its status. One call then suffices to

@@ -18,6 +18,18 @@ package func realTime() -> (seconds: Int64, nanoseconds: Int64) {
   return (Int64(time.tv_sec), Int64(time.tv_nsec))
 }
 
+/// Returns the hour, the minute and the second of a moment where the process is: `TZ`, or the machine's
+/// time zone. The corresponding C function is `localtime_r`.
+///
+/// - Parameter seconds: Since 1970.
+package func localTime(_ seconds: Int64) -> (hour: Int, minute: Int, second: Int) {
+  var seconds = time_t(seconds)
+  var parts = tm()
+  // It fails only for a year that no `Int32` holds; then it is midnight.
+  guard localtime_r(&seconds, &parts) != nil else { return (0, 0, 0) }
+  return (Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
+}
+
 /// Blocks the calling thread for a moment. Only for threads that may block, never for the
 /// cooperative pool. A signal may end the pause early, so callers check their condition again.
 package func pauseThread(_ duration: Duration) {

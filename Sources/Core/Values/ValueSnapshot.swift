@@ -61,6 +61,12 @@ public struct ValueSnapshot: Sendable {
   /// - Throws: `AppGroupError`, as reading the file did.
   public func bytes() throws -> [UInt8]? { try content.get() }
 
+  /// Returns the bytes as they are stored, with the record of their publication; nil if there is no
+  /// value.
+  package func storedBytes() throws -> [UInt8]? {
+    try content.get().map { PublishedContent($0, record).bytes }
+  }
+
   /// Returns the value; nil only if it was never written or was removed.
   ///
   /// - Throws: `AppGroupError.damaged` for bytes that are not a property list, or a hostile one.
@@ -98,6 +104,14 @@ extension AppGroupError {
   package static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
     AppGroupError(
       .damaged, "read the value", path: path, reason: "\(error)",
-      remedy: "replace it, remove it, or put it aside with quarantine()")
+      remedy: "replace it, remove it, or \(puttingAside(path))")
+  }
+
+  /// How a value that cannot be read is kept for a look, in words.
+  ///
+  /// - Parameter path: The value's file, or the words for its key.
+  package static func puttingAside(_ path: String) -> String {
+    EtcdLocation.isMeant(by: path)
+      ? "look at its key with etcdctl get, and delete it" : "put it aside with quarantine()"
   }
 }

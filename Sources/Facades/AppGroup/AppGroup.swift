@@ -4,6 +4,7 @@
 @_exported public import Attachments
 @_exported public import Calls
 @_exported public import Containers
+@_exported public import Copying
 @_exported public import Digests
 @_exported public import Entries
 @_exported public import Inspection

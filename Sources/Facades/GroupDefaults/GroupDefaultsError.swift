@@ -40,7 +40,7 @@ extension GroupDefaultsError {
   static func damaged(_ value: Value, _ reason: String) -> GroupDefaultsError {
     GroupDefaultsError(
       .damaged, "read the defaults", path: value.path, reason: reason,
-      remedy: "nothing is written over it; put it aside with quarantine()")
+      remedy: "nothing is written over it; " + AppGroupError.puttingAside(value.path))
   }
 
   static func unsupported(_ key: String, _ error: PropertyListError) -> GroupDefaultsError {

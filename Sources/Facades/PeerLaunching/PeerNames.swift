@@ -88,6 +88,11 @@ package enum PeerNames {
     kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
   }
 
+  /// Whether a value says how a peer is launched, or that it was: it belongs to this machine.
+  package static func isLaunch(_ name: String) -> Bool {
+    kept(name).map { [.launch, .launching].contains($0.kept) } ?? false
+  }
+
   /// The kind of a value, and its peers; nil for any other value.
   static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
     guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),

@@ -93,12 +93,16 @@ extension CommandEnvironment {
     }
   }
 
-  /// The JSON value of an argument; without one, or for '-', that on standard input.
-  ///
-  /// - Parameter object: the object of an error's sentence: "the message".
-  func value(_ text: String?, _ object: String) throws -> PropertyListValue {
-    if let text, text != "-" { return try JSONInput.read(Array(text.utf8), source: object) }
-    return try JSONInput.read(wholeStandardInput(), source: "\(object) on standard input")
+  /// The content of a file.
+  func content(of file: String) throws -> [UInt8] {
+    do throws(Errno) {
+      return try FileDescriptor.open(file, .readOnly)
+        .readToEnd(expectedBytes: 0, maximumBytes: JSONInput.maximumBytes)
+    } catch {
+      throw CommandError(
+        verb: "read", object: file, reason: "\(error)",
+        status: error == .fileTooLarge ? .badData : .inputOutput)
+    }
   }
 }
 

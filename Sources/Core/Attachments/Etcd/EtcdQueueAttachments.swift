@@ -119,7 +119,7 @@ final class EtcdStage: AttachmentStage {
       while done < manifest.size {
         try check()
         let room = Int(min(Int64(buffer.count), manifest.size - done))
-        let count = try fill(buffer, room, from: source)
+        let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It is shorter than it was; the caller notices that it was changed.
         guard count > 0 else { break }
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
@@ -136,19 +136,6 @@ final class EtcdStage: AttachmentStage {
       guard try keys.complete(id, whole, begun: begun) else { throw lost() }
       return hash.value
     }
-  }
-
-  private func fill(
-    _ buffer: UnsafeMutableRawBufferPointer, _ room: Int, from source: borrowing FileDescriptor
-  ) throws -> Int {
-    var filled = 0
-    while filled < room {
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<room])
-      let count = try source.read(into: rest)
-      guard count > 0 else { break }
-      filled += count
-    }
-    return filled
   }
 
   /// No file becomes a key by a rename.

@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import Publications
+package import Publications
 package import SystemCalls
 
 /// The users that may use a container.
@@ -126,7 +126,7 @@ extension ContainerAccess {
   /// Writes content that will be published to a file that this access created.
   ///
   /// A file whose content expires is marked: see `FileStatus.isMarked`.
-  func write(
+  package func write(
     _ content: PublishedContent, to file: borrowing FileDescriptor
   ) throws(Errno) {
     try content.write(to: file)

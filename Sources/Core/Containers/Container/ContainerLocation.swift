@@ -85,7 +85,7 @@ package enum ContainerLocation {
 
   /// Creates the directory and its missing parents, private to the user, and flushes them to the
   /// disk: durable content needs a durable container.
-  static func create(_ path: String) throws(AppGroupError) {
+  package static func create(_ path: String) throws(AppGroupError) {
     var missing: [Substring] = []
     var rest = path[...]
     while !rest.isEmpty, !exists(String(rest)) {

@@ -33,7 +33,7 @@ package struct EncodedName: Hashable, Sendable {
   }
 
   /// Returns the same for a key of any length.
-  static func key(_ identifier: String) -> [UInt8] {
+  package static func key(_ identifier: String) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(identifier.utf8.count + 8)
     for byte in identifier.utf8 {
@@ -46,6 +46,11 @@ package struct EncodedName: Hashable, Sendable {
       }
     }
     return bytes.isEmpty ? [UInt8(ascii: "%")] : bytes
+  }
+
+  /// The same as text.
+  package static func text(ofKey identifier: String) -> String {
+    String(decoding: key(identifier), as: UTF8.self)
   }
 
   /// The meaning of a directory name.
@@ -68,7 +73,7 @@ package struct EncodedName: Hashable, Sendable {
   }
 
   /// Returns what `key` encoded; nil if it was nothing.
-  static func identifier(ofKey name: some Collection<UInt8>) -> String? {
+  package static func identifier(ofKey name: some Collection<UInt8>) -> String? {
     if name.elementsEqual("%".utf8) { return "" }
     var bytes: [UInt8] = []
     var rest = name[...]

@@ -7,8 +7,8 @@ import SystemCalls
 ///
 /// `$XDG_STATE_HOME/wormhole/<digest of the cluster and the prefix>`, by default in
 /// `~/.local/state` (XDG Base Directory Specification 0.8).
-enum Companion {
-  static func path(of container: EtcdContainer) throws(AppGroupError) -> String {
+package enum Companion {
+  package static func path(of container: EtcdContainer) throws(AppGroupError) -> String {
     let identity = "\(container.client.clusterID ?? "")/\(container.location.prefix)"
     let digest = SHA256.hexDigest(of: Array(identity.utf8)).prefix(32)
     return try stateDirectory(container) + "/wormhole/" + digest

@@ -37,6 +37,8 @@ package final class EtcdContainer: Sendable {
   package static let standardWait: Duration = .seconds(10)
   /// The version of the layout of keys.
   package static let formatVersion: Int64 = 1
+  /// What begins in place of the version as long as a container is copied there.
+  package static let copyingFormat = "copying "
   /// The largest content of a key. A request has at most 1.5 MiB, with all that belongs to its
   /// transaction.
   package static let maximumBytes = 1 << 20
@@ -57,6 +59,12 @@ package final class EtcdContainer: Sendable {
     self.location = location
     client = EtcdClient(try location.configuration())
     prefix = Array(location.prefix.utf8)
+  }
+
+  /// Returns the place of a container without a look at what is there, for one that is about to be
+  /// filled: until then nobody can open it.
+  package static func unopened(_ location: EtcdLocation) throws -> EtcdContainer {
+    try EtcdContainer(location)
   }
 
   /// Returns the container at a location, after a look at its version.
@@ -91,7 +99,14 @@ package final class EtcdContainer: Sendable {
     let outcome = try repeating(new, until: deadline)
     guard !outcome.succeeded, case .read(let items) = outcome.results.first, let found = items.first
     else { return creating }
-    guard let number = Int64(String(decoding: found.value.prefix(16), as: UTF8.self)) else {
+    let text = String(decoding: found.value.prefix(64), as: UTF8.self)
+    guard !text.hasPrefix(Self.copyingFormat) else {
+      throw AppGroupError(
+        .containerMissing, "open the container", path: location(of: key),
+        reason: "a container is being copied to this place, or that was not completed",
+        remedy: "wait for its end, or copy it there again")
+    }
+    guard let number = Int64(text) else {
       throw AppGroupError(
         .damaged, "open the container", path: location(of: key), reason: "it is no version",
         remedy: "is the prefix used by another program? Choose another one")
@@ -122,6 +137,9 @@ extension EtcdContainer {
 
   /// Returns a name as it stands in a key.
   package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
+
+  /// All keys of the container.
+  package var keys: KeyRange { .prefix(prefix + [UInt8(ascii: "/")]) }
 
   /// The key of the version.
   package var formatKey: [UInt8] { prefix + Array("/format".utf8) }

@@ -18,6 +18,13 @@ public struct ClusterReport: Sendable {
     public internal(set) var usedBytes: Int64?
     /// How long its answer took.
     public internal(set) var roundTrip: Duration?
+    /// By how much this machine's clock is ahead of the member's, at least; negative if it is behind,
+    /// zero if both may agree, and nil if the member did not tell.
+    public internal(set) var clockDifference: Duration?
+    /// How long a watch took to tell something; nil if it was not tried, or told nothing.
+    public internal(set) var watchDelay: Duration?
+    /// Why a watch told nothing; nil if it did.
+    public internal(set) var watchFailure: String?
     /// Why it did not answer; nil if it did.
     public internal(set) var failure: String?
     /// Whether the container's location names it.

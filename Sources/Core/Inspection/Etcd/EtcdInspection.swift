@@ -77,6 +77,8 @@ struct EtcdInspection {
         member.take(status)
         cluster.revision = max(cluster.revision, status.revision)
         if status.leaderID != nil { cluster.hasLeader = true }
+        lookAtClock(of: &member)
+        lookAtWatches(of: &member)
       } catch {
         let prefix = endpoint + ": "
         member.failure =
@@ -105,6 +107,27 @@ struct EtcdInspection {
       }
     }
     report.cluster = cluster
+  }
+
+  private func lookAtClock(of member: inout ClusterReport.Member) {
+    do throws(EtcdError) {
+      member.clockDifference = try etcd.client.clockDifference(
+        of: member.endpoint, until: min(deadline, .now + Self.memberPatience))
+    } catch {
+      // It answered a moment ago, and is asked again below.
+      member.clockDifference = nil
+    }
+  }
+
+  /// Lets a member tell something by a watch.
+  private func lookAtWatches(of member: inout ClusterReport.Member) {
+    do throws(EtcdError) {
+      member.watchDelay = try etcd.client.watchDelay(
+        of: etcd.formatKey, at: member.endpoint,
+        until: min(deadline, .now + Self.memberPatience))
+    } catch {
+      member.watchFailure = error.reason
+    }
   }
 
   /// The history of the version's key tells: it never changes.

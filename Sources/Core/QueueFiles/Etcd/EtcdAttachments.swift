@@ -44,9 +44,9 @@ package struct EtcdAttachments: Sendable {
     }
 
     /// - Returns: nil for what somebody else has put.
-    init?(_ item: KeyValue) {
+    package init?(_ bytes: [UInt8]) {
       do throws(PropertyListError) {
-        let value = try PropertyListValue(bytes: item.value)
+        let value = try PropertyListValue(bytes: bytes)
         guard let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
           let size = value["size"]?.int64Value, size >= 0
         else { return nil }
@@ -57,7 +57,7 @@ package struct EtcdAttachments: Sendable {
       }
     }
 
-    fileprivate func bytes() throws -> [UInt8] {
+    package func bytes() throws -> [UInt8] {
       var value: PropertyListValue = [
         "content": .string(content), "size": .integer(size), "sender": .string(sender),
       ]
@@ -86,9 +86,13 @@ package struct EtcdAttachments: Sendable {
   private func takenKey(_ id: String) -> [UInt8] { key("u/" + id) }
 
   private func pieceKey(_ content: String, _ number: Int64) -> [UInt8] {
+    key(Self.piecePart(content, number))
+  }
+
+  /// What follows the name of the queue in the key of a piece.
+  package static func piecePart(_ content: String, _ number: Int64) -> String {
     let digits = String(number, radix: 16)
-    return key(
-      "t/\(content)/" + String(repeating: "0", count: max(0, 8 - digits.utf8.count)) + digits)
+    return "t/\(content)/" + String(repeating: "0", count: max(0, 8 - digits.utf8.count)) + digits
   }
 
   private func pieces(_ content: String) -> KeyRange { .prefix(key("t/\(content)/")) }
@@ -140,7 +144,7 @@ package struct EtcdAttachments: Sendable {
   /// Returns the attachments that are not taken, and their ids.
   package func waiting(prefix: String = "") throws -> [(id: String, manifest: Manifest)] {
     try client.read(.prefix(waitingKey(prefix)), until: soon).items.compactMap { item in
-      guard let manifest = Manifest(item) else { return nil }
+      guard let manifest = Manifest(item.value) else { return nil }
       return (String(decoding: item.key.dropFirst(waitingKey("").count), as: UTF8.self), manifest)
     }
   }
@@ -154,7 +158,7 @@ package struct EtcdAttachments: Sendable {
 
   /// Returns what waits under an id; nil if there is nothing.
   package func manifest(_ id: String) throws -> Manifest? {
-    try item(waitingKey(id)).flatMap { Manifest($0) }
+    try item(waitingKey(id)).flatMap { Manifest($0.value) }
   }
 
   private func item(_ key: [UInt8]) throws -> KeyValue? {
@@ -176,7 +180,7 @@ package struct EtcdAttachments: Sendable {
   /// - Returns: What it is; nil if it is not there.
   /// - Throws: `EtcdError.leaseGone` if the consumer was replaced.
   package func take(_ id: String, if fence: EtcdTransaction.Condition) throws -> Manifest? {
-    if let taken = try item(takenKey(id)) { return Manifest(taken) }
+    if let taken = try item(takenKey(id)) { return Manifest(taken.value) }
     // Nobody else moves it between these two looks: the entry is this consumer's.
     return try move(waitingKey(id), to: takenKey(id), if: [fence])
   }
@@ -188,7 +192,7 @@ package struct EtcdAttachments: Sendable {
     while let item = try item(key) {
       // It was not refused because the manifest had changed.
       guard refused != item.modified else { throw EtcdError(.leaseGone, "it was replaced") }
-      guard let manifest = Manifest(item) else { return nil }
+      guard let manifest = Manifest(item.value) else { return nil }
       let outcome = try container.commit(
         .init(
           if: conditions + [.modified(key, at: item.modified)], then: [.delete(.key(key))]),
@@ -215,7 +219,7 @@ package struct EtcdAttachments: Sendable {
   }
 
   private func removal(_ item: KeyValue) -> [EtcdTransaction.Operation] {
-    [.delete(.key(item.key))] + (Manifest(item).map { [.delete(pieces($0.content))] } ?? [])
+    [.delete(.key(item.key))] + (Manifest(item.value).map { [.delete(pieces($0.content))] } ?? [])
   }
 
   /// Removes an attachment that is not taken; one that is not there is no error.
@@ -240,7 +244,7 @@ package struct EtcdAttachments: Sendable {
       try client.read(.prefix(key(part)), keysOnly: keysOnly, at: revision, until: soon).items
     }
     let taken = try read("u/")
-    let contents = try Set((read("a/") + taken).compactMap { Manifest($0)?.content })
+    let contents = try Set((read("a/") + taken).compactMap { Manifest($0.value)?.content })
     let start = key("t/").count
     let found = Set(
       try read("t/", keysOnly: true).map {

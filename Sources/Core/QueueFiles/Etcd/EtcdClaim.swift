@@ -15,6 +15,9 @@ package struct EtcdClaim: Sendable {
   package var settled: Set<Int> = []
   package var marks: [String: String] = [:]
 
+  /// Begins the mark of a file that was claimed; its id follows.
+  package static let claimedMark = "claimed "
+
   package init(consumer: String) { self.consumer = consumer }
 
   /// Anything else than a claim names no consumer, so the one that finds it takes the batch over.

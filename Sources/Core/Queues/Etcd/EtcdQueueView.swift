@@ -122,8 +122,11 @@ final class EtcdQueueView: Sendable {
       state.entries.filter { state.claims[$0.key] == nil }
     }
     var order = found.filter { $0.key.due == nil }.sorted { first, second in
-      first.key.priority != second.key.priority
-        ? first.key.priority < second.key.priority : first.value < second.value
+      let (new, old) = (first.value, second.value)
+      // Those of a container that was copied may have come in one step.
+      return first.key.priority != second.key.priority
+        ? first.key.priority < second.key.priority
+        : new != old ? new < old : first.key < second.key
     }.map(\.key)
     let delayed = found.keys.filter { $0.due != nil }.sorted { $0.precedes($1) }
     guard !delayed.isEmpty else { return order }

@@ -41,7 +41,7 @@ final class EtcdTaken: TakenStore {
 
   func takeAttachment(_ id: String) throws {
     let found = try store.attachments.take(id, if: own.fence)
-    let isClaimed = state.withLock { $0.claim.marks[Self.claimedMark + id] != nil }
+    let isClaimed = state.withLock { $0.claim.marks[EtcdClaim.claimedMark + id] != nil }
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found else { return }
@@ -50,9 +50,7 @@ final class EtcdTaken: TakenStore {
     }
   }
 
-  func noteClaimed(_ id: String) throws { try change { $0.marks[Self.claimedMark + id] = "" } }
-
-  private static let claimedMark = "claimed "
+  func noteClaimed(_ id: String) throws { try change { $0.marks[EtcdClaim.claimedMark + id] = "" } }
 
   func log(_ line: String) throws -> Bool {
     try change { $0.deliveries += line }

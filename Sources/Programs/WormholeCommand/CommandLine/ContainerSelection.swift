@@ -77,6 +77,13 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
+  private func existing() throws -> SharedContainer? {
+    switch self {
+    case .group(let group): try SharedContainer.existing(group: group)
+    case .directory(let directory): try SharedContainer.existing(location: directory)
+    }
+  }
+
   /// How often a listener checks whether a group's container exists.
   private static let interval: Duration = .milliseconds(100)
 
@@ -85,21 +92,24 @@ enum ContainerSelection: Sendable, Equatable {
   /// Where a group has none, the listener says so and waits until another process makes it: programs
   /// start in any order, and a listener whose identifier has a slip makes nothing.
   ///
-  /// - Parameter endsWithReader: as for `tellListening`.
+  /// - Parameters:
+  ///   - endsWithReader: as for `tellListening`.
+  ///   - makesContainer: whether a directory becomes a container if it is none yet.
   /// - Returns: the container, and whether another process made it during the wait: then everything
   ///   in it is new, and "listening" has been printed.
   /// - Throws: `ExitStatus.deadline` when the deadline has passed.
   func openToListen(
     until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment,
-    endsWithReader: Bool = true
+    endsWithReader: Bool = true, makesContainer: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool) {
-    guard case .group(let group) = self else { return (try open(), false) }
-    if let container = try SharedContainer.existing(group: group) { return (container, false) }
+    if case .directory = self, makesContainer { return (try open(), false) }
+    if let container = try existing() { return (container, false) }
     environment.tellListening(endsWithReader: endsWithReader)
+    let subject = if case .group(let group) = self { "group \(group.quoted)" } else { try path() }
     environment.tell(
-      "group \(group.quoted) has no container yet; \(try hint())waiting for its first use")
+      "\(subject) has no container yet; \(try hint())waiting for its first use")
     while true {
-      if let container = try SharedContainer.existing(group: group) { return (container, true) }
+      if let container = try existing() { return (container, true) }
       let now = ContinuousClock.now
       guard now < deadline else { throw ExitStatus.deadline }
       pauseThread(min(Self.interval, deadline - now))

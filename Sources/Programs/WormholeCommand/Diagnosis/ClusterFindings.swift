@@ -1,4 +1,5 @@
 import AppGroup
+import FoundationEssentials
 
 /// What is wrong, or will be, with the etcd cluster of a container.
 enum ClusterFindings {
@@ -14,9 +15,10 @@ enum ClusterFindings {
       + noLeader(cluster, report) + alarms(cluster, report) + unnamed(cluster)
       + size(cluster, report) + history(cluster, report) + encryption(cluster, report)
       + slow(cluster, report) + versions(members, report)
+      + members.flatMap { clock($0) + watch($0) } + future(report)
   }
 
-  private static func finding(
+  fileprivate static func finding(
     _ level: Finding.Level, _ what: String, _ path: String, _ advice: String,
     _ command: String? = nil
   ) -> Finding {
@@ -139,6 +141,66 @@ enum ClusterFindings {
   }
 }
 
+// Clocks and watches.
+extension ClusterFindings {
+  /// A difference of clocks that people notice.
+  private static let largeDifference: Duration = .seconds(1)
+  /// A watch takes a tenth of a second for the history of a key.
+  private static let slowWatch: Duration = .seconds(1)
+
+  private static func clock(_ member: ClusterReport.Member) -> [Finding] {
+    guard let difference = member.clockDifference, abs(difference) > largeDifference else {
+      return []
+    }
+    let seconds = abs(difference).components.seconds
+    return [
+      finding(
+        .warning,
+        "This machine's clock is \(seconds) s or more \(difference > .zero ? "ahead of" : "behind") "
+          + "that of the member: entries with a delay come at another time than their sender meant, "
+          + "and the dates of publications mislead.",
+        member.endpoint, "Let both machines set their clocks by NTP.")
+    ]
+  }
+
+  private static func abs(_ duration: Duration) -> Duration { max(duration, .zero - duration) }
+
+  /// Of a publication that is dated in the future the publisher's clock, or ours, is wrong.
+  private static func future(_ report: ContainerReport) -> [Finding] {
+    let values = report.names.values + report.own.values
+    let now = Date()
+    let dated = values.compactMap { value in value.publisher.map { (value, $0) } }
+    guard let (value, publisher) = dated.max(by: { $0.1.date < $1.1.date }) else { return [] }
+    let ahead = publisher.date.timeIntervalSince(now)
+    guard ahead > largeDifference.seconds else { return [] }
+    return [
+      finding(
+        .warning,
+        "A publication by \(publisher) is dated \(Int(min(ahead, 3e9))) s in the future, so the "
+          + "clock of its machine was ahead, or this machine's is behind.",
+        value.path, "Let both machines set their clocks by NTP.")
+    ]
+  }
+
+  private static func watch(_ member: ClusterReport.Member) -> [Finding] {
+    let what: String
+    if let failure = member.watchFailure {
+      what = "A watch of the member told nothing, although the member answers: \(failure)."
+    } else if let delay = member.watchDelay, delay > slowWatch {
+      what = "A watch of the member took \(delay / .milliseconds(1)) ms to tell something."
+    } else {
+      return []
+    }
+    return [
+      finding(
+        .warning, what + " Processes that it serves notice changes late, or not at all.",
+        member.endpoint,
+        "Look at the load of that machine, and whether something between here and there holds "
+          + "answers back that do not end, such as a proxy.")
+    ]
+  }
+}
+
 extension ClusterReport {
   /// The lines of `status` about the cluster.
   var lines: [String] {
@@ -163,6 +225,9 @@ extension ClusterReport {
     if let fastest = answering.compactMap(\.roundTrip).min() {
       let tenths = Int(fastest / .microseconds(100))
       facts.append("round trip \(tenths / 10).\(tenths % 10) ms")
+    }
+    if let slowest = answering.compactMap(\.watchDelay).max() {
+      facts.append("a watch tells within \(Int((slowest / .milliseconds(1)).rounded(.up))) ms")
     }
     if let user { facts.append("as \(user)") }
     return facts.filter { !$0.isEmpty }

@@ -169,6 +169,9 @@ extension ClusterReport {
           "isLeader": member.isLeader, "revision": member.revision,
           "databaseBytes": member.databaseBytes, "usedBytes": member.usedBytes,
           "roundTripMilliseconds": member.roundTrip.map { $0 / .milliseconds(1) },
+          "clockDifferenceSeconds": member.clockDifference.map(\.seconds),
+          "watchMilliseconds": member.watchDelay.map { $0 / .milliseconds(1) },
+          "watchFailure": member.watchFailure,
           "failure": member.failure, "isNamed": member.isNamed,
         ])
       },

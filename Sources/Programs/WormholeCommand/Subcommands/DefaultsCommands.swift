@@ -45,9 +45,10 @@ extension CommandDescription {
       PositionalDescription(
         name: "value", help: "The value, as JSON; with '-', it is read from standard input."),
     ],
-    options: [.suite, .durable("the value")]
+    options: OptionDescription.valueForms + [.suite, .durable("the value")],
+    problem: ParsedArguments.valueProblem
   ) { arguments, environment in
-    let value = try environment.value(arguments.requiredText("value"), "the value")
+    let value = try arguments.value(environment, "the value")
     try arguments.openDefaults().write(
       value, forKey: arguments.requiredText("key"), durability: arguments.durability)
   }

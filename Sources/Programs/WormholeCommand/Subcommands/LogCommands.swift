@@ -16,10 +16,11 @@ extension CommandDescription {
       Numbers are consecutive. The oldest messages go when the log exceeds its bounds; see 'log bounds'.
       """,
     positionals: [.logName, .json("message")],
-    options: [.durable("the message")]
+    options: OptionDescription.valueSources + [.durable("the message")],
+    problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let name = arguments.requiredText("name")
-    let message = try environment.value(arguments.text("value"), "the message")
+    let message = try arguments.value(environment, "the message")
     let number = try arguments.container.open().log(name).append(
       message, durability: arguments.durability)
     try environment.print(line: String(number))

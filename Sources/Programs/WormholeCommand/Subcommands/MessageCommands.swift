@@ -12,15 +12,17 @@ extension CommandDescription {
 
       With --expires the message is gone after that time for every reader, as if it was cleared. The \
       time is told by the clock of the day.
+
+      A word that is no JSON is a string: 'send greeting hello'.
       """,
     positionals: [.identifier, .json("message")],
-    options: [
+    options: OptionDescription.valueSources + [
       .value("expires", "seconds", .seconds, help: "Without it, the message stays until the next."),
       .durable("the message"),
-    ]
+    ], problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
-    let message = try environment.value(arguments.text("value"), "the message")
+    let message = try arguments.value(environment, "the message")
     try arguments.container.open().value(identifier).replace(
       with: message, durability: arguments.durability,
       expiresAfter: arguments.seconds("expires"))
@@ -38,6 +40,7 @@ extension CommandDescription {
     positionals: [.identifier],
     options: [
       .flag("envelope", help: "Print the message with the process that sent it, and when."),
+      .flag("raw", help: "Print a string as its text, and data as its bytes, not as JSON."),
       OutputFormat.option,
     ]
   ) { arguments, environment in
@@ -49,7 +52,10 @@ extension CommandDescription {
     }
     let content =
       arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
-    try environment.print(arguments.outputFormat.bytes(content, of: identifier.quoted))
+    try environment.print(
+      arguments.has("raw")
+        ? content.rawBytes(of: identifier.quoted)
+        : arguments.outputFormat.bytes(content, of: identifier.quoted))
   }
 
   static let clear = CommandDescription(

@@ -26,8 +26,7 @@ extension CommandDescription {
     globalOptions: ContainerSelection.options,
     subcommands: [
       .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
-      .watch,
-      .status, .doctor, .groups, .demo,
+      .watch, .monitor, .status, .doctor, .copy, .groups, .demo,
     ],
     version: "0.1.0", run: nil)
 }

@@ -1,6 +1,7 @@
 import AppGroup
 import Dispatch
 import PeerConnectivity
+import PropertyLists
 import RivalCalls
 import Synchronization
 import SystemCalls
@@ -30,6 +31,7 @@ enum EtcdRows {
     rows += try queues(bench, servers, container, title)
     rows.append(try requests(bench, servers, container, directory, title))
     rows.append(try crowd(bench, servers, container, title))
+    rows.append(try files(bench, servers, container, directory, title))
     if members == 1 {
       rows += try names(bench, container, title)
       rows += try start(bench, servers, directory)
@@ -67,6 +69,13 @@ enum EtcdRows {
           number += 1
           try value.replace(with: SharedCount.content(number))
         }, floor: { try raw.ask(put) }),
+      // What a publication has to be, because a plain put could overwrite what is newer.
+      try compare(
+        "publish / raw transaction",
+        ours: {
+          number += 1
+          try value.replace(with: SharedCount.content(number))
+        }, floor: { try raw.ask(change) }),
       try compare(
         "read / raw get", ours: { _ = try value.read() }, floor: { try raw.ask(get) }),
       try compare(
@@ -163,6 +172,45 @@ enum EtcdRows {
       })
     withExtendedLifetime(other) {}
     return row
+  }
+
+  /// Measures a file from its sender to its receiver, who has it on this machine afterwards. The floor
+  /// puts the same pieces and gets them.
+  private static func files(
+    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ directory: String,
+    _ title: String
+  ) throws -> Row {
+    let (pieces, piece) = (8, 512 << 10)
+    let path = directory + "/file"
+    try FileDescriptor.open(path, [.writeOnly, .create])
+      .writeAll(Array(repeating: UInt8(ascii: "x"), count: pieces * piece))
+    let queue = container.queue("files")
+    let (sender, consumer) = (try queue.sender("a"), try queue.consume())
+    defer { consumer.close() }
+    let raw = try servers.connection()
+    let text = String(repeating: "x", count: piece)
+    let puts = (0..<pieces).map { RawEtcd.put("raw-piece-\($0)", text) }
+    let gets = (0..<pieces).map { RawEtcd.get("raw-piece-\($0)") }
+    var number = 0
+    return try bench.compare(
+      title + "file of 4 MiB: send + receive / 8 raw puts and gets", rounds: min(bench.rounds, 5),
+      runs: bench.scaled(4), expected: .ratioAtMost(1.5),
+      ours: {
+        number += 1
+        let stage = try sender.stage("file-\(number)", bytes: Int64(pieces * piece))
+        let source = try FileDescriptor.open(path, .readOnly)
+        _ = try stage.copy(
+          source, source.status(), durability: .standard, check: {}, copied: { _ in })
+        try sender.enqueue([QueueAttachment.key: .string("file-\(number)")])
+        guard let entry = try consumer.next(until: .now + .seconds(10)),
+          try entry.attachment?.condition() == .present(bytes: Int64(pieces * piece))
+        else { throw Failure(description: "no file") }
+        try entry.acknowledge()
+      },
+      floor: {
+        for put in puts { try raw.ask(put) }
+        for get in gets { try raw.ask(get) }
+      })
   }
 
   /// Measures threads that publish at once: each publication's part of the whole.

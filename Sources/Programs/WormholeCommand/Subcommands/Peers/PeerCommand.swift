@@ -87,6 +87,11 @@ extension ParsedArguments {
     arguments.text("timeout") != nil && arguments.text("wait") == nil
       ? "--timeout needs --wait: without it the command does not wait" : nil
   }
+
+  /// The same for a command that takes a value, too.
+  @Sendable static func messageProblem(_ arguments: ParsedArguments) -> String? {
+    waitProblem(arguments) ?? valueProblem(arguments)
+  }
 }
 
 extension QueueEntryStatus {

@@ -11,7 +11,7 @@ extension CommandDescription {
       as it waits; with --receipt also its outcome.
       """,
     positionals: [.peer, .json("message")],
-    options: [
+    options: OptionDescription.valueSources + [
       .from, .durable("it"), .expires,
       .value(
         "key", "key", .identifier,
@@ -19,10 +19,10 @@ extension CommandDescription {
       .flag("urgent", help: "Start a peer that is registered to be started for urgent messages."),
       .receipt, .wait, .timeout,
     ],
-    problem: ParsedArguments.waitProblem
+    problem: ParsedArguments.messageProblem
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    let message = try environment.value(arguments.text("value"), "the message")
+    let message = try arguments.value(environment, "the message")
     let waits = arguments.text("wait") != nil
     let transfer = try arguments.openSession(environment).enqueue(
       message, to: arguments.requiredText("peer"),
@@ -48,14 +48,14 @@ extension CommandDescription {
       time has passed.
       """,
     positionals: [.peer, .json("request")],
-    options: [
+    options: OptionDescription.valueSources + [
       .value(
         "timeout", "seconds", .seconds, standard: "10", help: "Wait this long for the reply."),
       .from, OutputFormat.option,
-    ]
+    ], problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
-    let request = try environment.value(arguments.text("value"), "the request")
+    let request = try arguments.value(environment, "the request")
     let session = try arguments.openSession(environment)
     let reply = try session.request(
       request, to: peer, until: .now + (arguments.seconds("timeout") ?? .seconds(10)))
@@ -77,13 +77,13 @@ extension CommandDescription {
         help: "The context, as JSON; with '-', it is read from standard input.",
         isOptional: true),
     ],
-    options: [
+    options: OptionDescription.valueForms + [
       .from, .flag("remove", help: "Remove the context for the peer."), OutputFormat.option,
-    ]
+    ], problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
-    if let text = arguments.text("value") {
-      let context = try environment.value(text, "the context")
+    if arguments.text("value") != nil {
+      let context = try arguments.value(environment, "the context")
       return try arguments.openSession(environment).setContext(context, for: peer)
     }
     let session = try arguments.existingSession(environment)

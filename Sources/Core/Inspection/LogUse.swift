@@ -1,4 +1,5 @@
-package import Containers
+import Containers
+import Logs
 
 extension Log {
   /// Returns the use of the package's own value that is the position of a subscriber; nil for any

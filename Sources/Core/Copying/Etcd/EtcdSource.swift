@@ -1,0 +1,41 @@
+import Containers
+import EtcdClient
+
+/// Reads a container on etcd, as it is at one revision.
+struct EtcdSource: CopySource {
+  let container: EtcdContainer
+
+  var isSnapshot: Bool { true }
+
+  func read(_ body: (CopiedKey) throws -> Void) throws {
+    var rest = container.keys
+    var revision: Int64?
+    let start = container.formatKey.count - "format".utf8.count
+    while true {
+      let page = try client.page(
+        rest, at: revision, limit: 64, until: .now + EtcdContainer.standardWait)
+      revision = revision ?? page.revision
+      for item in page.items {
+        guard let key = CopiedKey(item.key.dropFirst(start), item.value), isLasting(key, item)
+        else {
+          continue
+        }
+        try body(key)
+      }
+      guard page.isIncomplete, let last = page.items.last else { return }
+      rest = rest.after(last.key)
+    }
+  }
+
+  private var client: EtcdClient { container.client }
+
+  /// Whether it outlives the processes that use the container now.
+  private func isLasting(_ key: CopiedKey, _ item: KeyValue) -> Bool {
+    switch key.letter {
+    case .value, .state: item.value.count > CopiedKey.stampBytes
+    case .bell: true
+    case .presence, .consumer: key.part == "last"
+    case .queue: !key.part.hasPrefix("c/")
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// A line of `wormhole monitor`.
+struct MonitorLine: Sendable {
+  /// The words for what something happened to.
+  enum Kind: String, CaseIterable, Sendable {
+    case message, `default`, notification, queue, log, peer, presence, consumer, request, lease, own
+  }
+
+  let kind: Kind
+  let name: String
+  /// What people call one of the package's own names.
+  let title: String?
+  let suite: String?
+  var event: ContainerEvent
+  /// Whether a default was removed.
+  var isRemoval = false
+
+  init(
+    _ kind: Kind, _ name: String, _ event: ContainerEvent, title: String? = nil,
+    suite: String? = nil
+  ) {
+    self.kind = kind
+    self.name = name
+    self.event = event
+    self.title = title
+    self.suite = suite
+  }
+
+  /// The word for what happened.
+  var change: String {
+    if isRemoval { return "removed" }
+    return event.kind == .call ? event.detail ?? "message" : event.change.rawValue
+  }
+
+  // MARK: Text
+
+  /// The longest value in a line, in characters, and the largest that is written at all.
+  private static let longestValue = 160
+  private static let largestValue = 65_536
+
+  /// `10:15:03.123  message       tickets changed {"film":"Metropolis"}, process 11298 (wormhole)`.
+  var text: String {
+    let words = [
+      title.map { "\(name.onOneLine) (\($0.onOneLine))" } ?? name.onOneLine, change, what, content,
+    ]
+    let line = words.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: " ")
+    let kind = kind.rawValue + String(repeating: " ", count: 12 - kind.rawValue.count)
+    return ([time + "  " + kind + "  " + line] + [who].compactMap { $0 }).joined(separator: ", ")
+  }
+
+  private var time: String {
+    let moment = event.time.timeIntervalSince1970
+    let (hour, minute, second) = localTime(Int64(moment))
+    let millisecond = Int((moment - moment.rounded(.down)) * 1_000)
+    let digits = { (number: Int, width: Int) in
+      String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
+    }
+    return "\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2)).\(digits(millisecond, 3))"
+  }
+
+  private var what: String? {
+    switch event.kind {
+    case .queue:
+      let count = event.count ?? 1
+      let size = event.bytes.map { " of \($0) B" } ?? ""
+      let sender = event.sender.map { " from \($0.quoted.onOneLine)" } ?? ""
+      let reason = event.detail.map { ": \($0.onOneLine)" } ?? ""
+      return "\(count) \(count == 1 ? "entry" : "entries")\(size)\(sender)\(reason)"
+    case .log: return event.number.map { "message \($0)" }
+    case .call: return event.sender.map { "from \($0.onOneLine)" }
+    case .lease: return event.detail
+    case .value where suite != nil: return "in the suite \((suite ?? "").quoted.onOneLine)"
+    default: return nil
+    }
+  }
+
+  private var content: String? {
+    if let problem = event.problem { return "cannot be read: \(problem.onOneLine)" }
+    guard let value = event.value else { return event.kind == .call ? size : nil }
+    if case .data(let data) = value { return "data of \(data.count) B" }
+    guard (event.bytes ?? 0) <= Self.largestValue else { return size }
+    do {
+      let text = try JSONWriter.string(value).onOneLine
+      guard text.count > Self.longestValue else { return text }
+      return text.prefix(Self.longestValue) + "… " + (size ?? "")
+    } catch {
+      return size
+    }
+  }
+
+  private var size: String? { event.bytes.map { "(\($0) B)" } }
+
+  private var who: String? {
+    guard let process = event.processID else { return nil }
+    let program = event.program.map { " (\($0.onOneLine))" } ?? ""
+    let host = event.host.map { " on \($0.onOneLine)" } ?? ""
+    let peer = event.peer.map { " as \($0.quoted.onOneLine)" } ?? ""
+    return "process \(process)\(program)\(host)\(peer)"
+  }
+
+  // MARK: JSON
+
+  /// The line of `--json`. Keys are only ever added; what is unknown is left out.
+  var propertyList: PropertyListValue {
+    .object([
+      "time": event.time, "kind": kind.rawValue, "name": name, "event": change, "title": title,
+      "suite": suite, "value": event.value, "bytes": event.bytes, "count": event.count,
+      "sender": event.sender, "number": event.number, "process": event.processID,
+      "program": event.program, "peer": event.peer, "host": event.host,
+      "reason": event.kind == .call ? nil : event.detail, "problem": event.problem,
+    ])
+  }
+
+  /// The same as text; of a value that JSON cannot hold, the reason.
+  var json: String {
+    get throws {
+      do {
+        return try JSONWriter.string(propertyList)
+      } catch {
+        var line = self
+        line.event.value = nil
+        line.event.problem = error.reason
+        return try JSONWriter.string(line.propertyList)
+      }
+    }
+  }
+}

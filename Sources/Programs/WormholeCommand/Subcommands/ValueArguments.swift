@@ -1,0 +1,92 @@
+import FoundationEssentials
+import PropertyLists
+
+// How a value is given on the command line: as JSON, or as text or bytes that need no quoting.
+
+extension OptionDescription {
+  /// The forms of an argument.
+  static let valueForms: [OptionDescription] = [
+    .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
+    .flag("data", help: "Take the bytes as they are, as data."),
+    .flag("json", help: "Refuse a word that is no JSON, instead of taking it as a string."),
+  ]
+
+  /// The same, and what a file or standard input may have.
+  static let valueSources: [OptionDescription] =
+    valueForms + [
+      .flag("plist", help: "Read a property list, XML or binary."),
+      .value("file", "file", .file, help: "Read the value from a file instead."),
+    ]
+}
+
+extension ParsedArguments {
+  private static let forms = ["string", "data", "json", "plist"]
+
+  /// The problem of options that exclude each other.
+  static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
+    let given = forms.filter { arguments.has($0) }
+    if given.count > 1 { return "--\(given[0]) and --\(given[1]) exclude each other" }
+    return arguments.text("file") != nil && arguments.text("value") != nil
+      ? "give either a value or --file" : nil
+  }
+
+  /// Returns the value that the arguments give: as one of them, on standard input, or in a file.
+  ///
+  /// - Parameter object: The object of an error's sentence: "the message".
+  func value(_ environment: CommandEnvironment, _ object: String) throws -> PropertyListValue {
+    if let file = text("file") {
+      return try value(environment.content(of: file), file)
+    }
+    guard let text = text("value"), text != "-" else {
+      return try value(environment.wholeStandardInput(), "\(object) on standard input")
+    }
+    guard !Self.forms.contains(where: has), text.isWord else {
+      return try value(Array(text.utf8), object)
+    }
+    do {
+      return try JSONReader.read(Array(text.utf8))
+    } catch {
+      if environment.errorColumns != nil {
+        environment.tell("\(text.quoted) is no JSON, so it is taken as a string; see --string")
+      }
+      return .string(text)
+    }
+  }
+
+  private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {
+    func refused(_ reason: String) -> CommandError {
+      CommandError(verb: "read", object: source, reason: reason, status: .badData)
+    }
+    if has("data") { return .data(Data(bytes)) }
+    if has("string") {
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw refused("it is not UTF-8; --data takes any bytes")
+      }
+      return .string(text)
+    }
+    guard has("plist") else { return try JSONInput.read(bytes, source: source) }
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: bytes)
+    } catch {
+      throw refused(error.description)
+    }
+  }
+}
+
+extension String {
+  /// Whether it begins like a word of a language, as no JSON but its literals does. Null is one, and has
+  /// no place in a property list.
+  fileprivate var isWord: Bool { first?.isLetter == true && self != "null" }
+}
+
+extension PropertyListValue {
+  /// What a program without JSON wants: the text of a string and a line break, the bytes of data as they
+  /// are, and anything else as a line of JSON.
+  func rawBytes(of object: String) throws -> [UInt8] {
+    switch self {
+    case .string(let text): Array((text + "\n").utf8)
+    case .data(let bytes): Array(bytes)
+    default: try OutputFormat.json.bytes(self, of: object)
+    }
+  }
+}

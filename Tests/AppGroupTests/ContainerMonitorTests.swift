@@ -1,0 +1,142 @@
+import AppGroup
+import EtcdClient
+import PropertyLists
+import Synchronization
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Containers
+@testable import Inspection
+
+@Suite("A monitor tells what happens in a container", .blocking, .bothEngines)
+struct ContainerMonitorTests {
+  /// What a monitor has told, in short: "jobs sent a".
+  private final class Told: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    func add(_ event: ContainerEvent) {
+      let words = [event.name, event.change.rawValue, event.sender, event.detail, event.problem]
+      lines.withLock { $0.append(words.compactMap { $0 }.joined(separator: " ")) }
+    }
+
+    func contains(_ line: String) -> Bool { lines.withLock { $0.contains(line) } }
+    var all: [String] { lines.withLock { $0 } }
+  }
+
+  private let directory: TemporaryDirectory
+  private let told = Told()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func monitor(_ container: SharedContainer) throws -> ContainerMonitor {
+    try ContainerMonitor(container) { [told] in told.add($0) }
+  }
+
+  private func sees(_ line: String) throws {
+    try eventually("it tells: \(line); not only \(told.all)") { told.contains(line) }
+  }
+
+  @Test("An entry that is sent, taken, released, taken again and failed")
+  func queue() throws {
+    let container = try directory.container()
+    let monitor = try monitor(container)
+    let jobs = container.queue("jobs")
+    let sender = try jobs.sender("a")
+    try sender.enqueue(1, keepsReceipt: true)
+    try sees("jobs sent a")
+    let consumer = try jobs.consume()
+    try sees("jobs entered")
+    let first = try #require(try consumer.next(until: soon))
+    try sees("jobs taken a")
+    try first.release(after: .milliseconds(1))
+    try sees("jobs released a")
+    let second = try #require(try consumer.next(until: soon))
+    try second.fail("no paper")
+    try sees("jobs failed a no paper")
+    let id = try sender.enqueue(2, keepsReceipt: true)
+    _ = try sender.cancel(id)
+    try sees("jobs cancelled a")
+    consumer.close()
+    try sees("jobs left")
+    monitor.cancel()
+  }
+
+  @Test("After it was cancelled it tells nothing")
+  func cancelled() throws {
+    let container = try directory.container()
+    let (first, second) = (try monitor(container), try ContainerMonitor(container) { _ in })
+    try container.value("a").replace(with: 1)
+    try sees("a changed")
+    first.cancel()
+    try container.value("b").replace(with: 1)
+    let other = Told()
+    let third = try ContainerMonitor(container) { other.add($0) }
+    try container.value("c").replace(with: 1)
+    try eventually("another one goes on") { other.contains("c changed") }
+    #expect(!told.contains("b changed") && !told.contains("c changed"))
+    withExtendedLifetime((second, third)) {}
+  }
+
+  @Test("What was there before is told only of presences and of own values")
+  func known() throws {
+    let container = try directory.container()
+    try container.value("a").replace(with: 1)
+    try container.own.value("b").replace(with: 1)
+    let member = try container.presence("c").enter()
+    let monitor = try monitor(container)
+    #expect(told.all.sorted() == ["b known", "c known"])
+    member.close()
+    try sees("c left")
+    monitor.cancel()
+  }
+
+  @Test("Keys that anybody has put are no harm")
+  func hostileKeys() throws {
+    guard TestEngine.current == .etcd else { return }
+    let container = try directory.container()
+    guard case .etcd(let etcd) = container.engine else { return }
+    let monitor = try monitor(container)
+    let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
+    let names = [
+      "", "/", "v/", "v//", "v/%2", "v/%2f", "own", "own/", "own/own/v/x", "p/x/m/1", "p/x/m/",
+      "c//m", "q/x/e/y", "q/x/e/0000000000000001-a-1-5.plist", "q/x/d/0000000000000001-a-1-5.plist",
+      "q/x/o/a/0000000000000001-a-1-5.plist.0", "q/x/f/0000000000000001-a-1-5.plist.0", "q/x/o",
+      "b/x/0000000000000001-a-1-5.plist", "b", "n/\u{0}", "z/z/z/z", "s/x", "p/x/last",
+    ]
+    func change(_ operation: EtcdTransaction.Operation) throws {
+      let always = EtcdTransaction.Condition.version(of: etcd.formatKey, -1, is: .greater)
+      _ = try etcd.repeating(EtcdTransaction(if: [always], then: [operation]), until: soon)
+    }
+    for value in [[], [0], Array(repeating: UInt8(ascii: "("), count: 100)] as [[UInt8]] {
+      for name in names { try change(.put(key: prefix + Array(name.utf8), value: value)) }
+      try change(.put(key: prefix + [0xFF, 0x2F, 0xC0], value: value))
+    }
+    try change(.delete(.prefix(prefix + Array("q/".utf8))))
+    try container.value("good").replace(with: 1)
+    try sees("good changed")
+    monitor.cancel()
+  }
+
+  @Test(
+    "After a compaction it tells what a listing shows to be different",
+    .onlyDirectories("no container is needed"))
+  func compaction() {
+    let item = { (name: String, revision: Int64) in
+      KeyValue(
+        key: Array("c/\(name)".utf8), value: Array(repeating: 7, count: 20), created: 1,
+        modified: revision, version: 1, lease: 0)
+    }
+    let told = Told()
+    var keys = EtcdKeys(Array("c/".utf8)) { told.add($0) }
+    for (name, revision) in [("v/a", 5), ("v/b", 6), ("v/d", 7)] as [(String, Int64)] {
+      keys.known[item(name, revision).key] = revision
+    }
+    let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/bell", 10)]
+    let changed = keys.changed(in: listing)
+    #expect(changed.map(\.modified) == [9, 8, 10])
+    keys.takeMissed(changed, of: listing)
+    let names = told.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+    #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
+  }
+}

@@ -1,0 +1,95 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Containers
+@testable import EtcdClient
+@testable import Inspection
+@testable import Publications
+@testable import WormholeCommand
+
+@Suite("What doctor finds about a cluster's clocks and watches", .blocking)
+struct ClusterFindingsTests {
+  private func findings(
+    _ change: (inout ContainerReport, inout ClusterReport.Member) -> Void
+  ) -> [String] {
+    var report = ContainerReport(path: "etcd://h/c")
+    var member = ClusterReport.Member(endpoint: "https://h:2379")
+    member.clockDifference = .zero
+    member.watchDelay = .milliseconds(100)
+    change(&report, &member)
+    var cluster = ClusterReport()
+    cluster.members = [member]
+    cluster.hasLeader = true
+    cluster.isEncrypted = true
+    return ClusterFindings.of(cluster, of: report).map { "\($0.level): \($0.what)" }
+  }
+
+  @Test("Clocks differ once it is more than a second")
+  func clocks() {
+    #expect(findings { _, _ in }.isEmpty)
+    #expect(findings { $1.clockDifference = nil }.isEmpty)
+    #expect(findings { $1.clockDifference = .seconds(-1) }.isEmpty)
+    let ahead = findings { $1.clockDifference = .seconds(7.5) }
+    #expect(ahead.count == 1 && ahead[0].contains("warning: This machine's clock is 7 s or more"))
+    #expect(ahead.first?.contains("ahead of that of the member") == true)
+    let behind = findings { $1.clockDifference = .seconds(-90) }
+    #expect(behind.first?.contains("90 s or more behind that of the member") == true, "\(behind)")
+  }
+
+  @Test("What a member says is within a second of its clock")
+  func difference() {
+    let cases: [(Double, Double, Int64, Duration)] = [
+      (100.2, 100.3, 100, .zero), (100.9, 101.1, 100, .zero), (99.9, 100.1, 100, .zero),
+      (101.5, 101.6, 100, .milliseconds(500)), (98.5, 98.75, 100, .milliseconds(-1_250)),
+      (90, 110, 100, .zero),
+    ]
+    for (asked, answered, told, expected) in cases {
+      let found = EtcdClient.difference(
+        asked: .seconds(asked), answered: .seconds(answered), told: told)
+      #expect(found == expected, "\(asked) \(answered)")
+    }
+  }
+
+  @Test("A publication from the future names its publisher")
+  func future() {
+    let dated = { (seconds: Double) in
+      findings { report, _ in
+        var value = ContainerReport.NamedContent(identifier: "a", path: "etcd://h/c v/a")
+        let date = Int64((Date().timeIntervalSince1970 + seconds) * 1e9)
+        value.publisher = Publisher(
+          processID: 7, program: "cinema", peer: nil, nanosecondsSince1970: date)
+        report.names.values = [value]
+      }
+    }
+    #expect(dated(0.5).isEmpty && dated(-1_000).isEmpty)
+    let found = dated(60)
+    #expect(found.count == 1 && found[0].contains("process 7 (cinema)"), "\(found)")
+    #expect(dated(5e9).count == 1)
+  }
+
+  @Test("A watch that is late or silent is a warning")
+  func watches() {
+    #expect(findings { $1.watchDelay = nil }.isEmpty)
+    let late = findings { $1.watchDelay = .milliseconds(1_500) }
+    #expect(late.count == 1 && late[0].contains("took 1500.0 ms"), "\(late)")
+    let silent = findings { $1.watchFailure = "no member told the history of the key in time" }
+    #expect(silent.count == 1 && silent[0].contains("told nothing"), "\(silent)")
+  }
+
+  @Test("A member of a running cluster tells its time and the history of a key")
+  func running() throws {
+    guard TestEngine.available.contains(.etcd) else { return }
+    try TestEngine.$current.withValue(.etcd) {
+      let container = try TemporaryDirectory().container()
+      try container.value("a").replace(with: 1)
+      let member = try #require(try container.report().cluster?.members.first)
+      #expect(member.clockDifference == .zero)
+      #expect(member.watchFailure == nil)
+      #expect(try #require(member.watchDelay) < .seconds(2))
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import AppGroup
+import EtcdClient
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("wormhole copy", .blocking)
+struct CopyCommandTests {
+  @Test("copies a container to another place and back", arguments: TestEngine.available)
+  func andBack(engine: TestEngine) throws {
+    let session = try Session()
+    let other = try engine.location(of: session.container + "-other")?.description ?? "$T/other"
+    let outcome = try session.shell(
+      """
+      export XDG_STATE_HOME="$T/state"
+      wormhole send greeting '"hello"'
+      wormhole defaults write key 5
+      wormhole peer launch set w -- true
+      echo beside >"$C/notes"
+      wormhole copy "\(other)" --json | sed 's/"bytes":[0-9]*,//'
+      export WORMHOLE_CONTAINER="\(other)"
+      wormhole read greeting
+      wormhole defaults read key
+      wormhole peer launch show w 2>"$T/null"; echo $?
+      wormhole send greeting '"there"'
+      wormhole copy "$T/back"
+      export WORMHOLE_CONTAINER="$T/back"
+      wormhole read greeting
+      cat "$T/back/notes"
+      wormhole copy "$T/back"; echo $?
+      """)
+    #expect(outcome.status == 0)
+    let expected = """
+      {"files":1,"parts":2}
+      "hello"
+      5
+      1
+      "there"
+      beside
+      65
+
+      """
+    #expect(outcome.output == expected, "\(outcome.errors)")
+    #expect(outcome.errors.contains("there is something already"), "\(outcome.errors)")
+  }
+
+  @Test("refuses a container that is in use, says by whom, and copies it with --in-use")
+  func inUse() throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      wormhole send greeting '"hello"'
+      start peer receive watch
+      wormhole copy "$T/other" 2>"$T/said"; echo $?
+      grep -c "($pid) uses it: it is present as" "$T/said"
+      ls "$T/other" 2>"$T/null"
+      wormhole copy "$T/other" --in-use && wormhole --container "$T/other" read greeting
+      kill $pid
+      """)
+    #expect(outcome.output == "124\n1\n\"hello\"\n", "\(outcome.errors)")
+  }
+}

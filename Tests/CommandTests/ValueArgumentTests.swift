@@ -1,0 +1,63 @@
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("A value on the command line", .blocking)
+struct ValueArgumentTests {
+  @Test("is JSON, a word, text or bytes, and is printed as it came with --raw")
+  func forms() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a hello; wormhole read a; wormhole read a --raw
+      wormhole send a 'true story'; wormhole read a
+      wormhole send a true; wormhole read a
+      wormhole send a true --string; wormhole read a
+      wormhole send a '{"x":[1]}' --string; wormhole read a --raw
+      printf 'a\\000\\377' | wormhole send a --data; wormhole read a --raw | od -An -tx1; wormhole read a
+      printf '{"y":2}' >file; wormhole send a --file file; wormhole read a; wormhole read a --raw
+      wormhole read a --format plist >file; wormhole send b --plist --file file; wormhole read b
+      wormhole defaults write k plain; wormhole defaults read k
+      wormhole log append l hello; wormhole log read l
+      """)
+    #expect(outcome.status == 0)
+    let expected = """
+      "hello"
+      hello
+      "true story"
+      true
+      "true"
+      {"x":[1]}
+       61 00 ff
+      {"$data":"YQD/"}
+      {"y":2}
+      {"y":2}
+      {"y":2}
+      "plain"
+      1
+      "hello"
+
+      """
+    #expect(outcome.output == expected, "\(outcome.errors)")
+    // Only a terminal is told that a word was taken as a string.
+    #expect(outcome.errors == "")
+  }
+
+  @Test("that can be nothing of what it is said to be is refused, and nothing is sent")
+  func refused() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a hello --json; echo $?
+      wormhole send a null; echo $?
+      wormhole send a '{hello'; echo $?
+      wormhole send a '[true' ; echo $?
+      printf '\\377' | wormhole send a --string; echo $?
+      printf 'hello' | wormhole send a; echo $?
+      printf 'bplist00' | wormhole send a --plist; echo $?
+      wormhole send a --string --data x; echo $?
+      wormhole send a x --file x; echo $?
+      wormhole send a --file missing; echo $?
+      wormhole read a; echo $?
+      """)
+    #expect(outcome.output == "65\n65\n65\n65\n65\n65\n65\n64\n64\n74\n1\n", "\(outcome.errors)")
+  }
+}
