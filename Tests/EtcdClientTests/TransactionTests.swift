@@ -1,4 +1,5 @@
 import EtcdClient
+import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -70,6 +71,40 @@ struct TransactionTests {
     let empty = try scene.client.read(.prefix(scene.key("none")), until: soon)
     #expect(empty.items.isEmpty)
     #expect(empty.revision >= before.revision)
+  }
+
+  @Test("reads again from the beginning if the history is compacted between two pages")
+  func compactedBetweenPages() throws {
+    let node = try EtcdNode()
+    let direct = node.client()
+    let value = EtcdTransaction.Condition.version(of: [1], -1, is: .greater)
+    @Sendable func put(_ names: [String], _ text: String) throws -> Int64 {
+      try direct.commit(
+        .init(if: [value], then: names.map { .put(key: Array($0.utf8), value: Array(text.utf8)) }),
+        until: soon
+      ).revision
+    }
+    let names = (0..<9).map { "p/\($0)" }
+    _ = try put(names, "old")
+    let reads = Atomic(0)
+    let proxy = try LossyProxy(to: node.endpoint) { path in
+      guard path == "/v3/kv/range" else { return }
+      // Before the second page of the first reading, and before the second range of the next one.
+      guard [2, 5].contains(reads.wrappingAdd(1, ordering: .relaxed).newValue) else { return }
+      do {
+        let revision = try put(names, "new")
+        try node.ask("kv/compaction", "{\"revision\":\(revision)}")
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let client = node.client { $0.endpoints = [proxy.endpoint] }
+    let (revision, items) = try client.read(
+      [.init(.prefix(Array("p/".utf8))), .init(.key(Array("p/3".utf8)), keysOnly: true)],
+      pageSize: 5, until: soon)
+    #expect(items[0].map { String(decoding: $0.value, as: UTF8.self) } == names.map { _ in "new" })
+    #expect(items[1].map(\.modified) == [revision])
+    #expect(reads.load(ordering: .relaxed) == 8)
   }
 
   @Test("reads in shorter pages where a page is longer than an answer may be")

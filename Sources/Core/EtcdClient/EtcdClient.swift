@@ -30,38 +30,82 @@ package final class EtcdClient: Sendable {
     }
   }
 
+  /// What is read of a range.
+  package struct Part: Sendable {
+    package let range: KeyRange
+    /// Whether the values are left out.
+    package let keysOnly: Bool
+
+    package init(_ range: KeyRange, keysOnly: Bool = false) {
+      self.range = range
+      self.keysOnly = keysOnly
+    }
+  }
+
   /// Reads all keys of a range at one revision, in as many requests as pages.
   ///
   /// - Parameters:
   ///   - keysOnly: Whether the values are left out.
   ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
   ///   - pageSize: How many keys one answer has.
-  /// - Throws: `.compacted` if the revision was given up, maybe between two pages; otherwise
-  ///   `.unreachable` and what the cluster refuses.
+  /// - Throws: As the reading of several ranges.
   package func read(
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, pageSize: Int = 1_000,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Content {
-    var rest = range
+    let (revision, items) = try read(
+      [Part(range, keysOnly: keysOnly)], at: revision, pageSize: pageSize, until: deadline)
+    return Content(revision: revision, items: items[0])
+  }
+
+  /// Reads all keys of ranges at one revision, in as many requests as pages.
+  ///
+  /// The newest revision may be compacted away between two pages. Then it reads all of them again, at
+  /// the revision that is the newest by then.
+  ///
+  /// - Parameters:
+  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
+  ///   - pageSize: How many keys one answer has.
+  /// - Returns: The revision, and the keys of each range.
+  /// - Throws: `.compacted` if the revision of the past was given up, or the newest one was each time
+  ///   until the deadline; otherwise `.unreachable` and what the cluster refuses.
+  package func read(
+    _ parts: [Part], at revision: Int64? = nil, pageSize: Int = 1_000,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> (revision: Int64, items: [[KeyValue]]) {
+    while true {
+      do throws(EtcdError) {
+        var first = revision
+        var items: [[KeyValue]] = []
+        for part in parts {
+          items.append(try read(part, at: &first, pageSize: pageSize, until: deadline))
+        }
+        return (first ?? 0, items)
+      } catch {
+        guard error.code == .compacted, revision == nil, .now < deadline else { throw error }
+      }
+    }
+  }
+
+  private func read(
+    _ part: Part, at revision: inout Int64?, pageSize: Int, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> [KeyValue] {
+    var rest = part.range
     var pageSize = pageSize
     var items: [KeyValue] = []
-    var revision = revision
     while true {
       let page: Page
       do throws(EtcdError) {
         page = try self.page(
-          rest, keysOnly: keysOnly, at: revision, limit: pageSize, until: deadline)
+          rest, keysOnly: part.keysOnly, at: revision, limit: pageSize, until: deadline)
       } catch {
         guard error.code == .tooLarge, pageSize > 1 else { throw error }
         pageSize = max(1, pageSize / 8)
         continue
       }
       items += page.items
-      let first = revision ?? page.revision
-      revision = first
-      guard page.isIncomplete, let last = page.items.last else {
-        return Content(revision: first, items: items)
-      }
+      revision = revision ?? page.revision
+      guard page.isIncomplete, let last = page.items.last else { return items }
       rest = rest.after(last.key)
     }
   }

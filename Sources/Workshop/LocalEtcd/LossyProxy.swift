@@ -7,9 +7,10 @@ import SystemCalls
 package final class LossyProxy: Sendable {
   package let endpoint: String
   private let listener: SharedDescriptor
-  private let traffic = Traffic()
+  private let traffic: Traffic
 
   private final class Traffic: Sendable {
+    let onRequest: @Sendable (_ path: String) -> Void
     let answers = Atomic(0)
     let lost = Atomic(0)
     /// One answer in so many is lost; 0 for none.
@@ -17,7 +18,10 @@ package final class LossyProxy: Sendable {
     let isBlocked = Atomic(false)
     let connections = Mutex<(next: Int, open: [Int: SharedDescriptor])>((0, [:]))
 
-    init() { share = Atomic(0) }
+    init(onRequest: @escaping @Sendable (String) -> Void) {
+      self.onRequest = onRequest
+      share = Atomic(0)
+    }
 
     func add(_ client: SharedDescriptor) -> Int {
       connections.withLock { connections in
@@ -47,13 +51,18 @@ package final class LossyProxy: Sendable {
   /// - Parameters:
   ///   - endpoint: "http://127.0.0.1:2379".
   ///   - share: one answer in so many is lost; none if it is 0.
-  package init(to endpoint: String, losingOneIn share: Int = 0) throws {
+  ///   - onRequest: is told the path of each request, before the member gets it.
+  package init(
+    to endpoint: String, losingOneIn share: Int = 0,
+    onRequest: @escaping @Sendable (_ path: String) -> Void = { _ in }
+  ) throws {
     guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
       throw Errno.invalidArgument
     }
     let own = try EtcdNode.freePort()
     listener = SharedDescriptor(try FileDescriptor.listening(onPort: own))
     self.endpoint = "http://127.0.0.1:\(own)"
+    traffic = Traffic(onRequest: onRequest)
     lose(oneIn: share)
     let (listener, traffic) = (listener, traffic)
     try startThread(name: "lossy proxy") {
@@ -117,7 +126,9 @@ package final class LossyProxy: Sendable {
           let bytes = try Program.read(from: ends[0], maximumBytes: 1 << 16)
           guard !bytes.isEmpty else { return }
           if bytes.starts(with: "POST ".utf8) {
-            isTransaction = bytes.starts(with: "POST /v3/kv/txn".utf8)
+            let path = String(decoding: bytes.prefix(200).split(separator: 0x20)[1], as: UTF8.self)
+            isTransaction = path.hasPrefix("/v3/kv/txn")
+            traffic.onRequest(path)
           }
           try server.sendAll(bytes)
         }

@@ -239,23 +239,23 @@ package struct EtcdAttachments: Sendable {
     let first = try client.page(.prefix(key("t/")), keysOnly: true, limit: 1, until: soon)
     guard !first.items.isEmpty else { return }
     // At one revision, at which what is referred to is there.
-    let revision = first.revision
-    func read(_ part: String, keysOnly: Bool = false) throws -> [KeyValue] {
-      try client.read(.prefix(key(part)), keysOnly: keysOnly, at: revision, until: soon).items
-    }
-    let taken = try read("u/")
-    let contents = try Set((read("a/") + taken).compactMap { Manifest($0.value)?.content })
+    let all = try client.read(
+      ["u/", "a/", "t/", "e/", "f/"].map { .init(.prefix(key($0)), keysOnly: $0 == "t/") },
+      until: soon
+    ).items
+    let (taken, waiting, pieces, entries, kept) = (all[0], all[1], all[2], all[3], all[4])
+    let contents = Set((waiting + taken).compactMap { Manifest($0.value)?.content })
     let start = key("t/").count
     let found = Set(
-      try read("t/", keysOnly: true).map {
+      pieces.map {
         String(decoding: $0.key.dropFirst(start).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
       })
     for content in found.subtracting(contents) {
       _ = try container.repeating(
-        .init(if: [.absent(waitingKey(content))], then: [.delete(pieces(content))]), until: soon)
+        .init(if: [.absent(waitingKey(content))], then: [.delete(self.pieces(content))]), until: soon)
     }
     guard !taken.isEmpty else { return }
-    let needed = Set(try (read("e/") + read("f/")).flatMap { Self.ids(in: $0) }.compactMap { $0 })
+    let needed = Set((entries + kept).flatMap { Self.ids(in: $0) }.compactMap { $0 })
     for item in taken {
       let id = String(decoding: item.key.dropFirst(takenKey("").count), as: UTF8.self)
       guard !needed.contains(id) else { continue }

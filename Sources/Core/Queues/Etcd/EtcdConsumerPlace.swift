@@ -102,13 +102,14 @@ final class EtcdConsumerPlace: ConsumerPlace {
 
   func isIdle() throws -> Bool {
     let deadline = store.soon
-    let claims = try store.client.read(store.range("d/"), until: deadline)
-    let entries = try store.client.read(
-      store.range("e/"), keysOnly: true, at: claims.revision, until: deadline)
-    let owners = claims.items.map { EtcdClaim($0.value).consumer }
-    let taken = Set(claims.items.compactMap { store.batch($0.key) })
+    let found = try store.client.read(
+      [.init(store.range("d/")), .init(store.range("e/"), keysOnly: true)], until: deadline
+    ).items
+    let (claims, entries) = (found[0], found[1])
+    let owners = claims.map { EtcdClaim($0.value).consumer }
+    let taken = Set(claims.compactMap { store.batch($0.key) })
     return !owners.contains(id)
-      && entries.items.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
+      && entries.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
   }
 
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {

@@ -142,20 +142,19 @@ final class EtcdQueueView: Sendable {
   /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     let claims = KeyRange.range(from: store.key("c/"), to: store.key("e/"))
-    let first = try store.client.read(claims, until: deadline)
-    let second = try store.client.read(
-      store.range("e/"), keysOnly: true, at: first.revision, until: deadline)
+    let (revision, found) = try store.client.read(
+      [.init(claims), .init(store.range("e/"), keysOnly: true)], until: deadline)
     let isNew = state.withLock { state in
-      guard first.revision >= state.revision else { return false }
+      guard revision >= state.revision else { return false }
       let before = state.entries
       let isFirst = state.revision == 0
-      state.revision = first.revision
+      state.revision = revision
       state.entries = [:]
       // A transaction may have shown them after this read.
-      let newer = state.claims.filter { $0.value.modified > first.revision }
+      let newer = state.claims.filter { $0.value.modified > revision }
       state.claims = [:]
       state.consumers = []
-      for item in first.items + second.items { put(item, in: &state) }
+      for item in found.joined() { put(item, in: &state) }
       state.claims.merge(newer) { $1 }
       state.arrived = state.arrived.filter { state.entries[$0.key] != nil }
       let new = state.entries.keys.filter { before[$0] == nil }
