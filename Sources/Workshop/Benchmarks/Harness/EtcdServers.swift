@@ -1,5 +1,6 @@
 import AppGroup
 import Foundation
+import Measurements
 import RivalCalls
 import SystemCalls
 
