@@ -448,8 +448,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "WormholeCommand", "LineProcesses", "AppGroup", "PropertyLists", "SystemCalls", "Terminals",
-        "TestScopes", "TestSupport",
+        "WormholeCommand", "Measurements", "LineProcesses", "AppGroup", "PropertyLists",
+        "SystemCalls", "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -137,7 +137,8 @@ enum Layers {
       "Dispatch", "Synchronization",
     ],
     "Benchmarks": ours.union([
-      "Measurements", "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",
+      "Measurements", "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials",
+      "Dispatch",
       "Synchronization",
     ]),
   ]

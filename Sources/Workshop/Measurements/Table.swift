@@ -6,7 +6,9 @@ package enum Table {
   package static func lines(_ rows: [Row], withExpectations: Bool = true) -> [String] {
     let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
     let cells = ([heading] + rows.map(cells)).map { withExpectations ? $0 : Array($0.prefix(4)) }
-    let widths = (cells.first ?? []).indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
+    let widths = (cells.first ?? []).indices.map { column in
+      cells.map { $0[column].count }.max() ?? 0
+    }
     var lines: [String] = []
     for (index, row) in cells.enumerated() {
       let padded = row.enumerated().map { column, text in

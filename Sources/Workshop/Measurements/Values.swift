@@ -138,7 +138,9 @@ package enum SharedCount {
     ["count": .integer(Int64(number)), "padding": padding]
   }
 
-  package static func number(_ value: PropertyListValue?) -> UInt64 { value?["count"]?.uint64Value ?? 0 }
+  package static func number(_ value: PropertyListValue?) -> UInt64 {
+    value?["count"]?.uint64Value ?? 0
+  }
 
   package static func increment(_ value: Value) throws {
     try value.update { $0 = content(number($0) + 1) }

@@ -39,6 +39,9 @@ extension CommandDescription {
     if arguments.has("json") {
       for row in rows { try environment.print(json: row.propertyList) }
     } else {
+      #if DEBUG
+        environment.tell("this is a debug build, which is slower than a release build")
+      #endif
       try environment.print(line: "in \(bench.path) (\(try bench.fileSystemName()))")
       for line in Table.lines(rows, withExpectations: false) { try environment.print(line: line) }
     }
