@@ -122,9 +122,10 @@ enum Obstacle {
     let session = WCSession.default
     guard session.activationState == .activated, !session.isReachable else { return }
     do {
-      if let sentence = try pairing() { Cinema.log(sentence, isRepeated: false) }
+      let event = try pairing().map { Event.obstacle($0) } ?? .wayIsFree
+      Cinema.log(event, isRepeated: false)
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
     }
   }
 
@@ -160,12 +161,12 @@ enum Obstacle {
   /// has it.
   static func activationFailed(_ error: any Error) {
     let failure = error as? WCError
-    let sentence = "no session: \(failure?.failureReason ?? error.localizedDescription)"
+    let reason = failure?.failureReason ?? error.localizedDescription
     let isNew = lastFailure.withLock { last in
-      defer { last = failure.map { "\($0.code)" } ?? sentence }
-      return last != failure.map { "\($0.code)" } ?? sentence
+      defer { last = failure.map { "\($0.code)" } ?? reason }
+      return last != failure.map { "\($0.code)" } ?? reason
     }
-    if isNew { Cinema.log(sentence) }
+    if isNew { Cinema.log(.noSession(reason)) }
     guard failure?.code == .sessionNotActivated else { return }
     DispatchQueue.main.asyncAfter(deadline: .now() + 1) { WCSession.default.activate() }
   }
