@@ -210,6 +210,22 @@ struct ScreenDrawingTests {
   }
 }
 
+@Suite("The command for the other side", .blocking)
+struct OtherCommandTests {
+  @Test("names the container, unless it is the usual one")
+  func command() throws {
+    func command(_ arguments: [String], _ environment: [String: String] = [:]) throws -> String {
+      try LaunchOptions(arguments, environment: environment).otherCommand
+    }
+    #expect(try command(["phone"]) == "cinematime watch")
+    #expect(try command(["watch", "--name", "left"]) == "cinematime phone")
+    #expect(try command(["phone", "--group", "group.a"]) == "cinematime --group group.a watch")
+    #expect(
+      try command(["watch"], ["WORMHOLE_CONTAINER": "/tmp/it's"])
+        == #"cinematime --container '/tmp/it'\''s' phone"#)
+  }
+}
+
 @Suite("The watch's face", .blocking)
 struct WatchFaceTests {
   @Test("tells when the next show begins")

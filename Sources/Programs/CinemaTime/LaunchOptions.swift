@@ -112,4 +112,22 @@ struct LaunchOptions: Sendable {
     }
     return ["--group", group ?? "group.cinematime"]
   }
+
+  /// The command that starts the other side.
+  var otherCommand: String {
+    let isUsual = directory == nil && group == nil
+    let words = isUsual ? [] : containerArguments
+    return (["cinematime"] + words + [role == .phone ? "watch" : "phone"]).map(\.quotedForShell)
+      .joined(separator: " ")
+  }
+}
+
+extension String {
+  /// The text as one word of a shell's command.
+  var quotedForShell: String {
+    let isPlain = allSatisfy {
+      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
+    }
+    return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
+  }
 }

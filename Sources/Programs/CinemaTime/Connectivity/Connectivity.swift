@@ -134,27 +134,21 @@ enum Obstacle {
     if Cinema.isPhone {
       guard let watch = state.active else { return "no watch is paired: \(command("add NAME"))" }
       return watch.isAppInstalled
-        ? nil : "\(watch.name) does not have the app: \(command("add \(quoted(watch.name))"))"
+        ? nil
+        : "\(watch.name) does not have the app: \(command("add \(watch.name.quotedForShell)"))"
     }
     let name = Cinema.watchName
     guard state[name] != nil else {
-      return "this watch is not paired: \(command("add \(quoted(name))"))"
+      return "this watch is not paired: \(command("add \(name.quotedForShell)"))"
     }
     guard state.activeName != name else { return nil }
     return
-      "the phone's watch is \(state.activeName ?? "none"): \(command("switch \(quoted(name))"))"
+      "the phone's watch is \(state.activeName ?? "none"): \(command("switch \(name.quotedForShell)"))"
   }
 
   private static func command(_ words: String) -> String {
-    let container = Cinema.options.containerArguments.map(quoted).joined(separator: " ")
+    let container = Cinema.options.containerArguments.map(\.quotedForShell).joined(separator: " ")
     return "wormhole \(container) pairing \(words)"
-  }
-
-  private static func quoted(_ word: String) -> String {
-    let isPlain = word.allSatisfy {
-      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
-    }
-    return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
   }
 
   /// Logs the reason why there is no session, once for each reason; tries again if another process

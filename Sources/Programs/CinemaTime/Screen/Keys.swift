@@ -114,9 +114,9 @@ enum KeyHelp {
 
   /// Returns the keys; before them what is in the way, because a small screen cuts its message.
   static func lines(_ state: ScreenState, columns: Int) -> [StyledLine] {
-    let other = state.isPhone ? "watch" : "phone"
     let about =
-      "Both sides share the tickets. To see the other side, run 'cinematime \(other)' in another terminal."
+      "Both sides share the tickets. To see the other side, run this in another terminal: "
+      + state.otherCommand
     let obstacle = state.visibleObstacle.map {
       StyledLine.wrapped("✗ \($0)", Look.bad, columns: columns) + [StyledLine("")]
     }

@@ -36,6 +36,8 @@ struct ScreenState: Equatable {
   let isPhone: Bool
   /// The name of this side, which tells one window from another: "phone", "watch".
   let name: String
+  /// The command that starts the other side.
+  let otherCommand: String
   /// The pages that are open, from the first one to the visible one.
   private(set) var opened: [Page] = []
   private var selections: [Page: Int] = [:]
@@ -67,8 +69,9 @@ struct ScreenState: Equatable {
   /// The offer, unless that film is open here, too.
   var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
 
-  init(isPhone: Bool, name: String? = nil) {
+  init(isPhone: Bool, name: String? = nil, otherCommand: String? = nil) {
     self.isPhone = isPhone
+    self.otherCommand = otherCommand ?? "cinematime \(isPhone ? "watch" : "phone")"
     self.name = name ?? (isPhone ? "phone" : "watch")
   }
 
