@@ -96,6 +96,12 @@ struct ScreenDrawingTests {
     #expect(
       ScreenDrawing.draw(&state, columns: size.columns, rows: size.rows).lines(in: .characters)
         == end.lines(in: .characters))
+    // However far a key went at the end, one press leads away from it; unless all of the text is visible.
+    _ = state.press("k")
+    let isMoved =
+      ScreenDrawing.draw(&state, columns: size.columns, rows: size.rows).lines(in: .characters)
+      != end.lines(in: .characters)
+    #expect(isMoved == (size.rows < 20))
   }
 
   @Test("has an ellipsis where a title is cut")

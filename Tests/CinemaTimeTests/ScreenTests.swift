@@ -47,7 +47,7 @@ struct ScreenTests {
     for key in ["n", "\u{1B}", "h", "\u{7F}", "\u{1B}[D"] {
       var state = state()
       #expect(state.press("b" + key).isEmpty)
-      #expect(state.page == .films)
+      #expect(state.page == .films && state.message == .notice("Not bought."))
     }
     // Only the keys that it names mean yes: neither the arrow that opens nor any other.
     var state = state()
@@ -60,7 +60,7 @@ struct ScreenTests {
     var state = state()
     _ = state.press("b")
     state.update(tickets: [Self.films[0]], films: Self.films)
-    #expect(state.page == .films)
+    #expect(state.page == .films && state.message == nil)
     #expect(state.press("y").isEmpty)
   }
 

@@ -141,7 +141,7 @@ struct ScreenState: Equatable {
       selections[page] = max(0, min(place, list.count - 1))
     }
     // Somebody else was faster.
-    if case .confirmation(let movie) = page, isPurchased(movie) { goBack() }
+    if case .confirmation(let movie) = page, isPurchased(movie) { opened.removeLast() }
   }
 
   private func selectedFilm(in page: Page) -> Movie? {
@@ -167,7 +167,11 @@ struct ScreenState: Equatable {
   }
 
   private mutating func goBack() {
-    if opened.popLast() == nil { message = .notice("This is the first page. Press q to quit.") }
+    switch opened.popLast() {
+    case nil: message = .notice("This is the first page. Press q to quit.")
+    case .confirmation: message = .notice("Not bought.")
+    default: break
+    }
     scroll = 0
   }
 
@@ -219,9 +223,7 @@ struct ScreenState: Equatable {
     case .letter("y"), .enter:
       open(movie)
       return .buy(movie)
-    case .letter("n"):
-      goBack()
-      message = .notice("Not bought.")
+    case .letter("n"): goBack()
     default: break
     }
     return nil
