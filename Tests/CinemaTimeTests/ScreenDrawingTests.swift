@@ -143,11 +143,11 @@ struct ScreenDrawingTests {
   func longMessage() {
     var state = ScreenState(isPhone: false)
     let path = "/" + String(repeating: "d", count: 50)
-    state.obstacle = "this watch is not paired: wormhole --container \(path)"
+    state.obstacle = "This watch is not paired: wormhole --container \(path)"
     let lines = ScreenDrawing.draw(&state, columns: 40, rows: 12).lines(in: .characters)
     let text = lines.map { $0.replacing(" ", with: "") }.joined()
     #expect(lines.count == 12 && lines.allSatisfy { $0.count <= 40 })
-    #expect(text.contains(path) && text.contains("thiswatchisnotpaired:wormhole"))
+    #expect(text.contains(path) && text.contains("Thiswatchisnotpaired:wormhole"))
   }
 
   @Test("hides an obstacle that is out of the way, and shows it again after an event")
@@ -157,13 +157,13 @@ struct ScreenDrawingTests {
       var copy = state
       return ScreenDrawing.draw(&copy, columns: 80, rows: 24).lines(in: .characters).joined()
     }
-    #expect(text().contains("✗ no watch is paired"))
+    #expect(text().contains("✗ No watch is paired"))
     state.message = .success("Bought “The General” at 17:00.")
-    #expect(text().contains("✓ Bought") && !text().contains("no watch is paired"))
+    #expect(text().contains("✓ Bought") && !text().contains("No watch is paired"))
     _ = state.press("j")
-    #expect(!text().contains("✓ Bought") && text().contains("✗ no watch is paired"))
+    #expect(!text().contains("✓ Bought") && text().contains("✗ No watch is paired"))
     state.isOtherReachable = true
-    #expect(!text().contains("no watch is paired"))
+    #expect(!text().contains("No watch is paired"))
   }
 
   @Test("shows an obstacle in the help completely, because a small screen cuts the message")

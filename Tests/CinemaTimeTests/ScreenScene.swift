@@ -66,7 +66,7 @@ enum ScreenScene: String, CaseIterable {
     case .obstacle:
       state.isOtherReachable = false
       state.obstacle =
-        "no watch is paired: wormhole --group group.cinematime pairing add NAME"
+        "No watch is paired: wormhole --group group.cinematime pairing add NAME"
     default: break
     }
     if [.ticket, .watchTicket].contains(self) {

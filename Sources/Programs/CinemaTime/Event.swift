@@ -37,7 +37,9 @@ struct Event: Sendable {
   /// The name of the other side, as the subject of a sentence.
   private static var other: String { Cinema.isPhone ? "The watch" : "The phone" }
 
-  static func failure(_ error: any Error) -> Event { Event("\(error)", .failure("\(error)")) }
+  static func failure(_ error: any Error) -> Event {
+    Event("\(error)", .failure("\(error)".asSentence))
+  }
 
   // MARK: The session
 
@@ -48,10 +50,12 @@ struct Event: Sendable {
   static var deactivated: Event { Event("session is deactivated") }
 
   static func noSession(_ reason: String) -> Event {
-    Event("no session: \(reason)", .obstacle("no session: \(reason)"))
+    Event("no session: \(reason)", .obstacle("No session: \(reason)"))
   }
 
-  static func obstacle(_ sentence: String) -> Event { Event(sentence, .obstacle(sentence)) }
+  static func obstacle(_ sentence: String) -> Event {
+    Event(sentence, .obstacle(sentence.asSentence))
+  }
   static var wayIsFree: Event { Event(nil, .wayIsFree) }
 
   static func phoneCannotBeStarted(_ reason: String) -> Event {
@@ -151,12 +155,17 @@ struct Event: Sendable {
 
   static func unknownFilm(_ title: String) -> Event {
     let sentence = "this version cannot open '\(title)'"
-    return Event(sentence, .failure(sentence))
+    return Event(sentence, .failure(sentence.asSentence))
   }
 
   static func notContinued(_ error: any Error) -> Event {
     Event("not continued: \(error)", .failure("Not continued: \(error)"))
   }
+}
+
+extension String {
+  /// The text with a capital at its beginning.
+  fileprivate var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }
 
 extension Movie {
