@@ -31,7 +31,6 @@ struct Event: Sendable {
     self.words = words
   }
 
-  /// - Parameter echo: What the screen shows; the line if it is nil.
   private init(_ line: String?, _ echo: Echo) { self.init(line, .echo(echo)) }
 
   /// The name of the other side, as the subject of a sentence.
