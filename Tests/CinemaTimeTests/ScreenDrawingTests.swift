@@ -56,6 +56,13 @@ struct ScreenDrawingTests {
     }
   }
 
+  @Test("of a second watch has its name")
+  func secondWatch() {
+    var state = ScreenState(isPhone: false, watchName: "left")
+    let lines = ScreenDrawing.draw(&state, columns: 40, rows: 16).lines(in: .characters)
+    #expect(lines[0].contains(" watch left ") && lines[0].contains("○ phone away"))
+  }
+
   @Test("of a list shows the selection, wherever it is", arguments: sizes)
   func selection(_ size: ScreenScene.Size) {
     guard size.columns >= 20 else { return }

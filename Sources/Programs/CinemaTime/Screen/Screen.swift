@@ -9,7 +9,7 @@ final class Screen {
   static let shared = Screen()
 
   private var state = ScreenState(
-    isPhone: Cinema.isPhone, name: Cinema.isPhone ? nil : Cinema.watchName,
+    isPhone: Cinema.isPhone, watchName: Cinema.watchName,
     otherCommand: Cinema.options.otherCommand)
   private var reader = KeyReader()
   private var mode: TerminalMode?

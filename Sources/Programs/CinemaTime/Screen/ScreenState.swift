@@ -34,7 +34,7 @@ struct ScreenState: Equatable {
   }
 
   let isPhone: Bool
-  /// The name of this side, which tells one window from another: "phone", "watch".
+  /// The name of this side, which tells one window from another: "phone", "watch", "watch left".
   let name: String
   /// The command that starts the other side.
   let otherCommand: String
@@ -69,10 +69,10 @@ struct ScreenState: Equatable {
   /// The offer, unless that film is open here, too.
   var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
 
-  init(isPhone: Bool, name: String? = nil, otherCommand: String? = nil) {
+  init(isPhone: Bool, watchName: String = "watch", otherCommand: String? = nil) {
     self.isPhone = isPhone
     self.otherCommand = otherCommand ?? "cinematime \(isPhone ? "watch" : "phone")"
-    self.name = name ?? (isPhone ? "phone" : "watch")
+    name = isPhone ? "phone" : watchName == "watch" ? watchName : "watch \(watchName)"
   }
 
   // MARK: What is shown
