@@ -14,7 +14,8 @@ import Testing
       (
         [""],
         [
-          "bench", "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "latency", "listen",
+          "bench", "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "latency",
+          "listen",
           "lock", "log",
           "monitor", "notify",
           "pairing", "peer", "read", "send", "status", "update", "watch",
