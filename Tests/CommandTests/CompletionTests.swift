@@ -16,7 +16,7 @@ import Testing
         [
           "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
           "monitor", "notify",
-          "pairing", "peer", "read", "send", "status", "update", "watch",
+          "pairing", "peer", "presence", "queue", "read", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),

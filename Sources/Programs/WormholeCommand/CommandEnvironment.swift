@@ -8,6 +8,8 @@ struct CommandEnvironment: Sendable {
   let variable: @Sendable (String) -> String?
   /// Everything up to the end of standard input.
   let readStandardInput: @Sendable () throws -> [UInt8]
+  /// A line that a person has typed, without its end; empty if there is no more input.
+  var readInputLine: @Sendable () throws -> String = { "" }
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there cannot be reported anywhere.
   let writeStandardError: @Sendable ([UInt8]) -> Void
@@ -111,6 +113,11 @@ extension CommandEnvironment {
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) }, readStandardInput: readToEnd,
+      readInputLine: {
+        // A terminal gives a line at once.
+        let line = String(decoding: try Program.read(from: 0, maximumBytes: 4_096), as: UTF8.self)
+        return String(line.prefix { !$0.isNewline })
+      },
       writeStandardOutput: { try Program.write($0, to: 1) },
       // With standard error closed, only the exit status remains to tell.
       writeStandardError: { try? Program.write($0, to: 2) },

@@ -40,8 +40,7 @@ extension CommandDescription {
     positionals: [.identifier],
     options: [
       .flag("envelope", help: "Print the message with the process that sent it, and when."),
-      .flag("raw", help: "Print a string as its text, and data as its bytes, not as JSON."),
-      OutputFormat.option,
+      .raw, OutputFormat.option,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
@@ -52,10 +51,7 @@ extension CommandDescription {
     }
     let content =
       arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
-    try environment.print(
-      arguments.has("raw")
-        ? content.rawBytes(of: identifier.quoted)
-        : arguments.outputFormat.bytes(content, of: identifier.quoted))
+    try environment.print(arguments.bytes(content, of: identifier.quoted))
   }
 
   static let clear = CommandDescription(
