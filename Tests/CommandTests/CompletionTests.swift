@@ -9,14 +9,14 @@ import Testing
   @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
-      (["l"], ["listen", "lock", "log"]),
-      (["s"], ["send", "status"]),
+      (["l"], ["listen", "lock", "log", "ls"]),
+      (["s"], ["send", "stat", "status"]),
       (
         [""],
         [
-          "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
-          "monitor", "notify",
-          "pairing", "peer", "presence", "queue", "read", "send", "status", "update", "watch",
+          "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit", "groups", "help",
+          "incr", "listen", "lock", "log", "ls", "monitor", "notify", "pairing", "peer", "presence",
+          "queue", "read", "send", "stat", "status", "top", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),

@@ -33,13 +33,20 @@ package struct ContainerRemoval {
         Self.action, container, remedy: "end it first, so that it does not begin again")
     }
     return try reporting(Self.action, path: container.location) {
-      if case .etcd(let etcd) = container.engine {
-        _ = try etcd.repeating(
-          EtcdTransaction(if: [], then: [.delete(etcd.keys)]),
-          until: .now + EtcdContainer.standardWait)
-      }
+      if case .etcd(let etcd) = container.engine { try removeKeys(etcd) }
       return try removeDirectory()
     }
+  }
+
+  /// Removes the keys of the container that was opened, not those of one that was made after it.
+  private func removeKeys(_ etcd: EtcdContainer) throws {
+    let deadline = ContinuousClock.now + EtcdContainer.standardWait
+    let found = try etcd.client.page(.key(etcd.formatKey), limit: 1, until: deadline).items.first
+    guard let found else { return }
+    _ = try etcd.repeating(
+      EtcdTransaction(
+        if: [.modified(etcd.formatKey, at: found.modified)], then: [.delete(etcd.keys)]),
+      until: deadline)
   }
 
   private func removeDirectory() throws -> [String] {

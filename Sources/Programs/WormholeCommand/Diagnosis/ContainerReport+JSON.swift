@@ -98,7 +98,7 @@ extension ContainerReport.NamedQueue {
 }
 
 extension ContainerReport.NamedLog {
-  fileprivate var propertyList: PropertyListValue {
+  var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "messages": messages, "bytes": bytes, "first": first,
       "last": last, "newest": newest?.wholeSeconds, "bounds": bounds.propertyList,

@@ -38,3 +38,20 @@ extension ContainerReport.NamedQueue {
     return consumers.isEmpty ? "nobody" : consumers.joined(separator: ", ")
   }
 }
+
+extension ContainerReport.NamedLog {
+  /// `3 (246 B, the last 3 of …)`.
+  var messagesText: String {
+    guard let newest else { return "\(messages)" }
+    return "\(messages) (\(bytes.sizeText), the last \(last ?? 0) of \(newest.secondsText))"
+  }
+
+  var subscribersText: String {
+    let subscribers = subscribers.map { reading in
+      let (name, behind) = (reading.subscriber.name, reading.subscriber.behind)
+      let process = reading.process.map { ", " + $0.sinceText } ?? ""
+      return "\(name) (\(behind == 0 ? "all" : "all but \(behind)")\(process))"
+    }
+    return subscribers.isEmpty ? "nobody" : subscribers.joined(separator: ", ")
+  }
+}

@@ -97,18 +97,7 @@ struct StatusText {
   }
 
   private func row(_ log: ContainerReport.NamedLog) -> [String] {
-    var messages = "\(log.messages)"
-    if let newest = log.newest {
-      messages += " (\(log.bytes.sizeText), the last \(log.last ?? 0) of \(newest.secondsText))"
-    }
-    let subscribers = log.subscribers.map { reading in
-      let (name, behind) = (reading.subscriber.name, reading.subscriber.behind)
-      let process = reading.process.map { ", " + $0.sinceText } ?? ""
-      return "\(name) (\(behind == 0 ? "all" : "all but \(behind)")\(process))"
-    }
-    return [
-      log.name, messages, subscribers.isEmpty ? "nobody" : subscribers.joined(separator: ", "),
-    ]
+    [log.name, log.messagesText, log.subscribersText]
   }
 
   private var notes: [String] {

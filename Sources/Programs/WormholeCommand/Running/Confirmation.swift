@@ -15,7 +15,10 @@ extension ParsedArguments {
         reason: "there is no terminal; --yes does it without asking", status: .usage)
     }
     environment.writeStandardError(Array("\(question.onOneLine) [y/N] ".utf8))
-    let answer = try environment.withoutTimeLimit { try environment.readInputLine() }
-    guard ["y", "yes"].contains(answer.lowercased()) else { throw ExitStatus.no }
+    let answer = String(
+      decoding: try environment.withoutTimeLimit(environment.readInput), as: UTF8.self)
+    guard ["y", "yes"].contains(answer.prefix { !$0.isNewline }.lowercased()) else {
+      throw ExitStatus.no
+    }
   }
 }

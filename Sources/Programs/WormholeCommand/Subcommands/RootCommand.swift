@@ -25,9 +25,10 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .clear, .update, .notify, .queue, .presence, .log, .defaults,
+      .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
+      .defaults,
       .peer, .pairing, .lock,
-      .watch, .monitor, .status, .doctor, .copy, .groups, .demo,
+      .watch, .monitor, .top, .names, .stat, .status, .doctor, .copy, .destroy, .groups, .demo,
     ],
     version: "0.1.0", run: nil)
 }

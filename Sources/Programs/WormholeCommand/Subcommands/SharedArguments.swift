@@ -13,6 +13,8 @@ extension OptionDescription {
   static let raw = flag(
     "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
 
+  static let pretty = flag("pretty", help: "Print JSON on several lines, indented.")
+
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
   /// - Parameter content: the content that is to survive.
@@ -50,11 +52,13 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
 
-  /// Returns the form in which a value is printed, as `--raw` and `--format` say.
+  /// Returns the form in which a value is printed, as `--raw`, `--format` and `--pretty` say.
   ///
   /// - Parameter object: the object of an error's sentence.
   func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
-    try has("raw") ? value.rawBytes(of: object) : outputFormat.bytes(value, of: object)
+    try has("raw")
+      ? value.rawBytes(of: object)
+      : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
   }
 
   /// The end of the time that `--timeout` gives; without it, as good as never.

@@ -35,7 +35,7 @@ extension CommandDescription {
     options: [
       .count, .timeout,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
-      .raw, OutputFormat.option,
+      .raw, OutputFormat.option, .pretty,
       .retries("a message"), .backoff,
     ],
     tail: TailDescription(

@@ -56,7 +56,7 @@ extension CommandDescription {
     options: [
       .value("count", "n", .count, standard: "1", help: "Print at most this many."),
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw, OutputFormat.option,
+      .raw, OutputFormat.option, .pretty,
     ]
   ) { arguments, environment in
     let count = arguments.count("count") ?? 1

@@ -7,11 +7,11 @@ extension CommandDescription {
     abstract: "Put an entry into a queue, and print its id.",
     discussion: """
       The command returns when the entry is stored; it then outlives this process. The entries of one \
-      sender are delivered in their order.
+      sender are delivered in their order. With --lines each line is an entry as soon as it comes.
       """,
     positionals: [.queueName, .json("entry")],
     options: OptionDescription.valueSources + [
-      .from, .durable("it"), .expires,
+      .lines, .from, .durable("it"), .expires,
       .value(
         "key", "key", .identifier,
         help: "Replace a waiting entry of this sender with the same key."),
@@ -24,24 +24,31 @@ extension CommandDescription {
     problem: ParsedArguments.messageProblem
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    let value = try arguments.value(environment, "the entry")
     let waits = arguments.text("wait") != nil
-    let sender = try arguments.container.open().queue(arguments.requiredText("name"))
-      .sender(arguments.sessionName(environment))
-    let id = try sender.enqueue(
-      value, durability: arguments.durability, expires: arguments.seconds("expires"),
-      key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
-      delay: arguments.seconds("delay"), priority: arguments.priority)
-    try environment.print(line: id.description)
-    guard waits else { return }
-    let status = try sender.finalStatus(of: id, until: deadline)
-    // The exit status tells the outcome, so its record is not needed any more.
-    if status.isEnd { try sender.forget(id) }
-    try status.end(of: "the entry \(id)", environment)
+    // Opened for the first value: where there is none, no container is made.
+    var opened: Queue.Sender?
+    try arguments.forEachValue(environment, "the entry") { value in
+      let sender = try opened ?? arguments.queueSender(environment)
+      opened = sender
+      let id = try sender.enqueue(
+        value, durability: arguments.durability, expires: arguments.seconds("expires"),
+        key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
+        delay: arguments.seconds("delay"), priority: arguments.priority)
+      try environment.print(line: id.description)
+      guard waits else { return }
+      let status = try sender.finalStatus(of: id, until: deadline)
+      // The exit status tells the outcome, so its record is not needed any more.
+      if status.isEnd { try sender.forget(id) }
+      try status.end(of: "the entry \(id)", environment)
+    }
   }
 }
 
 extension ParsedArguments {
+  fileprivate func queueSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
+    try container.open().queue(requiredText("name")).sender(sessionName(environment))
+  }
+
   fileprivate var priority: EntryPriority {
     EntryPriority.allCases.first { $0.word == text("priority") } ?? .standard
   }

@@ -36,7 +36,7 @@ extension CommandDescription {
       .flag("follow", help: "Take one after the other, until this process is told to end."),
       .timeout,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw, OutputFormat.option, .retries("an entry"), .backoff,
+      .raw, OutputFormat.option, .pretty, .retries("an entry"), .backoff,
     ],
     tail: TailDescription(
       name: "command",
