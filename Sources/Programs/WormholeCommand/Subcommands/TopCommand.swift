@@ -8,7 +8,7 @@ import Terminals
 extension CommandDescription {
   static let top = CommandDescription(
     name: "top",
-    abstract: "Show what happens in the container on a screen that lives; 'q' ends it.",
+    abstract: "Show what happens in the container, on a screen that follows it; 'q' ends it.",
     discussion: """
       The screen shows the names in which most has happened during the last 10 seconds, what waits in \
       queues and who takes it, the processes that are present, the leases that are held, and the peers. It \

@@ -65,9 +65,9 @@ extension CommandDescription {
     name: "incr",
     abstract: "Add to a message that is a number, and print the sum.",
     discussion: """
-      No change of another process is lost. A message that does not exist counts as 0. Whole numbers have \
-      64 bits; a sum beyond them, and a message that is no number, is an error with status 65, and \
-      nothing changes.
+      No change of another process is lost. A message that does not exist counts as 0. The sum does not \
+      expire. Whole numbers have 64 bits; if the sum does not fit, or the message is no number, nothing \
+      changes, and the exit status is 65.
       """,
     positionals: [
       .identifier,

@@ -26,9 +26,9 @@ extension CommandDescription {
     name: "purge",
     abstract: "Cancel everything that waits in a queue, and print how many entries that were.",
     discussion: """
-      Also what is delayed is cancelled. The senders learn it, as from 'queue cancel'. What a process has \
-      taken stays with it, and what has failed and was kept is for 'queue forget'. At a terminal the \
-      command asks first; elsewhere it needs --yes.
+      Entries that are delayed are cancelled, too. The senders learn it, as from 'queue cancel'. What a \
+      process has taken stays with it, and what has failed and was kept is for 'queue forget'. At a \
+      terminal the command asks first; elsewhere it needs --yes.
       """,
     positionals: [.queueName],
     options: [
