@@ -28,8 +28,11 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
+    // Opened for the first message: where there is none, no container is made.
+    var opened: Value?
     try arguments.forEachValue(environment, "the message") { message in
-      let value = try arguments.container.open().value(identifier)
+      let value = try opened ?? arguments.container.open().value(identifier)
+      opened = value
       guard arguments.text("if-version") == nil else {
         return try value.compareAndSet(message, arguments, to: "send")
       }

@@ -125,6 +125,7 @@ private struct KnownUnderName {
   private var log: ContainerReport.NamedLog?
   private let members: [PresenceMember]
   private var lines: [(label: String, text: String)] = []
+  private static let place = "place"
 
   /// - Parameter report: made once, when something needs it.
   init(_ name: String, in container: SharedContainer, _ report: inout ContainerReport?) throws {
@@ -170,7 +171,7 @@ private struct KnownUnderName {
     let size = bytes.map { Int64($0).sizeText } ?? "of unknown size"
     lines.append(("message", problem.map { "cannot be read: \($0)" } ?? size + publisher))
     if let expiration = snapshot.expiration { lines.append(("expires", expiration.secondsText)) }
-    lines += [("version", version.text), ("place", value.path)]
+    lines += [("version", version.text), (Self.place, value.path)]
   }
 
   var isNothing: Bool { lines.isEmpty }
@@ -190,9 +191,13 @@ private struct KnownUnderName {
     return lines.reduce(name.onOneLine + "\n") { text, line in
       let label = "  " + line.label
       let lead = label + String(repeating: " ", count: max(1, indent - label.count))
+      // A path is copied, so it stays in one piece.
+      let isPath = line.label == Self.place
       return text + lead
-        + TextWrapping.wrap(
-          line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent) + "\n"
+        + (isPath
+          ? line.text.onOneLine
+          : TextWrapping.wrap(
+            line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent)) + "\n"
     }
   }
 }

@@ -78,7 +78,7 @@ extension ParsedArguments {
 
 /// How often the status is looked at again without an event: a process that is stopped causes none.
 private let statusInterval: Duration = .seconds(2)
-/// The shortest time between two, so that a burst of events is shown as one.
+/// The shortest pause between two, so that a burst of events is shown as one.
 private let statusPause: Duration = .milliseconds(100)
 
 private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
@@ -93,11 +93,14 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
   var remaining = arguments.count("count") ?? .max
   try withExtendedLifetime(monitor) {
     while true {
+      let begun = ContinuousClock.now
       let status = try arguments.status(of: opened.container, environment)
+      // It may read all of the container, so it takes a third of the time at most.
+      let pause = max(statusPause, (.now - begun) * 2)
       try environment.print(clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + status : status)
       remaining -= 1
       if remaining == 0 { return }
-      pauseThread(min(statusPause, max(.zero, deadline - .now)))
+      pauseThread(min(pause, max(.zero, deadline - .now)))
       // Only people see that time passes.
       let look = environment.isTerminal ? min(deadline, .now + statusInterval) : deadline
       if events.next(until: look) == nil, ContinuousClock.now >= deadline {

@@ -56,8 +56,9 @@ private final class TopScreen: Sendable {
 
   /// The time between two drawings, if no key is pressed.
   private static let interval: Duration = .seconds(1)
-  /// The pause between two looks through the container, in seconds: a look may read all of it.
-  private static let lookSeconds = 2.0
+  /// The shortest pause between two looks through the container. A look may read all of it, so looks take
+  /// a sixth of the time at most.
+  private static let lookPause: Duration = .seconds(2)
 
   init(_ container: SharedContainer) { self.container = container }
 
@@ -70,24 +71,27 @@ private final class TopScreen: Sendable {
       let second = second
       seen.withLock { seen in for line in lines { seen.activity.note(line, at: second) } }
     }
-    look()
-    let looking = DispatchQueue(label: "wormhole.top")
-    repeatLook(on: looking)
+    repeatLook(on: DispatchQueue(label: "wormhole.top"), after: look())
     defer { seen.withLock { $0.isOver = true } }
     try withExtendedLifetime(monitor) { try show() }
   }
 
   // MARK: Looking
 
-  private func repeatLook(on queue: DispatchQueue) {
-    queue.asyncAfter(deadline: .now() + Self.lookSeconds) { [self] in
+  private func repeatLook(on queue: DispatchQueue, after duration: Duration) {
+    let pause = max(Self.lookPause, duration * 5)
+    queue.asyncAfter(deadline: .now() + pause / .seconds(1)) { [self] in
       guard !seen.withLock(\.isOver) else { return }
-      look()
-      repeatLook(on: queue)
+      repeatLook(on: queue, after: look())
     }
   }
 
-  private func look() {
+  /// - Returns: how long it took.
+  private func look() -> Duration {
+    ContinuousClock().measure(lookOnce)
+  }
+
+  private func lookOnce() {
     do {
       let report = try container.report()
       let session = try PeerSession(PeerSession.standardName, in: container)
