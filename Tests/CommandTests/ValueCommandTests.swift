@@ -58,6 +58,9 @@ import Testing
       wormhole queue peek jobs --count 3
       printf '1\\n2\\n' >"$T/file"; wormhole log append sales --lines --file "$T/file"
       echo 1 | wormhole send feed 1 --lines 2>"$T/null"; echo $?
+      # No UTF-8: data all the same, and otherwise no reason to leave out the next line.
+      printf '\\377\n' | wormhole send feed --lines --data; wormhole read feed
+      printf '\\377\n5\n' | wormhole send feed --lines 2>"$T/said"; echo $?; wormhole read feed
       """)
     #expect(
       outcome.output == """
@@ -70,6 +73,9 @@ import Testing
         1
         2
         64
+        {"$data":"/w=="}
+        65
+        5
 
         """, "\(outcome)")
   }

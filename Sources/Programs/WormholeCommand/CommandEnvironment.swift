@@ -98,15 +98,10 @@ extension CommandEnvironment {
   /// Calls a closure with each line, without its end, as it comes.
   ///
   /// - Parameter file: nil for standard input.
-  func forEachLine(ofFile file: String?, _ body: (String) throws -> Void) throws {
+  func forEachLine(ofFile file: String?, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
     var rest: [UInt8] = []
-    func take(_ bytes: some Sequence<UInt8>) throws {
-      guard let line = String(validating: bytes, as: UTF8.self) else {
-        throw CommandError(
-          verb: "read", object: file ?? "standard input", reason: "a line is not UTF-8",
-          status: .badData)
-      }
-      try body(line.hasSuffix("\r") ? String(line.dropLast()) : line)
+    func take(_ line: ArraySlice<UInt8>) throws {
+      try body(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
     }
     func takeLines(of chunk: [UInt8]) throws {
       rest += chunk
@@ -129,7 +124,7 @@ extension CommandEnvironment {
         try takeLines(of: chunk)
       }
     }
-    if !rest.isEmpty { try take(rest) }
+    if !rest.isEmpty { try take(rest[...]) }
   }
 
   private func inputChunk() throws -> [UInt8] {

@@ -68,23 +68,40 @@ extension ParsedArguments {
     _ body: (PropertyListValue) throws -> Void
   ) throws {
     guard has("lines") else { return try body(value(environment, object)) }
-    let isText = has("string") || has("data")
     var status = ExitStatus.done
     var number = 0
     try environment.forEachLine(ofFile: text("file")) { line in
       number += 1
-      guard isText || line.contains(where: { !$0.isWhitespace }) else { return }
-      let value: PropertyListValue
       do {
-        value = try self.value(ofWord: line, environment, "line \(number)")
-      } catch let error as CommandError where error.status == .badData {
-        environment.tell(error)
+        guard let value = try value(ofLine: line, environment, "line \(number)") else { return }
+        try body(value)
+      } catch let error as LineError {
+        environment.tell(error.cause)
         status = .badData
-        return
       }
-      try body(value)
     }
     try status.end()
+  }
+
+  /// The error of a line that is no value: only this one does not end the others.
+  private struct LineError: Error {
+    let cause: CommandError
+  }
+
+  /// - Returns: nil for a line without a value: an empty one, unless it is text or data.
+  private func value(
+    ofLine line: ArraySlice<UInt8>, _ environment: CommandEnvironment, _ object: String
+  ) throws -> PropertyListValue? {
+    do {
+      // Any bytes are data.
+      guard !has("data"), let text = String(validating: line, as: UTF8.self) else {
+        return try value(Array(line), object)
+      }
+      guard has("string") || text.contains(where: { !$0.isWhitespace }) else { return nil }
+      return try value(ofWord: text, environment, object)
+    } catch let error as CommandError where error.status == .badData {
+      throw LineError(cause: error)
+    }
   }
 
   private func value(
