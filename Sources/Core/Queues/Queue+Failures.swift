@@ -1,19 +1,5 @@
 import Containers
-public import FoundationEssentials
-public import PropertyLists
 public import QueueFiles
-
-/// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
-public struct QueueFailure: Sendable, Hashable {
-  /// The id of the entry; an entry that is sent again gets a new one.
-  public let id: QueueEntryID
-  /// What was sent.
-  public let payload: PropertyListValue
-  /// The reason of the failure.
-  public let reason: String
-  /// When it was given up.
-  public let date: Date
-}
 
 extension Queue {
   /// Returns the failed entries that were kept, in the order of sending.
