@@ -20,7 +20,14 @@ import Testing
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
-      (["defaults", ""], ["delete", "export", "import", "read", "watch", "write"]),
+      (
+        ["defaults", ""],
+        [
+          "delete", "domains", "export", "find", "import", "read", "read-type", "rename", "watch",
+          "write",
+        ]
+      ),
+      (["defaults", "write", "k", "-dict"], ["-dict", "-dict-add"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
       (["peer", "re"], ["receive", "receive-files", "request", "retry"]),

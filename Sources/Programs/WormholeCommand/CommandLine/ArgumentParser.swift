@@ -56,7 +56,7 @@ struct ArgumentParser {
       next += 1
       if argument == "--" {
         readTerminated()
-      } else if isOption(argument) {
+      } else if isOption(argument), !isMarker(argument) {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
         return .help(try helpPath())
@@ -87,6 +87,10 @@ struct ArgumentParser {
   private func isOption(_ argument: String) -> Bool {
     argument.utf8.count > 1 && argument.utf8.first == UInt8(ascii: "-")
       && !ValueKind.isNegativeNumber(argument)
+  }
+
+  private func isMarker(_ argument: String) -> Bool {
+    command.positionals.contains { $0.markers.contains(argument) }
   }
 
   /// The words after `--` belong to the other program; a command without one takes them as operands.

@@ -43,6 +43,8 @@ struct PositionalDescription: Sendable {
   var isOptional = false
   /// Takes all remaining operands; only the last positional may.
   var isRepeating = false
+  /// Words that begin with a dash, and are operands here and no options: `-int`.
+  var markers: [String] = []
 
   /// The form in a usage line: `<a>`, `[<a>]`, `<a> ...`, `[<a> ...]`.
   var synopsis: String {

@@ -102,7 +102,7 @@ struct BashCompletion {
 
   private var optionTable: String {
     paths.map { path in
-      let names = CommandDescription.options(at: path).map { "--\($0.name)" }
+      let names = CommandDescription.options(at: path).map { "--\($0.name)" } + path.markers
       return entry(path.slashed.inSingleQuotes, "-W \(words(names))")
     }.joined(separator: "\n")
   }

@@ -46,6 +46,7 @@ struct FishCompletion {
     }
     let takesFiles = path.last?.positionals.contains { $0.kind == .file } ?? false
     return subcommands + (takesFiles ? [start + " -F"] : [])
+      + path.markers.map { "\(start) -o \($0.dropFirst())" }
       + CommandDescription.options(at: path).map { start + option($0) }
   }
 

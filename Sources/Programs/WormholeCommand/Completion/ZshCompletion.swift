@@ -25,6 +25,7 @@ struct ZshCompletion {
     guard let command = path.last else { return "" }
     var specifications = CommandDescription.options(at: path).flatMap(option)
     if command.subcommands.isEmpty {
+      specifications += path.markers.map { "*\($0)".inSingleQuotes }
       specifications += command.positionals.map(positional)
     } else {
       specifications += ["'1:subcommand:->subcommand'", "'*::argument:->argument'"]

@@ -40,6 +40,13 @@ extension ParsedArguments {
     guard let text = text("value"), text != "-" else {
       return try value(environment.wholeStandardInput(), "\(object) on standard input")
     }
+    return try value(of: text, environment, object)
+  }
+
+  /// Returns the value that a text stands for: JSON, or a word.
+  func value(
+    of text: String, _ environment: CommandEnvironment, _ object: String
+  ) throws -> PropertyListValue {
     guard !Self.forms.contains(where: has), text.isWord else {
       return try value(Array(text.utf8), object)
     }
