@@ -56,7 +56,7 @@ extension CommandEnvironment {
 
   /// Tells people something, after the program's name.
   func tell(_ sentence: String) {
-    writeStandardError(Array("wormhole: \(sentence.withoutControlCharacters)\n".utf8))
+    writeStandardError(Array("\(ProgramName.called): \(sentence.withoutControlCharacters)\n".utf8))
   }
 
   /// Tells people about an error after which the work goes on.

@@ -29,6 +29,7 @@ struct WormholeProgram {
       try environment.print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version): try environment.print(line: version)
     case .completionScript(let shell): try environment.print(shell.script(for: root))
+    case .manualPage(let section): try environment.print(section.page(for: root))
     }
   }
 

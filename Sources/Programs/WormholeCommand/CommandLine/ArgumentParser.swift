@@ -18,6 +18,7 @@ struct ArgumentParser {
     case help([CommandDescription])
     case version(String)
     case completionScript(CompletionShell)
+    case manualPage(ManualSection)
   }
 
   /// - Parameters:
@@ -115,6 +116,9 @@ struct ArgumentParser {
     try check(text, against: value.kind, of: option.spelling)
     if option.name == OptionDescription.completionScript.name, path.count == 1 {
       return CompletionShell(rawValue: text).map { .completionScript($0) }
+    }
+    if option.name == OptionDescription.manualPage.name, path.count == 1 {
+      return ManualSection(rawValue: text).map { .manualPage($0) }
     }
     optionValues[option.name] =
       option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
@@ -230,7 +234,7 @@ extension ArgumentParser {
   }
 
   private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
-    let names = path.last?.subcommands.map(\.name) ?? []
+    let names = path.last?.shownSubcommands.map(\.name) ?? []
     let commandName = path.map(\.name).joined(separator: " ")
     guard !names.isEmpty else {
       return UsageError(reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)

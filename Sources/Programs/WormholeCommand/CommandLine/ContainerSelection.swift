@@ -11,7 +11,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   static let options: [OptionDescription] = [
     .value(
-      "group", "id", .identifier,
+      "group", "id", .live(.groups),
       help: "The container of this group, such as group.com.example.cinema. The first use makes "
         + "it. \(groupVariable) in the environment has the same effect."),
     .value(
@@ -77,7 +77,10 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
-  private func existing() throws -> SharedContainer? {
+  /// Opens the container without making anything.
+  ///
+  /// - Returns: nil where there is none.
+  func openExistingSilently() throws -> SharedContainer? {
     switch self {
     case .group(let group): try SharedContainer.existing(group: group)
     case .directory(let directory): try SharedContainer.existing(location: directory)
@@ -103,13 +106,13 @@ enum ContainerSelection: Sendable, Equatable {
     endsWithReader: Bool = true, makesContainer: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool) {
     if case .directory = self, makesContainer { return (try open(), false) }
-    if let container = try existing() { return (container, false) }
+    if let container = try openExistingSilently() { return (container, false) }
     environment.tellListening(endsWithReader: endsWithReader)
     let subject = if case .group(let group) = self { "group \(group.quoted)" } else { try path() }
     environment.tell(
       "\(subject) has no container yet; \(try hint())waiting for its first use")
     while true {
-      if let container = try existing() { return (container, true) }
+      if let container = try openExistingSilently() { return (container, true) }
       let now = ContinuousClock.now
       guard now < deadline else { throw ExitStatus.deadline }
       pauseThread(min(Self.interval, deadline - now))

@@ -20,7 +20,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "key", help: "The name of the value; without it, all values are printed.",
-        isOptional: true)
+        kind: .live(.keys), isOptional: true)
     ],
     options: [.suite, OutputFormat.option]
   ) { arguments, environment in
@@ -166,7 +166,8 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "key", help: "The key to watch; without it, all keys.", isOptional: true)
+        name: "key", help: "The key to watch; without it, all keys.", kind: .live(.keys),
+        isOptional: true)
     ],
     options: [
       .suite, .count, .timeout,
@@ -211,13 +212,13 @@ extension CommandEnvironment {
 
 extension OptionDescription {
   static let suite = value(
-    "suite", "name", .identifier,
+    "suite", "name", .live(.suites),
     help: "A separate suite in the container; without it, the container's own defaults.")
 }
 
 extension PositionalDescription {
   static let defaultsKey = PositionalDescription(
-    name: "key", help: "The name of the value; any text.")
+    name: "key", help: "The name of the value; any text.", kind: .live(.keys))
 }
 
 extension ParsedArguments {

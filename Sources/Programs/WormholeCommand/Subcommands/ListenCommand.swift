@@ -19,7 +19,8 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
+        name: "identifier", help: "The names of the messages; any text.",
+        kind: .live(.messages),
         isRepeating: true)
     ],
     options: [

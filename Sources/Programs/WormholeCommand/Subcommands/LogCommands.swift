@@ -152,7 +152,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   fileprivate static let logName = PositionalDescription(
-    name: "name", help: "The name of the log; any text.", kind: .identifier)
+    name: "name", help: "The name of the log; any text.", kind: .live(.logs))
 }
 
 extension OptionDescription {

@@ -63,7 +63,8 @@ extension CommandDescription {
     abstract: "Remove messages.",
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
+        name: "identifier", help: "The names of the messages; any text.",
+        kind: .live(.messages),
         isOptional: true, isRepeating: true)
     ],
     options: [.flag("all", help: "Remove every message of the container.")]

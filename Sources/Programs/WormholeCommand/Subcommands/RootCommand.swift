@@ -1,7 +1,7 @@
 extension CommandDescription {
   /// The root of the tree of commands.
   static let root = CommandDescription(
-    name: "wormhole",
+    name: ProgramName.called,
     abstract: "Pass messages between processes that share a directory.",
     discussion: """
       Values are JSON, one compact line each. Data, dates and special numbers, which JSON lacks, are \
@@ -26,7 +26,7 @@ extension CommandDescription {
     globalOptions: ContainerSelection.options,
     subcommands: [
       .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
-      .watch, .monitor, .status, .doctor, .copy, .groups, .demo,
+      .watch, .monitor, .status, .doctor, .copy, .groups, .demo, .completeNames,
     ],
     version: "0.1.0", run: nil)
 }

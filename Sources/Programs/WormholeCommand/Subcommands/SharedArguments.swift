@@ -23,7 +23,7 @@ extension PositionalDescription {
     kind: .file)
 
   static let identifier = PositionalDescription(
-    name: "identifier", help: "The name of the message; any text.", kind: .identifier)
+    name: "identifier", help: "The name of the message; any text.", kind: .live(.messages))
 
   /// - Parameter noun: the value: "message".
   static func json(_ noun: String) -> PositionalDescription {
@@ -34,10 +34,12 @@ extension PositionalDescription {
   }
 
   static let notificationName = PositionalDescription(
-    name: "name", help: "The name of the notification; any text.", kind: .identifier)
+    name: "name", help: "The name of the notification; any text.",
+    kind: .live(.notifications))
 
   static let notificationNames = PositionalDescription(
-    name: "name", help: "The names of the notifications; any text.", kind: .identifier,
+    name: "name", help: "The names of the notifications; any text.",
+    kind: .live(.notifications),
     isRepeating: true)
 }
 

@@ -137,7 +137,7 @@ private struct PeerMessageHandler {
     guard retries > 0 else {
       try message.fail(failure, isKept: true)
       environment.tell(
-        sentence + "; it is kept: 'wormhole peer retry \(message.id)' sends it again")
+        sentence + "; it is kept: '\(ProgramName.called) peer retry \(message.id)' sends it again")
       return false
     }
     // Doubled with each delivery, up to an hour.
