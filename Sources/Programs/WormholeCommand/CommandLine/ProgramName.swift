@@ -9,6 +9,9 @@ enum ProgramName {
   /// No other program has it.
   static let second = "wormholectl"
 
+  /// The manual page about the format, which has one name.
+  static let format = "wormhole-format"
+
   /// The name that this process was called by.
   static let called = name(in: Program.rawArguments.first ?? [])
 

@@ -30,7 +30,7 @@ struct CommandManual {
         + " in this directory; without it, "
         + "in " + Roff.bold("~/.local/share/app-groups") + ".")
     text += Roff.heading("SEE ALSO")
-    text += "\(Roff.bold("\(root.name)-format"))(5), \(Roff.bold("flock"))(1), "
+    text += "\(Roff.bold(ProgramName.format))(5), \(Roff.bold("flock"))(1), "
     text += "\(Roff.bold("inotify"))(7)\n"
     return text
   }

@@ -10,7 +10,7 @@ enum ManualSection: String, CaseIterable, Sendable {
     case .command: CommandManual(root: root).page
     case .format:
       ArticleManual(
-        name: "\(root.name)-format", summary: "the files of a container on disk",
+        name: ProgramName.format, summary: "the files of a container on disk",
         source: "\(root.name) \(root.version ?? "")", seeAlso: "\(root.name)(1)",
         markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
       ).page
