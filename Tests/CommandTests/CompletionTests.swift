@@ -16,7 +16,7 @@ import Testing
         [
           "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
           "monitor", "notify",
-          "pairing", "peer", "read", "send", "status", "update", "watch",
+          "pairing", "peer", "read", "run", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
@@ -55,7 +55,7 @@ import Testing
       (["lock", "/dev/zer"], ["/dev/zero"]),
       (["copy", "/de"], ["/dev"]),
       (["lock", "/dev/zero", "/dev/zer"], []),
-      (["watch", "--"], ["--count", "--help", "--json", "--timeout"]),
+      (["watch", "--"], ["--count", "--help", "--json", "--ready-fd", "--timeout"]),
       (["listen", "x", "--", "mapfil"], ["mapfile"]),
       (["mon"], ["monitor"]),
       (["monitor", "--ex"], ["--except"]),

@@ -23,6 +23,10 @@ struct WormholeProgram {
       guard let run = command.run else {
         preconditionFailure("\(parsed.commandPath) has neither subcommands nor work")
       }
+      var environment = environment
+      environment.readiness = try Readiness(
+        socket: environment.variable(Readiness.socketVariable),
+        descriptor: parsed.unsigned("ready-fd"))
       try prepare(for: parsed)
       try run(parsed, environment)
     case .help(let path):

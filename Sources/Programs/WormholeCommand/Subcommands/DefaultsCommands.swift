@@ -170,7 +170,7 @@ extension CommandDescription {
         isOptional: true)
     ],
     options: [
-      .suite, .count, .timeout,
+      .suite, .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
     ]
   ) { arguments, environment in

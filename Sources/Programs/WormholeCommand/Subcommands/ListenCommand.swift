@@ -24,7 +24,7 @@ extension CommandDescription {
         isRepeating: true)
     ],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
       .flag("current", help: "Begin with the current message, if there is one."),
       OutputFormat.option,

@@ -71,7 +71,7 @@ extension CommandDescription {
     options: [
       .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout, .details, OutputFormat.option,
+      .count, .timeout, .readyDescriptor, .details, OutputFormat.option,
     ],
     tail: TailDescription(
       name: "command",

@@ -24,7 +24,7 @@ extension CommandDescription {
       posts of one name may be printed as one.
       """,
     positionals: [.notificationNames],
-    options: [.count, .timeout]
+    options: [.count, .timeout, .readyDescriptor]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(until: deadline, environment)

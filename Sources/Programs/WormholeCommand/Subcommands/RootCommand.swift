@@ -25,7 +25,8 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
+      .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing,
+      .supervisedRun, .lock,
       .watch, .monitor, .status, .doctor, .copy, .groups, .demo, .completeNames,
     ],
     version: "0.1.0", run: nil)

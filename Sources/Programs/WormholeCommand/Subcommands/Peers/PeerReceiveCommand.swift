@@ -34,7 +34,7 @@ extension CommandDescription {
       """,
     positionals: [.ownName],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
       OutputFormat.option,
       .value(
@@ -178,13 +178,5 @@ extension PeerMessage {
       PeerVariable.assignment(PeerVariable.redelivery, isRedelivery ? "1" : "0"),
       PeerVariable.assignment(PeerVariable.deliveries, "\(deliveries)"),
     ]
-  }
-}
-
-extension Duration {
-  /// `0.5 s`, `8 s`.
-  fileprivate var shortText: String {
-    let seconds = self / .seconds(1)
-    return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
   }
 }
