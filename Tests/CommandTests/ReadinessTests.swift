@@ -12,7 +12,8 @@ struct ReadinessTests {
   func descriptor() throws {
     let commands = [
       "listen a", "notify wait a", "defaults watch", "watch file", "log follow a --as b", "monitor",
-      "peer list --watch", "peer receive a", "peer receive-files a --into files", "peer serve a -- true",
+      "peer list --watch", "peer receive a", "peer receive-files a --into files",
+      "peer serve a -- true",
       "run -- sleep 60",
     ]
     let scripts = commands.map { command in
