@@ -14,9 +14,10 @@ import Testing
       (
         [""],
         [
-          "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
+          "backup", "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen",
+          "lock", "log",
           "monitor", "notify",
-          "pairing", "peer", "read", "run", "send", "status", "update", "watch",
+          "pairing", "peer", "read", "restore", "run", "send", "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
@@ -41,7 +42,7 @@ import Testing
       (["help", "peer", "launch", "s"], ["set", "show"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
-      (["--group", "send", "re"], ["read"]),
+      (["--group", "send", "re"], ["read", "restore"]),
       (["send", "--d"], ["--data", "--durable"]),
       (["send", "x", "--c"], ["--container"]),
       (["read", "x", "--format", ""], ["binary", "json", "plist"]),

@@ -50,6 +50,14 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
+  /// Where a container that does not exist yet is to be made, and the group whose container it is to be.
+  func place() throws -> (location: String, group: String?) {
+    switch self {
+    case .group(let group): (try SharedContainer.location(ofGroup: group), group)
+    case .directory(let directory): (directory, nil)
+    }
+  }
+
   /// Opens the container; makes that of a group where it is missing.
   ///
   /// - Throws: `AppGroupError` with its remedy.

@@ -40,13 +40,9 @@ extension CommandDescription {
     var copy = ContainerCopy(of: container)
     copy.allowsUse = arguments.has("in-use")
     copy.leavesOut = { PeerNames.isLaunch($0) }
-    let isShown = environment.errorColumns != nil
-    copy.progress = { keys, bytes in
-      guard isShown, keys % 100 == 0 else { return }
-      environment.writeStandardError(Array("\r\(keys) parts, \(bytes >> 20) MiB".utf8))
-    }
-    defer { if isShown { environment.writeStandardError(Array("\r\u{1B}[K".utf8)) } }
-    let done = try copy.run(to: place, until: arguments.deadline())
+    copy.progress = environment.partsProgress
+    defer { environment.endProgress() }
+    let done = try copy.run(to: place, until: arguments.deadline(standard: .seconds(60)))
     if arguments.has("json") {
       try environment.print(
         json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
@@ -54,5 +50,20 @@ extension CommandDescription {
       environment.tell(
         "copied \(done.keys) parts, \(done.bytes) bytes, to \(EtcdLocation.withoutPassword(place))")
     }
+  }
+}
+
+extension CommandEnvironment {
+  /// Shows people at a terminal how far a copy is.
+  var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
+    { parts, bytes in
+      guard errorColumns != nil, parts % 100 == 0 else { return }
+      writeStandardError(Array("\r\(parts) parts, \(bytes >> 20) MiB".utf8))
+    }
+  }
+
+  /// Removes what `partsProgress` showed.
+  func endProgress() {
+    if errorColumns != nil { writeStandardError(Array("\r\u{1B}[K".utf8)) }
   }
 }

@@ -27,7 +27,7 @@ extension CommandDescription {
     subcommands: [
       .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing,
       .supervisedRun, .lock,
-      .watch, .monitor, .status, .doctor, .copy, .groups, .demo, .completeNames,
+      .watch, .monitor, .status, .doctor, .copy, .backup, .restore, .groups, .demo, .completeNames,
     ],
     version: "0.1.0", run: nil)
 }

@@ -48,8 +48,12 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
 
-  /// The end of the time that `--timeout` gives; without it, as good as never.
-  func deadline() -> ContinuousClock.Instant {
-    .now + (seconds("timeout") ?? .seconds(ValueKind.maximumSeconds))
+  /// The end of the time that `--timeout` gives.
+  ///
+  /// - Parameter standard: The time without it; by default as good as never.
+  func deadline(
+    standard: Duration = .seconds(ValueKind.maximumSeconds)
+  ) -> ContinuousClock.Instant {
+    .now + (seconds("timeout") ?? standard)
   }
 }
