@@ -142,6 +142,8 @@ struct BackupTests {
     away.target = Array("\(directory)".utf8)
     let cases: [(name: String, entries: [TarEntry])] = [
       ("up", [entry("container"), entry("container/../evil")]),
+      ("far up", [entry("container"), entry("container/../../evil")]),
+      ("a file far up", [entry("container"), entry("container/../../evil", .file)]),
       ("up as a file", [entry("container"), entry("container/..", .file)]),
       ("here", [entry("container"), entry("container/./evil")]),
       ("an empty part", [entry("container"), entry("container//evil", .file)]),
