@@ -135,7 +135,7 @@ struct BackupTests {
     TarEntry(path: Array(path.utf8), kind: kind, permissions: 0o700)
   }
 
-  @Test("cannot make anything outside its place, whoever wrote it")
+  @Test("cannot make anything outside its place, whatever its paths are")
   func hostile() throws {
     let place = directory + "/other"
     var away = entry("container/link", .link)

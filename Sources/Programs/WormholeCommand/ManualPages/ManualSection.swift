@@ -49,7 +49,7 @@ enum Roff {
     let manual = section == .command ? "User Commands" : "File Formats"
     return """
       .TH "\(escaped(name.uppercased()))" \(section.rawValue) "" "\(escaped(source))" "\(manual)"
-      .\\" Hyphens are rare in names, and the width of a terminal is not: no hyphenation, no adjusting.
+      .\\" Names and options stay whole, and lines are not stretched.
       .nh
       .ad l
 

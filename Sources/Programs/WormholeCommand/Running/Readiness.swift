@@ -1,6 +1,6 @@
 import SystemCalls
 
-/// Tells whoever started this program that it is ready: that it misses nothing from now on.
+/// Tells the starter of this program that it is ready: that it misses nothing from now on.
 ///
 /// A service manager waits for a datagram on the socket `NOTIFY_SOCKET` (sd_notify(3)); a script or a
 /// supervisor, for a line break on the descriptor of `--ready-fd`.
@@ -52,5 +52,5 @@ extension OptionDescription {
   static let readyDescriptor = value(
     "ready-fd", "fd", .unsigned,
     help: "Write a line break to this descriptor, and close it, at the moment of 'listening'. A "
-      + "service manager is told by itself (sd_notify).")
+      + "service manager needs no option (sd_notify).")
 }

@@ -9,8 +9,8 @@ extension CommandDescription {
     discussion: """
       The file is a tar archive: 'tar -tf FILE' lists it, and 'restore' makes a container of it again. It \
       has what 'copy' copies: messages, defaults, queues with their files, receipts and failures, logs, and \
-      what the group keeps beside them, without extended attributes. What is tied to processes that run \
-      now is left out, and how peers are launched.
+      what the group keeps beside them, without extended attributes. It leaves out what is tied to \
+      processes that run now, and how peers are launched.
 
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
       written to standard output. Meanwhile a copy of the container is beside the file, or in TMPDIR for \

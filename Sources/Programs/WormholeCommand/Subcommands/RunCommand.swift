@@ -9,12 +9,12 @@ extension CommandDescription {
       "Run a command, be present under a name while it runs, and start it again if it fails.",
     discussion: """
       Other processes see who is here, and learn it at once when this program ends or is killed. The \
-      command's environment names the same container, and WORMHOLE_RESTARTS is the number of starts \
-      in a row before this one. The command is killed when this program is.
+      command's environment names the same container, and WORMHOLE_RESTARTS counts the restarts in a \
+      row, from 0. The command is killed when this program is killed.
 
       A command that fails is started again after a pause that doubles each time, up to a minute. When \
-      it has failed too often in a row, the exit status is its status; after a minute in which it ran, \
-      the count begins again. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; it is not started \
+      it has failed too often in a row, this program ends with its status. A run of a minute or more \
+      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; it is not started \
       again then, and this program ends with its status, for example 143 after SIGTERM.
 
       With --alone, only one process at a time runs under the name, and others wait for its end; one that \
@@ -32,10 +32,10 @@ extension CommandDescription {
       .value(
         "restart", "when", .choice(RestartPolicy.Occasion.allCases.map(\.rawValue)),
         standard: RestartPolicy.Occasion.onFailure.rawValue,
-        help: "The ends after which the command is started again."),
+        help: "When the command is started again after its end."),
       .value(
         "retries", "n", .unsigned, standard: "5",
-        help: "Start it again at most so many times in a row."),
+        help: "Start it again at most this many times in a row."),
       .value(
         "backoff", "seconds", .seconds, standard: "1",
         help: "The pause before the first of these starts."),
