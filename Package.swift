@@ -264,7 +264,8 @@ let package = Package(
         "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
         "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "Measurements",
       ],
-      path: "Sources/Programs/WormholeCommand", swiftSettings: settings),
+      path: "Sources/Programs/WormholeCommand",
+      resources: [.embedInCode("ManualPages/OnDiskFormat.md")], swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
     .target(name: "Histories", path: "Sources/Workshop/Histories", swiftSettings: settings),
     // An etcd on this machine whose members and connections can be disturbed.

@@ -14,13 +14,22 @@ import Testing
       (
         [""],
         [
-          "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit", "groups",
-          "help", "incr", "latency", "listen", "lock", "log", "ls", "monitor", "notify", "pairing",
-          "peer", "presence", "queue", "read", "send", "stat", "status", "top", "update", "watch",
+          "backup", "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit",
+          "groups", "help", "incr", "latency", "listen", "lock", "log", "ls", "monitor", "notify",
+          "pairing", "peer", "presence", "queue", "read", "restore", "run", "send", "stat",
+          "status",
+          "top", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),
-      (["defaults", ""], ["delete", "export", "import", "read", "watch", "write"]),
+      (
+        ["defaults", ""],
+        [
+          "delete", "domains", "export", "find", "import", "read", "read-type", "rename", "watch",
+          "write",
+        ]
+      ),
+      (["defaults", "write", "k", "-dict"], ["-dict", "-dict-add"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
       (["peer", "re"], ["receive", "receive-files", "request", "retry"]),
@@ -34,7 +43,7 @@ import Testing
       (["help", "peer", "launch", "s"], ["set", "show"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
-      (["--group", "send", "re"], ["read"]),
+      (["--group", "send", "re"], ["read", "restore"]),
       (["send", "--d"], ["--data", "--durable"]),
       (["send", "x", "--c"], ["--container"]),
       (["read", "x", "--format", ""], ["binary", "json", "plist"]),
@@ -46,7 +55,9 @@ import Testing
       (["read", "--", "--f"], []),
       (["demo", "--g"], []),
       (["lock", "/dev/zer"], ["/dev/zero"]),
-      (["watch", "--"], ["--count", "--help", "--json", "--timeout"]),
+      (["copy", "/de"], ["/dev"]),
+      (["lock", "/dev/zero", "/dev/zer"], []),
+      (["watch", "--"], ["--count", "--help", "--json", "--ready-fd", "--timeout"]),
       (["listen", "x", "--", "mapfil"], ["mapfile"]),
       (["mon"], ["monitor"]),
       (["monitor", "--ex"], ["--except"]),
@@ -70,6 +81,54 @@ import Testing
     for (answer, (words, offered)) in zip(answers, cases) {
       #expect(answer == offered.joined(separator: " "), "\(words)")
     }
+  }
+
+  @Test("bash offers the names that exist, in the container that the line names")
+  func names() throws {
+    let cases: [(line: String, offered: String)] = [
+      ("read ", "tickets two\\ words"), ("read ti", "tickets"), ("send tickets ", ""),
+      ("send --durable t", "tickets two\\ words"), ("listen a ti", "tickets"),
+      ("defaults read ", "volume"), ("defaults read --suite hall ", "gain"),
+      ("defaults read --suite ", "hall"), ("notify post ", "lights"), ("peer request ", "till"),
+      ("log read ", "sales"), ("--group ", "group.com.example.cinema"),
+      ("--container /nowhere read ", ""), ("help read ", ""),
+      ("--group group.com.example.cinema read ", "elsewhere"), ("complete-", ""),
+    ]
+    let asked = cases.map { "ask wormhole \($0.line.isEmpty ? "''" : $0.line)" }
+      .map { $0.hasSuffix(" ") ? $0 + "''" : $0 }
+    let outcome = try Session().shell(
+      """
+      wormhole send tickets 1; wormhole send 'two words' 1
+      wormhole send "$(printf 'two\\nlines')" 1
+      wormhole defaults write volume 1; wormhole defaults write gain 1 --suite hall
+      wormhole notify post lights; wormhole peer send till 1 >"$T/null"; wormhole log append sales 1 >"$T/null"
+      (unset WORMHOLE_CONTAINER; wormhole --group group.com.example.cinema send elsewhere 1)
+      wormhole --generate-completion-script bash >script
+      cat >asking <<'END'
+      . ./script
+      ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _wormhole; echo "${COMPREPLY[*]}"; }
+      \(asked.joined(separator: "\n"))
+      END
+      bash --norc asking
+      ls "$HOME/.local/share/app-groups"
+      """)
+    #expect(
+      outcome.output
+        == (cases.map(\.offered) + ["group.com.example.cinema", ""]).joined(separator: "\n"),
+      "\(outcome.errors)")
+  }
+
+  @Test("The question for names says nothing, makes nothing, and ends when there is no answer")
+  func question() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole complete-names messages; echo $?
+      wormhole complete-names messages --container ''; echo $?
+      wormhole complete-names messages --container /dev/null; echo $?
+      wormhole complete-names keys --group group.none; echo $?
+      find "$C" "$HOME/.local" 2>"$T/null" | wc -l
+      """)
+    #expect(outcome.output == "0\n64\n1\n0\n1\n", "\(outcome.errors)")
   }
 
   @Test("zsh accepts its script")

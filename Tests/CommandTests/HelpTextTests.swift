@@ -42,6 +42,9 @@ import Testing
         --generate-completion-script <shell>
                                 Print a completion script for a shell. (values: bash,
                                 zsh, fish)
+        --generate-manual-page <section>
+                                Print a manual page for man(1): 1 explains the
+                                commands, 5 the files of a container. (values: 1, 5)
         --version               Show the version.
         -h, --help              Show help information.
 

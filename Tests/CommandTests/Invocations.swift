@@ -20,7 +20,9 @@ struct Invocations {
   }
 
   /// Returns why the line is refused, or nil if it is accepted.
-  func refusal(_ arguments: String...) -> String? {
+  func refusal(_ arguments: String...) -> String? { refusal(arguments) }
+
+  func refusal(_ arguments: [String]) -> String? {
     do {
       _ = try parse(arguments)
       return nil

@@ -1,5 +1,6 @@
 import Foundation
 import SystemCalls
+import TestSupport
 
 extension CallTable {
   static let locksAndEvents: [CallRow] = [
@@ -41,6 +42,10 @@ extension CallTable {
   ]
 
   static let processes: [CallRow] = [
+    CallRow(.socket, "text") { bench in try datagram(bench, "\(bench.path)/socket") },
+    CallRow(.sendto, "text") { bench in
+      try datagram(bench, "@wormhole-test-\(UInt64.random(in: .min ... .max))")
+    },
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
         SharedDescriptor(try FileDescriptor.memoryFile(name: "test", content: Array("text".utf8)))
@@ -102,6 +107,12 @@ extension CallTable {
       return withExtendedLifetime((root, terminal)) { "\(Program.isTerminal(number))" }
     },
   ]
+
+  private static func datagram(_ bench: CallBench, _ address: String) throws -> String {
+    let receiver = try DatagramReceiver(at: address)
+    try bench.act { try FileDescriptor.sendDatagram(Array("text".utf8), toSocket: address) }
+    return try receiver.next(until: .now) ?? "nothing"
+  }
 
   private static func ended(_ status: Int32) -> String { "\(Termination.exited(status))" }
   private static func killed(_ signal: Int32) -> String { "\(Termination.killed(signal: signal))" }

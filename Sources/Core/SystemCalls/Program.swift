@@ -73,6 +73,9 @@ package enum Program {
     try linkTarget("/proc/self/exe")
   }
 
+  /// Returns whether a descriptor is open. The corresponding C function is `fcntl` with `F_GETFD`.
+  package static func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) != -1 }
+
   /// Returns whether a descriptor is a terminal. The corresponding C function is `isatty`.
   package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 

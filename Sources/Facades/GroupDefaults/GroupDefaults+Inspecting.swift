@@ -22,4 +22,17 @@ extension GroupDefaults {
     case nil: (false, nil)
     }
   }
+
+  /// Returns the names of the suites of a container, sorted; nil, for the container's own, comes first.
+  ///
+  /// - Returns: Also suites that were removed: `storedValues` of those is nil.
+  /// - Throws: `AppGroupError`.
+  package static func suiteNames(in container: SharedContainer) throws -> [String?] {
+    let names = try container.own.valueIdentifiers().map { suite(ofOwnValue: $0) }
+      .filter(\.isDefaults).map(\.name)
+    return names.sorted { first, second in
+      guard let second else { return false }
+      return first.map { $0.utf8.lexicographicallyPrecedes(second.utf8) } ?? true
+    }
+  }
 }

@@ -23,6 +23,8 @@ struct CommandEnvironment: Sendable {
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
+  /// Whom to tell that this process is ready.
+  var readiness: Readiness?
   /// Ends the process when a file system does not answer; nil in the process of a test.
   var answers: AnswerWatch?
 
@@ -58,7 +60,7 @@ extension CommandEnvironment {
 
   /// Tells people something, after the program's name.
   func tell(_ sentence: String) {
-    writeStandardError(Array("wormhole: \(sentence.withoutControlCharacters)\n".utf8))
+    writeStandardError(Array("\(ProgramName.called): \(sentence.withoutControlCharacters)\n".utf8))
   }
 
   /// Shows the progress in one line, on a terminal only; nil clears it.
@@ -84,8 +86,12 @@ extension CommandEnvironment {
   func tellListening(endsWithReader: Bool = true) {
     answers?.beginListening()
     writeStandardError(Array("listening\n".utf8))
+    tellReady()
     if endsWithReader { endWithReader() }
   }
+
+  /// Tells the starter of this process that it is ready, if the starter wants to know.
+  func tellReady() { readiness?.tell { tell($0) } }
 
   /// Everything on standard input. At a terminal a line says that the program waits for it.
   func wholeStandardInput() throws -> [UInt8] {

@@ -26,13 +26,15 @@ func sentence(of error: any Error) -> String {
   case let error as AppGroupError
   where [.damaged, .notAValue].contains(error.code)
     || error.code == .tooLarge && error.errorNumber == nil:
-    "\(error)".replacing(remedy: error.remedy, by: "'wormhole doctor' shows how to repair it")
+    "\(error)".replacing(
+      remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to repair it")
   case let error as GroupDefaultsError where error.code == .damaged:
     "\(error)".replacing(
       remedy: error.remedy,
-      by: "nothing is written over it; 'wormhole doctor' shows how to put it aside")
+      by: "nothing is written over it; '\(ProgramName.called) doctor' shows how to put it aside")
   case let error as PeerError where error.code == .damaged:
-    "\(error)".replacing(remedy: error.remedy, by: "'wormhole doctor' shows how to put it aside")
+    "\(error)".replacing(
+      remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to put it aside")
   default: "\(error)"
   }
 }

@@ -7,8 +7,10 @@ struct Main {
     // A closed pipe or a file that may not grow is an error to report, not a death.
     ignoreFatalWriteSignals()
     Diagnostics.onEvent = { event in
-      // With standard error closed, only the exit status remains to tell.
-      if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }
+      if event.kind == .failure {
+        // With standard error closed, only the exit status remains to tell.
+        try? Program.write("\(ProgramName.called): \(event.message)\n", to: 2)
+      }
     }
     let program = WormholeProgram(root: .root, environment: .process)
     let status = program.run(Array(Program.rawArguments.dropFirst()))

@@ -23,12 +23,17 @@ struct WormholeProgram {
       guard let run = command.run else {
         preconditionFailure("\(parsed.commandPath) has neither subcommands nor work")
       }
+      var environment = environment
+      environment.readiness = try Readiness(
+        socket: environment.variable(Readiness.socketVariable),
+        descriptor: parsed.unsigned("ready-fd"))
       try prepare(for: parsed)
       try run(parsed, environment)
     case .help(let path):
       try environment.print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version): try environment.print(line: version)
     case .completionScript(let shell): try environment.print(shell.script(for: root))
+    case .manualPage(let section): try environment.print(section.page(for: root))
     }
   }
 

@@ -18,6 +18,7 @@ struct ArgumentParser {
     case help([CommandDescription])
     case version(String)
     case completionScript(CompletionShell)
+    case manualPage(ManualSection)
   }
 
   /// - Parameters:
@@ -56,7 +57,7 @@ struct ArgumentParser {
       next += 1
       if argument == "--" {
         readTerminated()
-      } else if isOption(argument) {
+      } else if isOption(argument), !isMarker(argument) {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
         return .help(try helpPath())
@@ -89,6 +90,10 @@ struct ArgumentParser {
       && !ValueKind.isNegativeNumber(argument)
   }
 
+  private func isMarker(_ argument: String) -> Bool {
+    command.positionals.contains { $0.markers.contains(argument) }
+  }
+
   /// The words after `--` belong to the other program; a command without one takes them as operands.
   private mutating func readTerminated() {
     let rest = arguments[next...]
@@ -111,6 +116,9 @@ struct ArgumentParser {
     try check(text, against: value.kind, of: option.spelling)
     if option.name == OptionDescription.completionScript.name, path.count == 1 {
       return CompletionShell(rawValue: text).map { .completionScript($0) }
+    }
+    if option.name == OptionDescription.manualPage.name, path.count == 1 {
+      return ManualSection(rawValue: text).map { .manualPage($0) }
     }
     optionValues[option.name] =
       option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
@@ -226,7 +234,7 @@ extension ArgumentParser {
   }
 
   private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
-    let names = path.last?.subcommands.map(\.name) ?? []
+    let names = path.last?.shownSubcommands.map(\.name) ?? []
     let commandName = path.map(\.name).joined(separator: " ")
     guard !names.isEmpty else {
       return UsageError(reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)

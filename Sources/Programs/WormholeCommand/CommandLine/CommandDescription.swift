@@ -17,6 +17,8 @@ struct CommandDescription: Sendable {
   var version: String?
   /// False for a command that brings its own container.
   var needsContainer = true
+  /// Not shown to people: the completion scripts ask it.
+  var isHidden = false
   /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
   var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
   /// The work; nil for a command with subcommands. It throws an error whose exit status
@@ -29,6 +31,8 @@ struct CommandDescription: Sendable {
     command.problem = problem
     return command
   }
+
+  var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
   func subcommand(named name: String) -> CommandDescription? {
     subcommands.first { $0.name == name }
@@ -43,6 +47,8 @@ struct PositionalDescription: Sendable {
   var isOptional = false
   /// Takes all remaining operands; only the last positional may.
   var isRepeating = false
+  /// Words that begin with a dash, and are operands here and no options: `-int`.
+  var markers: [String] = []
 
   /// The form in a usage line: `<a>`, `[<a>]`, `<a> ...`, `[<a> ...]`.
   var synopsis: String {
@@ -92,6 +98,10 @@ struct OptionDescription: Sendable {
   static let completionScript = value(
     "generate-completion-script", "shell", .choice(CompletionShell.allCases.map(\.rawValue)),
     help: "Print a completion script for a shell.")
+  /// Offered by the root.
+  static let manualPage = value(
+    "generate-manual-page", "section", .choice(ManualSection.allCases.map(\.rawValue)),
+    help: "Print a manual page for man(1): 1 explains the commands, 5 the files of a container.")
 }
 
 /// The command line of another program, after `--`.
@@ -108,7 +118,7 @@ extension CommandDescription {
   static func options(at path: [CommandDescription]) -> [OptionDescription] {
     guard let command = path.last else { return [] }
     var options = command.options + globalOptions(at: path)
-    if path.count == 1 { options.append(.completionScript) }
+    if path.count == 1 { options += [.completionScript, .manualPage] }
     if command.version != nil { options.append(.version) }
     return options + [.help]
   }
@@ -119,9 +129,9 @@ extension CommandDescription {
     return path.flatMap(\.globalOptions)
   }
 
-  /// Every command at or below this one, with the commands that lead to it; the root comes first.
+  /// Every command at or below this one that people are shown, with the commands that lead to it; the root comes first.
   func paths(below parents: [CommandDescription] = []) -> [[CommandDescription]] {
     let path = parents + [self]
-    return [path] + subcommands.flatMap { $0.paths(below: path) }
+    return [path] + shownSubcommands.flatMap { $0.paths(below: path) }
   }
 }

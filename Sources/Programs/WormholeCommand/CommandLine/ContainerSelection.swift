@@ -11,7 +11,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   static let options: [OptionDescription] = [
     .value(
-      "group", "id", .identifier,
+      "group", "id", .live(.groups),
       help: "The container of this group, such as group.com.example.cinema. The first use makes "
         + "it. \(groupVariable) in the environment has the same effect."),
     .value(
@@ -47,6 +47,14 @@ enum ContainerSelection: Sendable, Equatable {
     switch self {
     case .group(let group): try SharedContainer.location(ofGroup: group)
     case .directory(let directory): EtcdLocation.withoutPassword(directory)
+    }
+  }
+
+  /// Where a container that does not exist yet is to be made, and the group whose container it is to be.
+  func place() throws -> (location: String, group: String?) {
+    switch self {
+    case .group(let group): (try SharedContainer.location(ofGroup: group), group)
+    case .directory(let directory): (directory, nil)
     }
   }
 

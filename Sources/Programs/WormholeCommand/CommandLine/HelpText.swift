@@ -30,7 +30,7 @@ struct HelpText {
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
     text += section("ARGUMENTS", arguments)
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
-    text += section("SUBCOMMANDS", command.subcommands.map { ($0.name, $0.abstract) })
+    text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
       let hint = "See '\(helpInvocation) <subcommand>' for detailed help."
       text += "\n  " + TextWrapping.wrap(hint, columns: columns, indent: 2, firstIndent: 2) + "\n"
@@ -64,13 +64,7 @@ struct HelpText {
   }
 
   private func element(_ option: OptionDescription) -> (label: String, text: String) {
-    let label = option.letter.map { "-\($0), \(option.spelling)" } ?? option.spelling
-    var notes: [String] = []
-    if let choices = option.value?.kind.choices, !choices.isEmpty {
-      notes.append("values: " + choices.joined(separator: ", "))
-    }
-    if let standard = option.value?.standard { notes.append("default: \(standard)") }
-    return (label, option.help + (notes.isEmpty ? "" : " (\(notes.joined(separator: "; ")))"))
+    (option.letter.map { "-\($0), \(option.spelling)" } ?? option.spelling, option.explanation)
   }
 
   private func section(_ title: String, _ elements: [(label: String, text: String)]) -> String {
@@ -88,6 +82,18 @@ struct HelpText {
       return padded + "\n" + String(repeating: " ", count: column) + explanation + "\n"
     }
     return padded + String(repeating: " ", count: column - padded.count) + explanation + "\n"
+  }
+}
+
+extension OptionDescription {
+  /// The help, with the allowed values and the default.
+  var explanation: String {
+    var notes: [String] = []
+    if let choices = value?.kind.choices, !choices.isEmpty {
+      notes.append("values: " + choices.joined(separator: ", "))
+    }
+    if let standard = value?.standard { notes.append("default: \(standard)") }
+    return help + (notes.isEmpty ? "" : " (\(notes.joined(separator: "; ")))")
   }
 }
 

@@ -4,6 +4,8 @@ enum ValueKind: Sendable, Equatable {
   case text
   /// Any text but the empty one.
   case identifier
+  /// The same, and completion offers the names that exist.
+  case live(LiveNames)
   /// A whole number of one or more.
   case count
   /// A number of seconds, zero or more, fractions allowed.
@@ -25,7 +27,8 @@ enum ValueKind: Sendable, Equatable {
   func problem(with text: String) -> String? {
     switch self {
     case .text: nil
-    case .identifier, .directory, .file: text.isEmpty ? "it must not be empty" : nil
+    case .live(.keys): nil
+    case .identifier, .live, .directory, .file: text.isEmpty ? "it must not be empty" : nil
     case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
     case .seconds:
       Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil

@@ -9,12 +9,15 @@ struct BashCompletion {
     """
     #!/bin/bash
     _\(root.name)() {
-        local current="${COMP_WORDS[COMP_CWORD]}" path='' option='' prefix='' help='' index word
+        local current="${COMP_WORDS[COMP_CWORD]}" path='' option='' prefix='' help='' operands=0 index word
+        local -a selection=()
         COMPREPLY=()
         for ((index = 1; index < COMP_CWORD; index++)); do
             word="${COMP_WORDS[index]}"
             if [[ -n $option ]]; then
-                [[ $word == '=' ]] || option=''
+                [[ $word == '=' ]] && continue
+                case "$option" in --group|--container|--suite) selection+=("$option" "$word") ;; esac
+                option=''
                 continue
             fi
             if [[ $word == '--' ]]; then
@@ -29,6 +32,8 @@ struct BashCompletion {
             case "$path/$word" in
     \(subcommandPaths))
                 path="$path/$word" ;;
+            *)
+                [[ $option || $word == -?* ]] || ((++operands)) ;;
             esac
         done
         if [[ -z $option && $current == --*=* ]]; then
@@ -49,7 +54,21 @@ struct BashCompletion {
             case "$path" in
     \(subcommandTable)
             esac
+            case "$help$path $operands" in
+    \(operandTable)
+            esac
         fi
+    }
+
+    # Asks the program for the names that exist, and offers those that begin like the word.
+    _\(root.name)_names() {
+        local name quoted
+        COMPREPLY=()
+        while IFS= read -r name; do
+            [[ $name == "$2"* ]] || continue
+            printf -v quoted %q "$name"
+            COMPREPLY+=("$quoted")
+        done < <("${COMP_WORDS[0]}" complete-names "$1" "${selection[@]}" 2>/dev/null </dev/null)
     }
 
     _\(root.name)_tail() {
@@ -91,31 +110,45 @@ struct BashCompletion {
 
   private var valueTable: String {
     valued.compactMap { pattern, kind in
-      switch kind {
-      case .choice(let values), .choices(let values): entry(pattern, "-W \(words(values))")
-      case .directory: entry(pattern, "-d")
-      case .file: entry(pattern, "-f")
-      case .text, .identifier, .count, .seconds, .unsigned, .assignment: nil
-      }
+      entry(pattern, kind)
     }.joined(separator: "\n")
   }
 
   private var optionTable: String {
     paths.map { path in
-      let names = CommandDescription.options(at: path).map { "--\($0.name)" }
+      let names = CommandDescription.options(at: path).map { "--\($0.name)" } + path.markers
       return entry(path.slashed.inSingleQuotes, "-W \(words(names))")
     }.joined(separator: "\n")
   }
 
   private var subcommandTable: String {
     paths.compactMap { path in
-      if path.last?.positionals.contains(where: { $0.kind == .file }) == true {
-        return entry(path.slashed.inSingleQuotes, "-f")
-      }
-      guard let names = path.last?.subcommands.map(\.name), !names.isEmpty else { return nil }
+      guard let names = path.last?.shownSubcommands.map(\.name), !names.isEmpty else { return nil }
       let offered = path.count == 1 ? names + ["help"] : names
       return entry(path.slashed.inSingleQuotes, "-W \(words(offered))")
     }.joined(separator: "\n")
+  }
+
+  /// What may stand at the place of each operand.
+  private var operandTable: String {
+    paths.flatMap { path in
+      (path.last?.positionals ?? []).enumerated().compactMap { index, positional in
+        let place = positional.isRepeating ? "' '*" : "' \(index)'"
+        return entry(path.slashed.inSingleQuotes + place, positional.kind)
+      }
+    }.joined(separator: "\n")
+  }
+
+  /// Nil for what cannot be completed.
+  private func entry(_ pattern: String, _ kind: ValueKind) -> String? {
+    switch kind {
+    case .choice(let values), .choices(let values): entry(pattern, "-W \(words(values))")
+    case .directory: entry(pattern, "-d")
+    case .file: entry(pattern, "-f")
+    case .live(let names):
+      "        \(pattern)) _\(root.name)_names \(names.rawValue) \"$current\" ;;"
+    case .text, .identifier, .count, .seconds, .unsigned, .assignment: nil
+    }
   }
 
   private func words(_ words: [String]) -> String { words.joined(separator: " ").inSingleQuotes }

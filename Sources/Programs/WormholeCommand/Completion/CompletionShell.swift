@@ -16,4 +16,7 @@ enum CompletionShell: String, CaseIterable, Sendable {
 extension [CommandDescription] {
   /// A path as the scripts write it: "" for the root, "/notify/post" below it.
   var slashed: String { dropFirst().map { "/\($0.name)" }.joined() }
+
+  /// The operands of the command that begin with a dash.
+  var markers: [String] { last?.positionals.flatMap(\.markers) ?? [] }
 }

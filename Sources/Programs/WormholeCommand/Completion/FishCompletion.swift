@@ -33,6 +33,21 @@ struct FishCompletion {
           test "$path" = "$argv[1]"
       end
 
+      function __\(root.name)_names
+          set -l words (commandline -opc)
+          set -l selection
+          for index in (seq 2 (count $words))
+              switch $words[$index]
+                  case --group --container --suite
+                      test $index -lt (count $words); or continue
+                      set -a selection $words[$index] $words[(math $index + 1)]
+                  case '--group=*' '--container=*' '--suite=*'
+                      set -a selection $words[$index]
+              end
+          end
+          command $words[1] complete-names $argv[1] $selection 2>/dev/null </dev/null
+      end
+
       complete -c \(root.name) -f
       \(root.paths().flatMap(lines).joined(separator: "\n"))
 
@@ -41,12 +56,21 @@ struct FishCompletion {
 
   private func lines(_ path: [CommandDescription]) -> [String] {
     let start = "complete -c \(root.name) -n \"__\(root.name)_at '\(path.slashed)'\""
-    let subcommands = (path.last?.subcommands ?? []).map { subcommand in
+    let subcommands = (path.last?.shownSubcommands ?? []).map { subcommand in
       "\(start) -a \(subcommand.name) -d \(quoted(subcommand.abstract))"
     }
     let takesFiles = path.last?.positionals.contains { $0.kind == .file } ?? false
+    let names = Set((path.last?.positionals ?? []).compactMap { live($0.kind) })
     return subcommands + (takesFiles ? [start + " -F"] : [])
+      + names.sorted().map { "\(start) -a \($0)" }
+      + path.markers.map { "\(start) -o \($0.dropFirst())" }
       + CommandDescription.options(at: path).map { start + option($0) }
+  }
+
+  /// The command substitution that lists the names; nil for any other kind.
+  private func live(_ kind: ValueKind) -> String? {
+    guard case .live(let names) = kind else { return nil }
+    return "'(__\(root.name)_names \(names.rawValue))'"
   }
 
   private func option(_ option: OptionDescription) -> String {
@@ -58,6 +82,7 @@ struct FishCompletion {
       line += " -x -a \(quoted(values.joined(separator: " ")))"
     case .directory: line += " -x -a '(__fish_complete_directories)'"
     case .file: line += " -r -F"
+    case .live(let names): line += " -x -a '(__\(root.name)_names \(names.rawValue))'"
     case .text, .identifier, .count, .seconds, .unsigned, .assignment: line += " -x"
     }
     return line + " -d \(quoted(option.help))"

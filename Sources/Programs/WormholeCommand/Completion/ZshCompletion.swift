@@ -7,6 +7,24 @@ struct ZshCompletion {
     #compdef \(root.name)
 
     \(root.paths().map(function).joined(separator: "\n"))
+    # Asks the program for the names that exist, in the container that the line names.
+    _\(root.name)_names() {
+        local -a selection names
+        local index
+        for ((index = 2; index < $#whole_line; index++)); do
+            case "$whole_line[index]" in
+            --group|--container|--suite)
+                [[ -z $whole_line[index+1] ]] ||
+                    selection+=("$whole_line[index]" "${(Q)whole_line[index+1]}") ;;
+            --group=*|--container=*|--suite=*) selection+=("${(Q)whole_line[index]}") ;;
+            esac
+        done
+        names=("${(@f)$(command "${(Q)whole_line[1]}" complete-names $1 $selection \
+            2>/dev/null </dev/null)}")
+        names=("${(@)names:#}")
+        compadd -a names
+    }
+
     # Called as the completion function itself, or sourced.
     if [[ "$funcstack[1]" == "_\(root.name)" ]]; then
         _\(root.name) "$@"
@@ -24,7 +42,8 @@ struct ZshCompletion {
   private func function(_ path: [CommandDescription]) -> String {
     guard let command = path.last else { return "" }
     var specifications = CommandDescription.options(at: path).flatMap(option)
-    if command.subcommands.isEmpty {
+    if command.shownSubcommands.isEmpty {
+      specifications += path.markers.map { "*\($0)".inSingleQuotes }
       specifications += command.positionals.map(positional)
     } else {
       specifications += ["'1:subcommand:->subcommand'", "'*::argument:->argument'"]
@@ -33,7 +52,7 @@ struct ZshCompletion {
     return """
       \(functionName(path))() {
           local curcontext="$curcontext" state line
-          local -A opt_args
+          local -A opt_args\(path.count == 1 ? Self.wholeLine : "")
           _arguments -C \\
       \(list)
       \(dispatch(path))}
@@ -41,13 +60,20 @@ struct ZshCompletion {
       """
   }
 
+  /// `_arguments` leaves a subcommand's function only the rest of the line.
+  private static let wholeLine = #"""
+
+        local -a whole_line
+        whole_line=("${words[@]}")
+    """#
+
   /// The list of subcommands, and the call of the one that was named.
   private func dispatch(_ path: [CommandDescription]) -> String {
-    guard let command = path.last, !command.subcommands.isEmpty else { return "" }
-    let names = command.subcommands.map { subcommand in
+    guard let command = path.last, !command.shownSubcommands.isEmpty else { return "" }
+    let names = command.shownSubcommands.map { subcommand in
       "            \("\(subcommand.name):\(subcommand.abstract)".inSingleQuotes)"
     }
-    let calls = command.subcommands.map { subcommand in
+    let calls = command.shownSubcommands.map { subcommand in
       "        \(subcommand.name)) \(functionName(path + [subcommand])) ;;"
     }
     return """
@@ -87,6 +113,8 @@ struct ZshCompletion {
     case .choice(let values), .choices(let values): "(\(values.joined(separator: " ")))"
     case .directory: "_files -/"
     case .file: "_files"
+    // With the blank, nothing is put before the kind of the names.
+    case .live(let names): " _\(root.name)_names \(names.rawValue)"
     case .text, .identifier, .count, .seconds, .unsigned, .assignment: " "
     }
   }

@@ -86,7 +86,7 @@ enum Findings {
 
   /// - Parameter options: the options that name the container, for the commands of the advice.
   static func of(_ report: ContainerReport, options: String) -> [Finding] {
-    let program = "wormhole " + (options.isEmpty ? "" : options + " ")
+    let program = "\(ProgramName.called) " + (options.isEmpty ? "" : options + " ")
     let all =
       report.names.values.compactMap {
         unreadable(
@@ -127,7 +127,7 @@ enum Findings {
       kind: .containerRefused,
       what: "The group has no container yet" + (hint.isEmpty ? "." : "; \(hint.dropLast())"),
       path: path, advice: "If the group is the right one, the first message makes it:",
-      command: "wormhole \(options) send IDENTIFIER VALUE")
+      command: "\(ProgramName.called) \(options) send IDENTIFIER VALUE")
   }
 
   /// Whether a remedy is a command; others are sentences.

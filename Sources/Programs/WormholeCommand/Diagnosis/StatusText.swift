@@ -119,7 +119,7 @@ struct StatusText {
     if report.isPartial { notes.append("The container has more entries than a status reads.") }
     let findings = Findings.of(report, options: "")
     if let summary = findings.summary(of: [.fault, .warning]) {
-      notes.append("Problems: \(summary); see 'wormhole doctor'.")
+      notes.append("Problems: \(summary); see '\(ProgramName.called) doctor'.")
     }
     return notes
   }

@@ -58,6 +58,19 @@ final class AnswerWatch: Sendable {
     }
   }
 
+  /// Ends the program after some time, whatever it does then.
+  func endSilently(after time: Duration) {
+    do throws(Errno) {
+      try startThread(name: "wormhole.clock") { [end] in
+        pauseThread(time)
+        end(.no)
+      }
+    } catch {
+      // Without a thread nothing may take long.
+      end(.no)
+    }
+  }
+
   /// From now on the command only listens: without a timeout, for any time.
   func beginListening() { state.withLock { $0.isOver = !$0.hasTimeout } }
 

@@ -22,8 +22,13 @@ struct ExternalCommand: Sendable {
     endsWithParent: Bool = true
   ) throws(Errno) -> ChildProcess {
     try ChildProcess(
-      words[0], Array(words.dropFirst()), environment: Program.environment(with: variables),
+      words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
       input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
+  }
+
+  /// The service manager's socket is this program's: what a command says there would be taken for ours.
+  private static func environment(with variables: [String]) -> [String] {
+    Program.environment(with: variables).filter { !$0.hasPrefix(Readiness.socketVariable + "=") }
   }
 
   /// Runs the program to its end; it ends together with this process.

@@ -40,17 +40,24 @@ extension CommandDescription {
     var copy = ContainerCopy(of: container)
     copy.allowsUse = arguments.has("in-use")
     copy.leavesOut = { PeerNames.isLaunch($0) }
-    copy.progress = { keys, bytes in
-      if keys % 100 == 0 { environment.showProgress("\(keys) parts, \(bytes >> 20) MiB") }
-    }
+    copy.progress = environment.partsProgress
     defer { environment.showProgress(nil) }
-    let done = try copy.run(to: place, until: arguments.deadline())
+    let done = try copy.run(to: place, until: arguments.deadline(standard: .seconds(60)))
     if arguments.has("json") {
       try environment.print(
         json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
     } else {
       environment.tell(
         "copied \(done.keys) parts, \(done.bytes) bytes, to \(EtcdLocation.withoutPassword(place))")
+    }
+  }
+}
+
+extension CommandEnvironment {
+  /// Shows people at a terminal how far a copy is.
+  var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
+    { parts, bytes in
+      if parts % 100 == 0 { showProgress("\(parts) parts, \(bytes >> 20) MiB") }
     }
   }
 }

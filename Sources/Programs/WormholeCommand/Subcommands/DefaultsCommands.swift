@@ -10,9 +10,8 @@ extension CommandDescription {
     name: "defaults",
     abstract: "Read and write defaults: keys with values that processes share.",
     subcommands: [
-      .defaultsRead, .defaultsWrite,
-      .defaultsDelete, .defaultsWatch,
-      .defaultsImport, .defaultsExport,
+      .defaultsRead, .defaultsReadType, .defaultsWrite, .defaultsDelete, .defaultsRename,
+      .defaultsFind, .defaultsDomains, .defaultsWatch, .defaultsImport, .defaultsExport,
     ], run: nil)
 
   static let defaultsRead = CommandDescription(
@@ -21,7 +20,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "key", help: "The name of the value; without it, all values are printed.",
-        isOptional: true)
+        kind: .live(.keys), isOptional: true)
     ],
     options: [.suite, OutputFormat.option]
   ) { arguments, environment in
@@ -40,18 +39,44 @@ extension CommandDescription {
   static let defaultsWrite = CommandDescription(
     name: "write",
     abstract: "Set the value of a key; other keys keep theirs.",
+    discussion: """
+      A value is JSON, or a word. As with defaults(1) of macOS, one of these may stand before it:
+
+      -string TEXT
+      -data HEX
+      -int NUMBER
+      -float NUMBER
+      -bool true|false|yes|no|1|0
+      -date 2001-01-01T00:00:00Z
+      -array ITEM ...
+      -array-add ITEM ...
+      -dict KEY VALUE ...
+      -dict-add KEY VALUE ...
+
+      An item or value may have one of the first six before it, too. -array-add appends items to the \
+      array that is there, and -dict-add sets keys of the dictionary that is there; without one they \
+      make it. Each is one atomic change, so several processes can add at the same time. Words that \
+      begin with a dash go after '--', after all options.
+      """,
     positionals: [
       .defaultsKey,
       PositionalDescription(
-        name: "value", help: "The value, as JSON; with '-', it is read from standard input."),
+        name: "value", help: "The value; with '-', it is read from standard input, as JSON.",
+        isRepeating: true, markers: TypedWords.markers),
     ],
-    options: OptionDescription.valueForms + [.suite, .durable("the value")],
-    problem: ParsedArguments.valueProblem
+    options: OptionDescription.valueForms + [.suite, .durable("the value")]
   ) { arguments, environment in
-    let value = try arguments.value(environment, "the value")
-    try arguments.openDefaults().write(
-      value, forKey: arguments.requiredText("key"), durability: arguments.durability)
+    let words = arguments.texts("value")
+    let change =
+      TypedWords.areMeant(by: words)
+      ? try TypedWords.change(words) { try arguments.value(ofWord: $0, environment, "the value") }
+      : .set(try arguments.value(environment, "the value"))
+    let key = arguments.requiredText("key")
+    try arguments.openDefaults().update(forKey: key, durability: arguments.durability) {
+      try change.apply(to: &$0, key)
+    }
   }
+  .refusing { TypedWords.problem($0) ?? ParsedArguments.valueProblem($0) }
 
   static let defaultsDelete = CommandDescription(
     name: "delete",
@@ -71,7 +96,7 @@ extension CommandDescription {
 
   static let defaultsImport = CommandDescription(
     name: "import",
-    abstract: "Set the values of a property-list file, XML or binary, in one step.",
+    abstract: "Set the values of a property-list file, XML or binary, or of JSON, in one step.",
     positionals: [
       PositionalDescription(
         name: "file", help: "The file; with '-', standard input is read.", kind: .identifier)
@@ -79,18 +104,25 @@ extension CommandDescription {
     options: [
       .suite, .flag("merge", help: "Keep the keys that are not in the file."),
       .flag("replace", help: "Remove the keys that are not in the file."),
+      .value(
+        "format", "format", .choice(["plist", "json"]), standard: "plist",
+        help: "The form of the file; of JSON it must be one object."),
       .durable("the import"),
     ]
   ) { arguments, environment in
     let file = arguments.requiredText("file")
     let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
-    let defaults = try arguments.openDefaults()
     // The library takes regular files only, and standard input may be a terminal or a pipe.
-    if ["-", "/dev/stdin"].contains(file) {
+    let isInput = ["-", "/dev/stdin"].contains(file)
+    if arguments.text("format") == "json" {
+      let data = try environment.dictionaryOfJSON(isInput ? nil : file)
+      try arguments.openDefaults().importSuite(from: data, mode, durability: arguments.durability)
+    } else if isInput {
       let input = Data(try environment.wholeStandardInput())
-      try defaults.importSuite(from: input, mode, durability: arguments.durability)
+      try arguments.openDefaults().importSuite(from: input, mode, durability: arguments.durability)
     } else {
-      try defaults.importSuite(from: URL(filePath: file), mode, durability: arguments.durability)
+      try arguments.openDefaults()
+        .importSuite(from: URL(filePath: file), mode, durability: arguments.durability)
     }
   }
   .refusing { arguments in
@@ -101,20 +133,26 @@ extension CommandDescription {
 
   static let defaultsExport = CommandDescription(
     name: "export",
-    abstract: "Print all values as a property list, which any tool can read.",
+    abstract: "Print all values as a property list, which any tool can read, or as JSON.",
     options: [
       .suite,
       .value(
-        "format", "format", .choice(["xml", "binary"]), standard: "xml",
-        help: "The form of the property list."),
+        "format", "format", .choice(["xml", "binary", "json"]), standard: "xml",
+        help: "The form of the property list, or one line of JSON."),
     ]
   ) { arguments, environment in
-    let isBinary = arguments.text("format") == "binary"
-    guard let defaults = try arguments.existingDefaults() else {
-      let format: OutputFormat = isBinary ? .binary : .plist
-      return try environment.print(format.bytes([:], of: "the defaults"))
+    let defaults = try arguments.existingDefaults()
+    switch arguments.text("format") {
+    case "json":
+      try environment.print(json: .dictionary(defaults?.storedValues() ?? [:]))
+    case let format:
+      let isBinary = format == "binary"
+      guard let defaults else {
+        let format: OutputFormat = isBinary ? .binary : .plist
+        return try environment.print(format.bytes([:], of: "the defaults"))
+      }
+      try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
     }
-    try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
   }
 
   static let defaultsWatch = CommandDescription(
@@ -128,10 +166,11 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "key", help: "The key to watch; without it, all keys.", isOptional: true)
+        name: "key", help: "The key to watch; without it, all keys.", kind: .live(.keys),
+        isOptional: true)
     ],
     options: [
-      .suite, .count, .timeout,
+      .suite, .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
     ]
   ) { arguments, environment in
@@ -156,15 +195,30 @@ extension CommandDescription {
   }
 }
 
+extension CommandEnvironment {
+  /// The property list of a JSON object, in a file or on standard input.
+  fileprivate func dictionaryOfJSON(_ file: String?) throws -> Data {
+    let source = file ?? "standard input"
+    let value = try JSONInput.read(
+      file.map { try content(of: $0) } ?? wholeStandardInput(), source: source)
+    guard case .dictionary = value else {
+      throw CommandError(
+        verb: "import", object: source, reason: "it is JSON, but not an object of keys and values",
+        status: .badData)
+    }
+    return Data(try OutputFormat.binary.bytes(value, of: source))
+  }
+}
+
 extension OptionDescription {
   static let suite = value(
-    "suite", "name", .identifier,
+    "suite", "name", .live(.suites),
     help: "A separate suite in the container; without it, the container's own defaults.")
 }
 
 extension PositionalDescription {
   static let defaultsKey = PositionalDescription(
-    name: "key", help: "The name of the value; any text.")
+    name: "key", help: "The name of the value; any text.", kind: .live(.keys))
 }
 
 extension ParsedArguments {

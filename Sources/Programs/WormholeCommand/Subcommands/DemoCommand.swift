@@ -25,11 +25,14 @@ extension CommandDescription {
     ) { try environment.print(line: $0) }
     try stage.show("wormhole demo: processes that share a directory, and nothing else")
     var failures = 0
+    let program = try Program.executablePath()
+    let name = String(program.reversed().prefix { $0 != "/" }.reversed())
     for step in steps where !interruption.isRequested {
       try stage.title(step.title)
-      for line in step.script.split(separator: "\n") { try stage.show("   $ \(line)") }
+      let script = step.script.replacing("wormhole ", with: name + " ")
+      for line in script.split(separator: "\n") { try stage.show("   $ \(line)") }
       let start = ContinuousClock.now
-      let output = try printed(by: step.script, in: directory, environment, interruption)
+      let output = try printed(by: script, in: directory, environment, interruption)
       let duration = ContinuousClock.now - start
       for line in output.split(separator: "\n") { try stage.show("   \(line)") }
       try stage.explain(step.explanation)

@@ -18,13 +18,13 @@ extension CommandDescription {
         "sweep",
         help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),
       .value(
-        "quarantine", "identifier", .identifier,
+        "quarantine", "identifier", .live(.messages),
         help: "First move this message's file into the container's quarantine."),
       .value(
         "quarantine-own", "name", .identifier,
         help: "The same for one of the package's own values, by the name that doctor prints."),
       .value(
-        "quarantine-log", "name", .identifier,
+        "quarantine-log", "name", .live(.logs),
         help: "The same for the file of a log that is damaged; its messages stay."),
       .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,

@@ -25,11 +25,11 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages, or patterns.", kind: .identifier,
+        name: "identifier", help: "The names of the messages, or patterns.", kind: .live(.messages),
         isRepeating: true)
     ],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
       .flag("current", help: "Begin with the current message, if there is one."), .raw,
       OutputFormat.option, .pretty,

@@ -8,15 +8,15 @@ extension CommandDescription {
     name: "lock",
     abstract: "Run a command while nothing else uses a file or directory.",
     discussion: """
-      No other 'wormhole lock', and no program that coordinates its file access, uses the file \
+      No other '\(ProgramName.called) lock', and no program that coordinates its file access, uses the file \
       meanwhile. WORMHOLE_FILE in the command's environment is its path. The command may change the \
       file in place:
-        wormhole lock counter -- sh -c 'echo $(($(cat counter) + 1)) >counter'
+        \(ProgramName.called) lock counter -- sh -c 'echo $(($(cat counter) + 1)) >counter'
 
       If {} occurs in the command's words, it stands for a private copy of the file instead, and so \
       does WORMHOLE_FILE. The changed copy is published in one step when the command ends with \
       status 0; when it fails, nothing is published:
-        wormhole lock settings.json -- sed -i s/old/new/ {}
+        \(ProgramName.called) lock settings.json -- sed -i s/old/new/ {}
 
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself.

@@ -79,7 +79,7 @@ extension CommandDescription {
     options: [
       .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout, .details, .raw, OutputFormat.option, .pretty,
+      .count, .timeout, .readyDescriptor, .details, .raw, OutputFormat.option, .pretty,
     ],
     tail: TailDescription(
       name: "command",
@@ -162,7 +162,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   fileprivate static let logName = PositionalDescription(
-    name: "name", help: "The name of the log; any text.", kind: .identifier)
+    name: "name", help: "The name of the log; any text.", kind: .live(.logs))
 }
 
 extension OptionDescription {

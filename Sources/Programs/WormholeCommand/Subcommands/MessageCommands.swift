@@ -82,7 +82,8 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
+        name: "identifier", help: "The names of the messages; any text.",
+        kind: .live(.messages),
         isOptional: true, isRepeating: true)
     ],
     options: [

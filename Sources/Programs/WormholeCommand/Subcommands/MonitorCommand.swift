@@ -44,7 +44,7 @@ extension CommandDescription {
       .value(
         "except", "pattern", .text, help: "Leave out names that match; may be repeated.",
         isRepeating: true),
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each event instead of text for people."),
     ]
   ) { arguments, environment in

@@ -28,7 +28,7 @@ extension CommandDescription {
       """,
     positionals: [.notificationNames],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each instead of the name alone."),
     ]
   ) { arguments, environment in

@@ -1,7 +1,7 @@
 extension CommandDescription {
   /// The root of the tree of commands.
   static let root = CommandDescription(
-    name: "wormhole",
+    name: ProgramName.called,
     abstract: "Pass messages between processes that share a directory.",
     discussion: """
       Values are JSON, one compact line each. Data, dates and special numbers, which JSON lacks, are \
@@ -26,8 +26,9 @@ extension CommandDescription {
     globalOptions: ContainerSelection.options,
     subcommands: [
       .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
-      .defaults, .peer, .pairing, .lock, .watch, .monitor, .top, .names, .stat, .status, .doctor,
-      .copy, .destroy, .groups, .demo, .bench, .latency,
+      .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .top, .names, .stat,
+      .status, .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .latency,
+      .completeNames,
     ],
     version: "0.1.0", run: nil)
 }

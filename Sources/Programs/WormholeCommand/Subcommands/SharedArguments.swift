@@ -29,7 +29,7 @@ extension PositionalDescription {
     kind: .file)
 
   static let identifier = PositionalDescription(
-    name: "identifier", help: "The name of the message; any text.", kind: .identifier)
+    name: "identifier", help: "The name of the message; any text.", kind: .live(.messages))
 
   /// - Parameter noun: the value: "message".
   static func json(_ noun: String) -> PositionalDescription {
@@ -40,10 +40,12 @@ extension PositionalDescription {
   }
 
   static let notificationName = PositionalDescription(
-    name: "name", help: "The name of the notification; any text.", kind: .identifier)
+    name: "name", help: "The name of the notification; any text.",
+    kind: .live(.notifications))
 
   static let notificationNames = PositionalDescription(
-    name: "name", help: "The names of the notifications; any text.", kind: .identifier,
+    name: "name", help: "The names of the notifications; any text.",
+    kind: .live(.notifications),
     isRepeating: true)
 }
 
@@ -61,8 +63,12 @@ extension ParsedArguments {
       : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
   }
 
-  /// The end of the time that `--timeout` gives; without it, as good as never.
-  func deadline() -> ContinuousClock.Instant {
-    .now + (seconds("timeout") ?? .seconds(ValueKind.maximumSeconds))
+  /// The end of the time that `--timeout` gives.
+  ///
+  /// - Parameter standard: The time without it; by default as good as never.
+  func deadline(
+    standard: Duration = .seconds(ValueKind.maximumSeconds)
+  ) -> ContinuousClock.Instant {
+    .now + (seconds("timeout") ?? standard)
   }
 }

@@ -12,21 +12,22 @@ extension CommandDescription {
     discussion: """
       The screen shows the names in which most has happened during the last 10 seconds, what waits in \
       queues and who takes it, the processes that are present, the leases that are held, and the peers. It \
-      needs a terminal; 'wormhole monitor' and 'wormhole status --json' tell programs the same. It only \
+      needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status --json' tell programs the same. It only \
       reads: it makes nothing, takes no lease, and consumes nothing.
       """
   ) { arguments, environment in
     guard environment.isTerminal, environment.isInputTerminal else {
       throw CommandError(
         verb: "show", object: "the screen",
-        reason: "it needs a terminal; 'wormhole monitor' and 'wormhole status' print lines",
+        reason:
+          "it needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status' print lines",
         status: .usage)
     }
     guard environment.variable("TERM") != "dumb" else {
       throw CommandError(
         verb: "show", object: "the screen",
         reason:
-          "the terminal cannot move its cursor (TERM is 'dumb'); 'wormhole monitor' prints lines",
+          "the terminal cannot move its cursor (TERM is 'dumb'); '\(ProgramName.called) monitor' prints lines",
         status: .usage)
     }
     guard let container = try arguments.container.openExisting() else {

@@ -104,7 +104,8 @@ extension ParsedArguments {
     }
   }
 
-  private func value(
+  /// Returns the value that a text stands for: JSON, or a word.
+  func value(
     ofWord text: String, _ environment: CommandEnvironment, _ object: String
   ) throws -> PropertyListValue {
     guard !Self.forms.contains(where: has), text.isWord else {

@@ -32,7 +32,7 @@ extension CommandDescription {
         name: "file", help: "A file or directory; it need not exist yet.", kind: .file)
     ],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print lines of JSON: {\"event\": ..., \"subitem\": ..., \"to\": ...}."),
     ],
     needsContainer: false

@@ -25,7 +25,7 @@ enum PeerVariable {
 
 extension OptionDescription {
   static let from = value(
-    "from", "name", .identifier,
+    "from", "name", .live(.peers),
     help: "The name of the sender; by default WORMHOLE_PEER in the environment, else "
       + "'\(PeerSession.standardName)'.")
 
@@ -44,10 +44,10 @@ extension OptionDescription {
 
 extension PositionalDescription {
   static let peer = PositionalDescription(
-    name: "peer", help: "The name of the other peer; any text.", kind: .identifier)
+    name: "peer", help: "The name of the other peer; any text.", kind: .live(.peers))
 
   static let ownName = PositionalDescription(
-    name: "name", help: "The name of the peer; any text.", kind: .identifier)
+    name: "name", help: "The name of the peer; any text.", kind: .live(.peers))
 }
 
 extension PeerSession {

@@ -15,7 +15,7 @@ extension CommandDescription {
       The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
       """,
     options: [
-      .flag("watch", help: "Go on, and print the changes."), .count, .timeout,
+      .flag("watch", help: "Go on, and print the changes."), .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
     ]
   ) { arguments, environment in

@@ -33,7 +33,7 @@ extension CommandDescription {
       """,
     positionals: [.ownName],
     options: [
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
       .raw, OutputFormat.option, .pretty,
       .retries("a message"), .backoff,
@@ -84,5 +84,5 @@ extension PeerMessage: HandledDelivery {
     ]
   }
 
-  func retryCommand(receiver: String) -> String { "wormhole peer retry \(id)" }
+  func retryCommand(receiver: String) -> String { "\(ProgramName.called) peer retry \(id)" }
 }

@@ -21,7 +21,7 @@ extension CommandDescription {
     positionals: [.ownName],
     options: [
       .value("into", "directory", .directory, help: "The directory for the files; it must exist."),
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()

@@ -20,7 +20,7 @@ extension CommandDescription {
       replaces one that is stopped. It prints 'listening' on standard error once it can be asked.
       """,
     positionals: [.ownName],
-    options: [.count, .timeout],
+    options: [.count, .timeout, .readyDescriptor],
     tail: TailDescription(
       name: "command", help: "Reads the request and prints the reply, both as JSON.")
   ) { arguments, environment in

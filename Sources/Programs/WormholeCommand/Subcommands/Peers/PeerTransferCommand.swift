@@ -92,8 +92,9 @@ private func takeBack(
   } catch let second {
     throw CommandError(
       verb: "transfer", object: file,
-      reason: "\(error); and it may not be cancelled: \(second). 'wormhole peer outstanding "
-        + "\(transfer.sender)' lists its status, and 'wormhole peer cancel \(transfer.id)' "
+      reason:
+        "\(error); and it may not be cancelled: \(second). '\(ProgramName.called) peer outstanding "
+        + "\(transfer.sender)' lists its status, and '\(ProgramName.called) peer cancel \(transfer.id)' "
         + "cancels it", status: .inputOutput)
   }
 }

@@ -14,7 +14,7 @@ extension CommandDescription {
       With --exclusive only one such process at a time is present; another one waits until it leaves or \
       dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND is told \
       to end (SIGTERM), and the exit status is 1. To keep others from something that a stopped process \
-      may go on to do, use 'wormhole lock'.
+      may go on to do, use '\(ProgramName.called) lock'.
       """,
     positionals: [.presenceName],
     options: [

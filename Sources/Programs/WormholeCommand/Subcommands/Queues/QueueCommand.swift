@@ -12,7 +12,7 @@ extension CommandDescription {
       entry and leave it to a later one to acknowledge it: 'queue take' keeps it for as long as its \
       COMMAND runs, and the end of COMMAND acknowledges or releases it.
 
-      Queues work in a directory and on etcd. Those of peers have commands of their own: 'wormhole help \
+      Queues work in a directory and on etcd. Those of peers have commands of their own: '\(ProgramName.called) help \
       peer'.
       """,
     subcommands: [

@@ -92,6 +92,6 @@ extension QueueEntry: HandledDelivery {
   func variables(receiver: String) -> [String] { ["WORMHOLE_ENTRY=\(id)"] }
 
   func retryCommand(receiver: String) -> String {
-    "wormhole queue retry \(receiver.quotedForShell) \(id)"
+    "\(ProgramName.called) queue retry \(receiver.quotedForShell) \(id)"
   }
 }

@@ -1,0 +1,138 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+
+extension CommandDescription {
+  static let supervisedRun = CommandDescription(
+    name: "run",
+    abstract:
+      "Run a command, be present under a name while it runs, and start it again if it fails.",
+    discussion: """
+      Other processes see who is here, and learn it at once when this program ends or is killed. The \
+      command's environment names the same container, and WORMHOLE_RESTARTS counts the restarts in a \
+      row, from 0. The command is killed when this program is killed.
+
+      A command that fails is started again after a pause that doubles each time, up to a minute. When \
+      it has failed too often in a row, this program ends with its status. A run of a minute or more \
+      resets the count. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; it is not started \
+      again then, and this program ends with its status, for example 143 after SIGTERM.
+
+      With --alone, only one process at a time runs under the name, and others wait for its end; one that \
+      is stopped keeps its place, because its command may still run. On etcd a process that was cut off \
+      for too long loses the place, and ends its command.
+
+      A service manager is told that this program is ready (sd_notify) when the command has been started \
+      for the first time.
+      """,
+    options: [
+      .value(
+        "as", "name", .live(.presences),
+        help: "The name of the presence; without it, the name of the command."),
+      .flag("alone", help: "Wait until no other process has the name with --alone."),
+      .value(
+        "restart", "when", .choice(RestartPolicy.Occasion.allCases.map(\.rawValue)),
+        standard: RestartPolicy.Occasion.onFailure.rawValue,
+        help: "When the command is started again after its end."),
+      .value(
+        "retries", "n", .unsigned, standard: "5",
+        help: "Start it again at most this many times in a row."),
+      .value(
+        "backoff", "seconds", .seconds, standard: "1",
+        help: "The pause before the first of these starts."),
+      .value(
+        "timeout", "seconds", .seconds,
+        help: "With --alone, give up waiting after this time, with exit status 124."),
+      .readyDescriptor,
+    ],
+    tail: TailDescription(name: "command", help: "The command to run.")
+  ) { arguments, environment in
+    let command = ExternalCommand(words: arguments.tail ?? [])
+    let presence = try arguments.container.open()
+      .presence(arguments.text("as") ?? command.name)
+    let interruption = try Interruption(quits: true)
+    let isAlone = arguments.has("alone")
+    let content = PropertyListValue.object(["command": command.words])
+    let deadline = arguments.deadline()
+    let entered: PresenceRegistration? =
+      isAlone
+      ? try environment.withoutTimeLimit {
+        try interruption.wait {
+          try await presence.enterExclusively(
+            content: content, overtaking: .nobody, until: deadline)
+        }
+      } : try presence.enter(content: content)
+    guard let registration = entered else { throw ExitStatus.no }
+    defer { registration.close() }
+    let supervision = Supervision(
+      command: command, registration: isAlone ? registration : nil, interruption: interruption,
+      environment: environment,
+      variables: try arguments.container.variables(to: "run").map { "\($0)=\($1)" })
+    let policy = RestartPolicy(
+      arguments.text("restart").flatMap(RestartPolicy.Occasion.init(rawValue:)) ?? .onFailure,
+      retries: arguments.unsigned("retries") ?? 5,
+      backoff: arguments.seconds("backoff") ?? .seconds(1))
+    try environment.withoutTimeLimit { try supervision.run(policy) }.end()
+  }
+  .refusing { arguments in
+    arguments.text("timeout") != nil && !arguments.has("alone")
+      ? "--timeout belongs to --alone: without it, nothing is waited for" : nil
+  }
+}
+
+/// The runs of a command, one after the other.
+private struct Supervision {
+  let command: ExternalCommand
+  /// Nil if it cannot be lost.
+  let registration: PresenceRegistration?
+  let interruption: Interruption
+  let environment: CommandEnvironment
+  let variables: [String]
+
+  /// - Returns: the status of the last run.
+  func run(_ policy: RestartPolicy) throws -> ExitStatus {
+    var policy = policy
+    var isFirst = true
+    while true {
+      let start = ContinuousClock.now
+      let termination = try runOnce(restarts: policy.restarts, isFirst)
+      isFirst = false
+      let failure = command.failure(termination)
+      let pause =
+        interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
+      guard let pause else {
+        // Who told it to end knows why it ended.
+        if let failure, !interruption.isRequested { environment.tell(failure) }
+        return ExitStatus(termination)
+      }
+      environment.tell(
+        "\(failure ?? "\(command.name) ended"); it is started again in \(pause.shortText) "
+          + "(\(policy.restarts) of \(policy.retries))")
+      guard try interruption.wait(for: { try await Task.sleep(for: pause) }) != nil else {
+        return ExitStatus(termination)
+      }
+    }
+  }
+
+  private func runOnce(restarts: UInt64, _ isFirst: Bool) throws -> Termination {
+    do {
+      let child = try command.start(variables: variables + ["WORMHOLE_RESTARTS=\(restarts)"])
+      if isFirst { environment.tellReady() }
+      var loss: (any Error)?
+      var output = CollectedOutput(nil)
+      let termination = try interruption.wait(forEndOf: child, &output) {
+        guard loss == nil else { return false }
+        do { try registration?.confirm() } catch { loss = error }
+        return loss != nil
+      }
+      if let loss { throw loss }
+      return termination
+    } catch let error as Errno {
+      throw command.error(error)
+    }
+  }
+}
+
+extension ExternalCommand {
+  /// The program's name without its directory.
+  fileprivate var name: String { words[0].split(separator: "/").last.map(String.init) ?? words[0] }
+}

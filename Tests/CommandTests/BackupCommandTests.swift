@@ -1,0 +1,89 @@
+import AppGroup
+import EtcdClient
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("wormhole backup and restore", .blocking)
+struct BackupCommandTests {
+  @Test(
+    "keep a container in a file that tar(1) lists, and make it again",
+    arguments: TestEngine.available)
+  func andBack(engine: TestEngine) throws {
+    let session = try Session()
+    let other = try engine.location(of: session.container + "-other")?.description ?? "$T/other"
+    let outcome = try session.shell(
+      """
+      export XDG_STATE_HOME="$T/state"
+      wormhole send greeting '"hello"'; wormhole defaults write key 5; wormhole peer send till 7 >said
+      wormhole peer launch set w -- true
+      start listen greeting >heard
+      echo old >file
+      wormhole backup file 2>said; sed 's/[0-9][0-9]*/N/g' said
+      tar -tf file | grep -c value.plist; tar -xf file container/values && ls container/values; rm -r container/values
+      kill $pid
+      export WORMHOLE_CONTAINER="\(other)"
+      wormhole restore file --json | sed 's/[0-9][0-9]*/N/g'
+      wormhole read greeting; wormhole defaults read key; wormhole peer receive till --count 1 2>said
+      wormhole peer launch show w 2>said; echo $?
+      wormhole restore file; echo $?
+      wormhole backup - 2>said | gzip | gzip -d | wormhole --container "$T/back" restore - 2>said; echo $?
+      wormhole --container "$T/back" read greeting
+      find "$T" -name '*.wormhole-*' -o -name '*.partial-*' -o -name '*.copying-*'
+      """)
+    #expect(
+      outcome.output == """
+        wormhole: wrote N bytes, N members
+        2
+        greeting
+        {"bytes":N,"files":N,"parts":N}
+        "hello"
+        5
+        7
+        1
+        65
+        0
+        "hello"
+
+        """, "\(outcome.errors)")
+    #expect(outcome.errors.contains("already"), "\(outcome.errors)")
+  }
+
+  @Test("change nothing when they fail")
+  func failures() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole backup file; echo $?
+      wormhole send a 1; echo old >file
+      wormhole backup "$T/absent/file"; echo $?
+      wormhole backup - >/dev/full; echo $?
+      wormhole backup file 2>said; head -c 3000 file >part
+      wormhole --container "$T/new" restore part; echo $?
+      wormhole --container "$T/new" restore "$T/absent"; echo $?
+      echo garbage | wormhole --container "$T/new" restore -; echo $?
+      wormhole restore file; echo $?
+      unset WORMHOLE_CONTAINER; wormhole --group group.example.new restore file 2>said; wormhole groups
+      wormhole --group group.example.new read a
+      ls -A "$T" | grep -v out- | grep -v err-
+      """)
+    #expect(
+      outcome.output == """
+        1
+        74
+        74
+        65
+        74
+        65
+        65
+        group.example.new
+        1
+        .local
+        container
+        file
+        part
+        said
+
+        """, "\(outcome.errors)")
+    #expect(outcome.errors.contains("the backup is damaged: it ends in the middle"))
+  }
+}
