@@ -6,11 +6,12 @@ import TestSupport
 struct Readme {
   /// The text between two fences.
   struct Block: Sendable, CustomStringConvertible {
+    var path = "README.md"
     let language: String
     let line: Int
     let text: String
 
-    var description: String { "README.md:\(line)" }
+    var description: String { "\(path):\(line)" }
   }
 
   static let root = URL(filePath: #filePath)
@@ -19,7 +20,8 @@ struct Readme {
   /// Every block, in order.
   static let blocks: [Block] = {
     do {
-      return parse(try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8))
+      return parse(
+        try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8), "README.md")
     } catch {
       preconditionFailure("README.md is part of the repository: \(error)")
     }
@@ -27,7 +29,8 @@ struct Readme {
 
   static func blocks(of language: String) -> [Block] { blocks.filter { $0.language == language } }
 
-  private static func parse(_ text: String) -> [Block] {
+  /// Returns the blocks of a text in Markdown, in order.
+  static func parse(_ text: String, _ path: String) -> [Block] {
     var blocks: [Block] = []
     var open: (language: String, line: Int, lines: [Substring])?
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
@@ -38,7 +41,7 @@ struct Readme {
       }
       if let block = open {
         let text = block.lines.joined(separator: "\n") + "\n"
-        blocks.append(Block(language: block.language, line: block.line, text: text))
+        blocks.append(Block(path: path, language: block.language, line: block.line, text: text))
         open = nil
       } else {
         open = (String(line.dropFirst(3)), index + 2, [])
@@ -73,6 +76,26 @@ struct ReaderPackage {
 
   let directory: String
 
+  /// The words of every call of the compiler: the library's modules are found as they were built.
+  private static func compiler(_ module: String, _ built: String) -> [String] {
+    [
+      "swiftc", "-swift-version", "6", "-module-name", module,
+      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
+      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
+    ]
+  }
+
+  /// Checks files of one module, without building anything.
+  func check(_ sources: [String: String]) throws -> Outcome {
+    for (name, source) in sources { try ItemText.write(source, to: "\(directory)/\(name).swift") }
+    let files = sources.keys.sorted().map { "\(directory)/\($0).swift" }
+    return try run(
+      Self.compiler("Examples", try BuiltProgram.path("")) + [
+        "-typecheck", "-parse-as-library", "-wmo",
+      ]
+        + files)
+  }
+
   /// Builds a program of one file.
   ///
   /// - Parameter isWhole: Whether it is linked; otherwise it is only checked.
@@ -84,12 +107,7 @@ struct ReaderPackage {
     let file = "\(folder)/\(hasMain ? name : "main").swift"
     try ItemText.write(source, to: file)
     let built = try BuiltProgram.path("")
-    var words = [
-      "swiftc", "-swift-version", "6", "-warnings-as-errors", "-module-name", name,
-      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
-      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
-      file,
-    ]
+    var words = Self.compiler(name, built) + ["-warnings-as-errors", file]
     if hasMain { words.append("-parse-as-library") }
     if isWhole {
       words += ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
@@ -97,6 +115,10 @@ struct ReaderPackage {
     } else {
       words.append("-typecheck")
     }
+    return try run(words)
+  }
+
+  private func run(_ words: [String]) throws -> Outcome {
     let pipe = try makePipe()
     let compiler = try ChildProcess(
       "timeout", ["3600"] + words,

@@ -2,6 +2,14 @@ import EtcdClient
 package import SystemCalls
 
 /// An action in a container has failed.
+///
+/// ```swift
+/// do {
+///   try await container.value("seats").update(until: .now + .seconds(1)) { $0 = [7] }
+/// } catch let error as AppGroupError where error.code == .timedOut {
+///   print("later, please: \(error.holder?.description ?? "somebody") has the seats")
+/// }
+/// ```
 public struct AppGroupError: DescribedError {
   /// The kind of failure, for programs.
   #if hasAttribute(nonexhaustive)

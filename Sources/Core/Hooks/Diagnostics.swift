@@ -14,6 +14,13 @@ import SystemCalls
 /// Without a handler nothing is made: a place that could report something costs one relaxed load.
 ///
 /// See <doc:LogsAndMetrics> for bridges to swift-log and swift-metrics.
+///
+/// ```swift
+/// Diagnostics.onEvent = { event in
+///   guard event.level >= .notice else { return }
+///   print(event.level, event.message, event.fields)
+/// }
+/// ```
 public enum Diagnostics {
   /// How serious an event is: the levels of swift-log, by the same names.
   public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {

@@ -10,6 +10,13 @@ public import Queues
 ///
 /// The inspection changes nothing. Other processes continue meanwhile, so two parts of a report
 /// need not be of the same instant.
+///
+/// ```swift
+/// let report = try container.report()
+/// for value in report.names.values { print(value.identifier, value.bytes ?? 0) }
+/// for queue in report.names.queues { print(queue.name, queue.waiting, "waiting") }
+/// for file in report.quarantine { print("unreadable, put aside:", file.path) }
+/// ```
 public struct ContainerReport: Sendable {
   /// The container's directory.
   public let path: String

@@ -4,6 +4,12 @@ public import PropertyLists
 package import SystemCalls
 
 /// A process that is present under a name, or the last one that was.
+///
+/// ```swift
+/// for member in try container.presence("tills").members() {
+///   print(member.program, member.processID, member.state, member.content ?? [:])
+/// }
+/// ```
 public struct PresenceMember: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
   public enum State: String, Sendable, Hashable {
@@ -92,6 +98,15 @@ extension PresenceMember: CustomStringConvertible {
 }
 
 /// The state of a presence, in one word.
+///
+/// ```swift
+/// switch try container.presence("tills").status() {
+/// case .running(let member): print("open since \(member.since)")
+/// case .suspended(let member): print("process \(member.processID) is stopped")
+/// case .gone(_, let ended): print("closed", ended ?? "at some time")
+/// case .neverSeen, .unknown: print("nobody knows")
+/// }
+/// ```
 public enum PresenceStatus: Sendable, Hashable {
   /// A process is present and runs; the oldest of several.
   case running(PresenceMember)

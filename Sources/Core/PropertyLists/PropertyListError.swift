@@ -1,6 +1,14 @@
 public import FoundationEssentials
 
 /// The reason why bytes are not an acceptable property list, or why a value cannot become one.
+///
+/// ```swift
+/// do {
+///   _ = try PropertyListValue(data: Data([0x62, 0x70]))
+/// } catch {
+///   print(error.code, error.position, error.reason)
+/// }
+/// ```
 public struct PropertyListError: Error, Sendable, Hashable {
   /// The kind of refusal, for programs that act on it.
   public enum Code: String, Sendable, Hashable, CaseIterable {

@@ -2,6 +2,15 @@ public import AppGroup
 import PropertyLists
 
 /// A failure that concerns defaults and not their container.
+///
+/// ```swift
+/// let defaults = try GroupDefaults(group: "group.com.example.cinema")
+/// do {
+///   try defaults.write(["a", "b"], forKey: "films")
+/// } catch let error as GroupDefaultsError where error.code == .damaged {
+///   print(error)
+/// }
+/// ```
 public struct GroupDefaultsError: DescribedError {
   /// The kind of failure, for programs.
   #if hasAttribute(nonexhaustive)

@@ -9,6 +9,12 @@ import SystemCalls
 /// start replaces; a program that prints much should write a log of its own. Its environment has
 /// `WORMHOLE_LAUNCH` set. It should make its peer active without going into the background before,
 /// because then it would count as ended.
+///
+/// ```swift
+/// let launch = PeerLaunch(
+///   program: "/usr/local/bin/phone", arguments: ["--background"], occasions: [.request, .queuedWork])
+/// try PeerLaunch.Registry(in: container).set(launch, for: "phone")
+/// ```
 public struct PeerLaunch: Sendable, Hashable {
   /// The occasions for which a peer is started.
   public struct Occasions: OptionSet, Sendable, Hashable {

@@ -1,6 +1,12 @@
 package import SystemCalls
 
 /// A process that holds a lease, or took one over.
+///
+/// ```swift
+/// for lease in try container.report().leases {
+///   print(lease.identifier, lease.holder, lease.holder.state == .stopped ? "is stopped" : "")
+/// }
+/// ```
 public struct LeaseHolder: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
   public enum State: String, Sendable, Hashable {

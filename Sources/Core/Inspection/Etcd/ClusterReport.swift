@@ -1,4 +1,11 @@
 /// The state of the etcd cluster that a container is on.
+///
+/// ```swift
+/// guard let cluster = try container.report().cluster else { return }      // a directory has none
+/// for member in cluster.members {
+///   print(member.endpoint, member.failure ?? "answers", member.isLeader ? "leads" : "")
+/// }
+/// ```
 public struct ClusterReport: Sendable {
   /// One member, as it said itself or as others know it.
   public struct Member: Sendable {

@@ -5,6 +5,12 @@ internal import WatchConnectivity
 ///
 /// Observers on the phone are called after each activation, which also concludes a change of watch,
 /// and whenever the session reports a change.
+///
+/// ```swift
+/// if case .paired(.installed(.enabled(let left), _)) = Communicator.shared.currentWatchState {
+///   print("the complication can be updated \(left) times today")
+/// }
+/// ```
 public enum WatchState: Sendable, Hashable {
   /// A watch is paired and the active one.
   case paired(AppState)

@@ -1,6 +1,14 @@
 public import AppGroup
 
 /// The kit could not do what a test asked for: mostly, what the test waited for did not happen.
+///
+/// ```swift
+/// do {
+///   try await scene.session(.phone).waitUntil(\.isReachable, until: .now + .milliseconds(50))
+/// } catch let error as TestingError where error.code == .timedOut {
+///   print(error)
+/// }
+/// ```
 public struct TestingError: DescribedError {
   /// The kind of failure.
   public enum Code: String, Sendable, Hashable {
