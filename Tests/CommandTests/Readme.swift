@@ -10,6 +10,10 @@ struct Readme {
     let language: String
     let line: Int
     let text: String
+    /// The heading of the section that it is in.
+    var section = ""
+    /// The paragraph directly above it, in one line.
+    var lead = ""
 
     var description: String { "\(path):\(line)" }
   }
@@ -20,8 +24,7 @@ struct Readme {
   /// Every block, in order.
   static let blocks: [Block] = {
     do {
-      return parse(
-        try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8), "README.md")
+      return try blocks(ofPage: "README.md")
     } catch {
       preconditionFailure("README.md is part of the repository: \(error)")
     }
@@ -29,20 +32,38 @@ struct Readme {
 
   static func blocks(of language: String) -> [Block] { blocks.filter { $0.language == language } }
 
+  /// The blocks of a page, by its path from the package's root.
+  static func blocks(ofPage path: String) throws -> [Block] {
+    parse(try String(contentsOf: root.appending(path: path), encoding: .utf8), path)
+  }
+
   /// Returns the blocks of a text in Markdown, in order.
   static func parse(_ text: String, _ path: String) -> [Block] {
     var blocks: [Block] = []
     var open: (language: String, line: Int, lines: [Substring])?
+    var section = ""
+    var paragraph: [Substring] = []
+    var isNewParagraph = true
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     {
       guard line.hasPrefix("```") else {
         open?.lines.append(line)
+        if open == nil, !line.isEmpty {
+          if isNewParagraph { paragraph = [] }
+          paragraph.append(line)
+        }
+        isNewParagraph = line.isEmpty
+        if open == nil, line.hasPrefix("## ") { section = String(line.dropFirst(3)) }
         continue
       }
       if let block = open {
         let text = block.lines.joined(separator: "\n") + "\n"
-        blocks.append(Block(path: path, language: block.language, line: block.line, text: text))
+        blocks.append(
+          Block(
+            path: path, language: block.language, line: block.line, text: text, section: section,
+            lead: paragraph.joined(separator: " ")))
         open = nil
+        paragraph = []
       } else {
         open = (String(line.dropFirst(3)), index + 2, [])
       }
