@@ -89,11 +89,12 @@ struct ArchitectureTests {
   func examples() throws {
     try expectNothing { exampleFindings(in: $0, path: $1.path) }
     let with = SourceText(
-      "/// ```swift\n/// A()\n/// ```\n@MainActor\npublic final class A {\n  public enum B {}\n}")
+      "/// ```swift\n/// A()\n/// ```\n@MainActor\npublic final class A {\n  enum B {}\n}")
     #expect(exampleFindings(in: with, path: "F").isEmpty)
     #expect(linesOfExamples(in: with) == 3)
-    let without = "/// A type.\n@frozen public struct A {}\nlet a = 1\npublic protocol B {}"
-    #expect(exampleFindings(in: SourceText(without), path: "F").map(\.line) == [2, 4])
+    let without =
+      "/// A type.\n@frozen public struct A {}\nlet a = 1\npublic protocol B {}\n  public enum C {}"
+    #expect(exampleFindings(in: SourceText(without), path: "F").map(\.line) == [2, 4, 5])
   }
 
   @Test("are tested on threads that may block, and not by exit tests")

@@ -17,15 +17,15 @@ func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
-/// Returns public types, apart from nested ones, without an example in the doc comment directly above.
-///
-/// A nested type is shown by the example of the type that it belongs to, or by its own.
+/// Returns public types without an example in the doc comment directly above. An iterator needs none, because
+/// nobody names it.
 func exampleFindings(in text: SourceText, path: String) -> [Finding] {
   let kinds = ["struct ", "class ", "enum ", "protocol ", "actor ", "typealias "]
   return text.lines.enumerated().compactMap { index, line in
-    guard let first = line.code.first, first != " ",
-      let declaration = publicDeclaration(line.trimmedCode),
+    guard let declaration = publicDeclaration(line.trimmedCode),
       kinds.contains(where: declaration.hasPrefix),
+      !["struct Iterator:", "class func ", "class var "].contains(where: declaration.hasPrefix),
+      !(declaration.hasPrefix("typealias ") && line.code.hasPrefix(" ")),
       !text.lines[..<index].reversed()
         .drop(while: { !$0.trimmedComment.hasPrefix("///") && !$0.trimmedCode.isEmpty })
         .prefix(while: { $0.trimmedCode.isEmpty && $0.trimmedComment.hasPrefix("//") })

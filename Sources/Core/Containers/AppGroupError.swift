@@ -12,6 +12,11 @@ package import SystemCalls
 /// ```
 public struct AppGroupError: DescribedError {
   /// The kind of failure, for programs.
+  ///
+  /// ```swift
+  /// let retried: Set<AppGroupError.Code> = [.timedOut, .leaseLost]     // worth a second try
+  /// print(retried.map(\.rawValue))
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -23,6 +23,10 @@ import SystemCalls
 /// ```
 public enum Diagnostics {
   /// How serious an event is: the levels of swift-log, by the same names.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.level > .info { print(event) } }
+  /// ```
   public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
     case trace, debug, info, notice, warning, error, critical
 
@@ -33,6 +37,10 @@ public enum Diagnostics {
   }
 
   /// The kind of an event, for programs that act on it.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.kind == .takeover { print(event.message) } }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif
@@ -60,6 +68,12 @@ public enum Diagnostics {
   }
 
   /// Something that a program may want in its log.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in
+  ///   print(event.level, event.kind, event.message, event.container ?? "", event.fields)
+  /// }
+  /// ```
   public struct Event: Sendable, CustomStringConvertible {
     /// How serious it is.
     public let level: Level
@@ -80,6 +94,12 @@ public enum Diagnostics {
   }
 
   /// Something that a program may want to count, or to measure.
+  ///
+  /// ```swift
+  /// Diagnostics.onMeasurement = { sample in
+  ///   print(sample.name, sample.duration ?? .zero, sample.dimensions)
+  /// }
+  /// ```
   public struct Measurement: Sendable, Hashable {
     /// What is measured: "wormhole." and the kind of the event.
     public let name: String

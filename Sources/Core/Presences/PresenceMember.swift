@@ -12,6 +12,11 @@ package import SystemCalls
 /// ```
 public struct PresenceMember: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
+  ///
+  /// ```swift
+  /// let running = try container.presence("tills").members().filter { $0.state == .running }
+  /// print(running.count)
+  /// ```
   public enum State: String, Sendable, Hashable {
     case running
     /// Stopped by a signal or a debugger.

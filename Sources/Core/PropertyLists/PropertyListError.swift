@@ -11,6 +11,14 @@ public import FoundationEssentials
 /// ```
 public struct PropertyListError: Error, Sendable, Hashable {
   /// The kind of refusal, for programs that act on it.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PropertyListGuard.check(Data(contentsOf: file))
+  /// } catch let error as PropertyListError where error.code == .tooManyBytes {
+  ///   print("the file is too large")
+  /// }
+  /// ```
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// The bytes are neither a binary nor an XML property list.
     case unknownFormat
@@ -39,6 +47,14 @@ public struct PropertyListError: Error, Sendable, Hashable {
   }
 
   /// The place of the fault.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PropertyListGuard.check(Data(contentsOf: file))
+  /// } catch let error as PropertyListError {
+  ///   if case .byte(let offset) = error.position { print("at byte", offset) }
+  /// }
+  /// ```
   public enum Position: Sendable, Hashable {
     /// The offset of a byte of the input.
     case byte(Int)

@@ -13,6 +13,14 @@ package import SystemCalls
 /// ```
 public struct FileCoordinationError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try FileCoordinator().coordinate(readingItemAt: file) { url in print(url) }
+  /// } catch let error as FileCoordinationError where error.code == .timedOut {
+  ///   print(error.holder?.description ?? "somebody", "is in the way")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -13,6 +13,14 @@ import PropertyLists
 /// ```
 public struct GroupDefaultsError: DescribedError {
   /// The kind of failure, for programs.
+  ///
+  /// ```swift
+  /// do {
+  ///   print(try GroupDefaults(in: container).read(Int.self, forKey: "volume") ?? 0)
+  /// } catch let error as GroupDefaultsError where error.code == .wrongType {
+  ///   print("the volume is no number: \(error)")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -12,6 +12,14 @@ public import AppGroup
 /// ```
 public struct PeerError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PeerSession("till", in: container).send(["seat": 7], to: "phone")
+  /// } catch let error as PeerError where [.unreachable, .timedOut].contains(error.code) {
+  ///   print("later: \(error)")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -17,6 +17,10 @@ import SystemCalls
 /// ```
 public struct PeerLaunch: Sendable, Hashable {
   /// The occasions for which a peer is started.
+  ///
+  /// ```swift
+  /// let launch = PeerLaunch(program: "/usr/local/bin/phone", occasions: [.request, .urgentWork])
+  /// ```
   public struct Occasions: OptionSet, Sendable, Hashable {
     /// The bits.
     public let rawValue: Int

@@ -9,6 +9,11 @@ package import SystemCalls
 /// ```
 public struct LeaseHolder: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
+  ///
+  /// ```swift
+  /// let stopped = try container.report().leases.filter { $0.holder.state == .stopped }
+  /// print(stopped.map(\.identifier))
+  /// ```
   public enum State: String, Sendable, Hashable {
     case running
     /// Stopped by a signal or a debugger.

@@ -8,6 +8,12 @@
 /// ```
 public struct ClusterReport: Sendable {
   /// One member, as it said itself or as others know it.
+  ///
+  /// ```swift
+  /// for member in try container.report().cluster?.members ?? [] {
+  ///   print(member.endpoint, member.version ?? "?", member.roundTrip ?? .zero)
+  /// }
+  /// ```
   public struct Member: Sendable {
     /// Its address.
     public let endpoint: String

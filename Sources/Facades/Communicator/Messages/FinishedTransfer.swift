@@ -10,6 +10,10 @@
 /// ```
 public struct FinishedTransfer: Sendable {
   /// The kind of a transfer.
+  ///
+  /// ```swift
+  /// FinishedTransfer.observe { transfer in if transfer.kind == .blob { print(transfer.identifier) } }
+  /// ```
   public enum Kind: Sendable {
     /// A `GuaranteedMessage`.
     case guaranteedMessage

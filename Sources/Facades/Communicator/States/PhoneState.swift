@@ -13,6 +13,10 @@ public enum PhoneState: Sendable, Hashable {
   case notPaired
 
   /// Whether the app is on the phone.
+  ///
+  /// ```swift
+  /// PhoneState.observe { state in if state == .paired(.notInstalled) { print("no app there") } }
+  /// ```
   public enum AppState: Sendable, Hashable {
     /// The app is installed.
     case installed

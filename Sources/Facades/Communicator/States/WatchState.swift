@@ -18,6 +18,10 @@ public enum WatchState: Sendable, Hashable {
   case notPaired
 
   /// Whether the app is on the active watch.
+  ///
+  /// ```swift
+  /// if Communicator.shared.currentWatchState.appState == .notInstalled { print("no app there") }
+  /// ```
   public enum AppState: Sendable, Hashable {
     /// The app is installed, with the state of its complication, and a directory on the phone for
     /// data about this watch only, which is nil while the session is not activated.
@@ -26,6 +30,10 @@ public enum WatchState: Sendable, Hashable {
     case notInstalled
 
     /// Whether the app's complication is on display.
+    ///
+    /// ```swift
+    /// if case .enabled(let left) = Communicator.shared.currentWatchState.complicationState { print(left) }
+    /// ```
     public enum ComplicationState: Sendable, Hashable {
       /// The complication is on display, with the number of `ComplicationInfo` transfers that still
       /// wake the watch today.

@@ -20,6 +20,13 @@ import SystemCalls
 /// ```
 public final class SideProcess: Sendable {
   /// How a process ended.
+  ///
+  /// ```swift
+  /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
+  /// watch.kill()
+  /// let end: SideProcess.End = try await watch.waitForEnd()
+  /// print(end)
+  /// ```
   public enum End: Sendable, Hashable {
     /// By itself, with a status.
     case exited(status: Int32)

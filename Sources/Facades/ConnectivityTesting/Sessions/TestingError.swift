@@ -11,6 +11,14 @@ public import AppGroup
 /// ```
 public struct TestingError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try await scene.end()
+  /// } catch let error as TestingError where error.code == .directory {
+  ///   print("the scene's directory is left: \(error)")
+  /// }
+  /// ```
   public enum Code: String, Sendable, Hashable {
     /// The deadline passed.
     case timedOut

@@ -14,6 +14,12 @@ public import PropertyLists
 /// ```
 public struct PeerFailure: Sendable, Hashable {
   /// The content that was sent.
+  ///
+  /// ```swift
+  /// for failure in try PeerSession("till", in: container).failures() {
+  ///   if case .message(let message) = failure.content { print(message, failure.reason) }
+  /// }
+  /// ```
   public enum Content: Sendable, Hashable {
     /// A message, with its value.
     case message(PropertyListValue)

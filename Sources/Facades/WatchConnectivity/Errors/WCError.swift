@@ -19,6 +19,10 @@ public let WCErrorDomain = "WCErrorDomain"
 /// ```
 public struct WCError: Error, Sendable {
   /// The kind of failure; the numbers are Apple's.
+  ///
+  /// ```swift
+  /// func isWorthARetry(_ error: WCError) -> Bool { [.notReachable, .deliveryFailed].contains(error.code) }
+  /// ```
   public enum Code: Int, Sendable, Hashable {
     /// Anything that has no code of its own.
     case genericError = 7001

@@ -32,6 +32,10 @@ import Synchronization
 /// ```
 public final class WCSession: NSObject, Sendable {
   /// The side that a process is.
+  ///
+  /// ```swift
+  /// print(WCSession.default.role == .phone ? "this is the phone" : "this is the watch, or nothing")
+  /// ```
   public enum Role: String, Sendable {
     /// The side that runs on an iPhone on Apple's platforms.
     case phone
