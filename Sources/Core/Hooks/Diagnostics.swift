@@ -28,7 +28,20 @@ public enum Diagnostics {
   /// Diagnostics.onEvent = { event in if event.level > .info { print(event) } }
   /// ```
   public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-    case trace, debug, info, notice, warning, error, critical
+    /// Every step.
+    case trace
+    /// What a developer wants to see.
+    case debug
+    /// What happens in ordinary use.
+    case info
+    /// What is ordinary, and yet worth a look.
+    case notice
+    /// What is no failure, and should not last.
+    case warning
+    /// What failed.
+    case error
+    /// What keeps the program from going on.
+    case critical
 
     /// Orders the levels: the more serious one is the greater one.
     public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }

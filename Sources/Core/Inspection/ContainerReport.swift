@@ -99,6 +99,7 @@ extension ContainerReport {
     public enum Condition: Sendable {
       /// Never written, removed, or expired.
       case absent
+      /// It was read.
       case readable
       /// Reading it fails for every process.
       case unreadable(AppGroupError)

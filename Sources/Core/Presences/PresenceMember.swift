@@ -18,6 +18,7 @@ public struct PresenceMember: Sendable, Hashable {
   /// print(running.count)
   /// ```
   public enum State: String, Sendable, Hashable {
+    /// It runs, or could at any time.
     case running
     /// Stopped by a signal or a debugger.
     case suspended

@@ -15,6 +15,7 @@ public struct LeaseHolder: Sendable, Hashable {
   /// print(stopped.map(\.identifier))
   /// ```
   public enum State: String, Sendable, Hashable {
+    /// It runs, or could at any time.
     case running
     /// Stopped by a signal or a debugger.
     case stopped

@@ -13,13 +13,22 @@ public import FoundationEssentials
 /// print(try PropertyListValue(data: bytes) == ticket)
 /// ```
 public enum PropertyListValue: Sendable {
+  /// Text: `<string>`.
   case string(String)
+  /// A whole number up to `Int64.max`: `<integer>`.
   case integer(Int64)
+  /// A whole number above `Int64.max`: `<integer>`, too.
   case unsigned(UInt64)
+  /// A floating-point number: `<real>`.
   case real(Double)
+  /// True or false: `<true/>`, `<false/>`.
   case boolean(Bool)
+  /// A point in time: `<date>`.
   case date(Date)
+  /// Bytes: `<data>`.
   case data(Data)
+  /// Values in their order: `<array>`.
   case array([PropertyListValue])
+  /// Values by their keys, which are strings: `<dict>`.
   case dictionary([String: PropertyListValue])
 }
