@@ -182,6 +182,24 @@ struct ReadmeTests {
     }
   }
 
+  @Test("have links that lead to files and headings of the README")
+  func links() throws {
+    let text = try String(
+      contentsOf: Readme.root.appending(path: "README.md"), encoding: .utf8)
+    let headings = text.split(separator: "\n").filter { $0.hasPrefix("## ") }.map { line in
+      "#" + line.dropFirst(3).lowercased().replacing(" ", with: "-")
+    }
+    let targets = text.matches(of: #/\]\(([^)]+)\)/#).map { String($0.output.1) }
+    #expect(targets.count > 20)
+    for target in targets where !target.hasPrefix("https://") {
+      let isThere =
+        target.hasPrefix("#")
+        ? headings.contains(target)
+        : FileManager.default.fileExists(atPath: Readme.root.appending(path: target).path)
+      #expect(isThere, "\(target)")
+    }
+  }
+
   @Test("have a picture of what the demo prints")
   func picture() throws {
     let path = "Sources/Facades/AppGroup/AppGroup.docc/demo.svg"
