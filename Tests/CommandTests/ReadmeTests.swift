@@ -182,6 +182,28 @@ struct ReadmeTests {
     }
   }
 
+  @Test("have a list of folders that is complete")
+  func folders() throws {
+    let page = "Sources/Facades/AppGroup/AppGroup.docc/Contributing.md"
+    let list = try #require(try Readme.blocks(ofPage: page).first { $0.text.hasPrefix("Sources/") })
+    var group = ""
+    var listed: Set<String> = []
+    for line in list.text.split(separator: "\n") {
+      guard let name = line.split(separator: " ").first, !line.hasPrefix("   ") else { continue }
+      if line.hasPrefix("  ") {
+        listed.insert("\(group)/\(name)")
+      } else {
+        group = String(name)
+      }
+    }
+    let present = try ["Core", "Facades", "Programs", "Workshop"].flatMap { group in
+      try FileManager.default.contentsOfDirectory(
+        atPath: Readme.root.appending(path: "Sources/\(group)").path
+      ).map { "Sources/\(group)/\($0)" }
+    }
+    #expect(listed == Set(present))
+  }
+
   @Test("have links that lead to files and headings of the README")
   func links() throws {
     let text = try String(
