@@ -262,7 +262,7 @@ let package = Package(
       name: "WormholeCommand",
       dependencies: [
         "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
-        "AppGroup", "PropertyLists", "SystemCalls", "Terminals",
+        "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "Measurements",
       ],
       path: "Sources/Programs/WormholeCommand", swiftSettings: settings),
     // Is a recorded history of reads, writes and compare-and-swaps linearizable?
@@ -285,11 +285,16 @@ let package = Package(
     .target(
       name: "RivalCalls", dependencies: ["SystemCalls"], path: "Sources/Workshop/RivalCalls",
       swiftSettings: settings),
-    // Measures every promise of speed beside a floor taken in the same run.
+    // Rows of measurements, each beside a floor taken in the same run.
+    .target(
+      name: "Measurements",
+      dependencies: ["FileTrees", "RivalCalls", "AppGroup", "PropertyLists", "SystemCalls"],
+      path: "Sources/Workshop/Measurements", swiftSettings: settings),
+    // Measures every promise of speed.
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
-        "RivalCalls", "LineProcesses",
+        "Measurements", "RivalCalls", "LineProcesses",
         "FileCoordination", "GroupDefaults", "Wormhole", "PeerConnectivity", "AppGroup",
         "PropertyLists", "SystemCalls",
       ],
@@ -443,8 +448,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "WormholeCommand", "LineProcesses", "AppGroup", "PropertyLists", "SystemCalls", "Terminals",
-        "TestScopes", "TestSupport",
+        "WormholeCommand", "Measurements", "LineProcesses", "AppGroup", "PropertyLists",
+        "SystemCalls", "Terminals", "TestScopes", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

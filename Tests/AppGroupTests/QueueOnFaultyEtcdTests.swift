@@ -7,6 +7,7 @@ import TestScopes
 import TestSupport
 import Testing
 
+@testable import QueueFiles
 @testable import Queues
 
 @Suite(
@@ -84,23 +85,72 @@ struct QueueOnFaultyEtcdTests {
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 
-  /// Runs a call whose answers are lost until it is done; then etcd is gone.
+  @Test("takes a mark back that was made, though its answer was lost")
+  func lostMark() throws {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let queue = try queue(proxy.endpoint)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
+    let claim = keys.claimKey(entry.id.batch)
+    func marks() throws -> [String] {
+      let item = try keys.client.read(.key(claim), until: soon).items.first
+      return EtcdClaim(try #require(item).value).marks.values.sorted()
+    }
+    let error = try failure(
+      of: { try entry.mark("whole") }, within: .seconds(2), losing: proxy,
+      until: { try marks() == ["whole"] })
+    #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
+    proxy.lose(oneIn: 0)
+    proxy.unblock()
+    // A sender does this before it removes the content; the next one believes the mark.
+    try entry.unmark()
+    #expect(try marks() == [])
+    #expect(try entry.marked() == nil)
+    try entry.acknowledge()
+  }
+
+  @Test("knows a mark that was made, though its answer was lost")
+  func foundMark() throws {
+    let node = try EtcdNode()
+    let proxy = try LossyProxy(to: node.endpoint)
+    let queue = try queue(proxy.endpoint)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.consume()
+    let entry = try #require(try consumer.next(until: soon))
+    let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
+    let claim = keys.claimKey(entry.id.batch)
+    _ = try failure(
+      of: { try entry.mark("whole") }, within: .seconds(2), losing: proxy,
+      until: {
+        let item = try keys.client.read(.key(claim), until: soon).items.first
+        return EtcdClaim(try #require(item).value).marks.values.contains("whole")
+      })
+    proxy.lose(oneIn: 0)
+    proxy.unblock()
+    #expect(try entry.marked() == "whole")
+    try entry.acknowledge()
+  }
+
+  /// Runs a call whose answers are lost until it is done; then etcd does not answer.
   private func failure(
-    of call: @escaping @Sendable () throws -> Void, losing proxy: LossyProxy,
-    until isDone: () throws -> Bool
+    of call: @escaping @Sendable () throws -> Void, within time: Duration = .seconds(4),
+    losing proxy: LossyProxy, until isDone: () throws -> Bool
   ) throws -> AppGroupError? {
     proxy.lose(oneIn: 1)
     let failure = Mutex<(any Error)?>(nil)
     let end = DispatchGroup()
     DispatchQueue(label: "call").async(group: end) {
       do {
-        try CallLimit.within(.now + .seconds(4), call)
+        try CallLimit.within(.now + time, call)
       } catch {
         failure.withLock { $0 = error }
       }
     }
     try eventually("it is done", isDone)
-    proxy.end()
+    proxy.block()
     end.wait()
     return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
   }

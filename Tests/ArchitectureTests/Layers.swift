@@ -97,8 +97,8 @@ enum Layers {
     ],
     "WormholeCommand": [
       "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
-      "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "FoundationEssentials", "Dispatch",
-      "Synchronization",
+      "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "Measurements",
+      "FoundationEssentials", "Dispatch", "Synchronization",
     ],
     "Terminals": ["SystemCalls"],
     "CinemaTime": [
@@ -132,8 +132,13 @@ enum Layers {
     ]),
     // Calls that the library must not contain, but that measuring a rival needs, or disturbing a server.
     "RivalCalls": ["Glibc", "SystemCalls"],
+    "Measurements": [
+      "FileTrees", "RivalCalls", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials",
+      "Dispatch", "Synchronization",
+    ],
     "Benchmarks": ours.union([
-      "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",
+      "Measurements", "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials",
+      "Dispatch",
       "Synchronization",
     ]),
   ]

@@ -5,133 +5,192 @@ import Testing
 
 @Suite("The screen", .blocking)
 struct ScreenTests {
-  private static let films = Movie.all
-  private static let ticket = Movie.all[2]
+  private static let films = Movie.byTime(Movie.all).flatMap(\.movies)
+  private static let ticket = films[2]
 
   private func state(isPhone: Bool = true) -> ScreenState {
     var state = ScreenState(isPhone: isPhone)
-    state.update(
-      tickets: [Self.ticket], films: Self.films.filter { $0 != Self.ticket })
+    state.update(tickets: [Self.ticket], films: Self.films)
+    // Nine films fit.
+    state.fit(.init(shown: 9, total: 9))
     return state
   }
 
-  private func press(_ keys: String, _ state: inout ScreenState) -> [ScreenState.Action] {
-    ScreenKey.keys(in: Array(keys.utf8)).compactMap { state.handle($0) }
+  @Test("begins with the films on a phone, and with the face on a watch")
+  func beginning() {
+    #expect(state().page == .films && state().list == Self.films)
+    var watch = state(isPhone: false)
+    #expect(watch.page == .face && watch.list.isEmpty)
+    _ = watch.press("\r")
+    #expect(watch.page == .films && watch.list == Self.films)
   }
 
-  @Test("buys the chosen film once its purchase is confirmed")
+  @Test("buys the chosen film once its purchase is confirmed, and shows its ticket")
   func buying() {
+    for confirmation in ["y", "\r"] {
+      var state = state()
+      #expect(state.press("jb").isEmpty)
+      #expect(state.page == .confirmation(Self.films[1]) && state.pageBelow == .films)
+      #expect(state.press(confirmation) == [.buy(Self.films[1])])
+      #expect(state.page == .film(Self.films[1]))
+    }
+    // From the film's own page.
     var state = state()
-    #expect(press("fjb", &state).isEmpty)
-    #expect(state.page == .details(Self.films[1], isConfirming: true))
-    #expect(press("y", &state) == [.buy(Self.films[1])])
-    #expect(state.page == .details(Self.films[1], isConfirming: false))
+    #expect(state.press("j\rb").isEmpty)
+    #expect(state.pageBelow == .film(Self.films[1]))
+    #expect(state.press("y") == [.buy(Self.films[1])])
+    #expect(state.opened == [.film(Self.films[1])])
   }
 
   @Test("buys nothing when the purchase is not confirmed")
   func declining() {
+    for key in ["n", "\u{1B}", "h", "\u{7F}", "\u{1B}[D"] {
+      var state = state()
+      #expect(state.press("b" + key).isEmpty)
+      #expect(state.page == .films && state.message == .notice("Not bought."))
+    }
+    // Only the keys that it names mean yes: neither the arrow that opens nor any other.
     var state = state()
-    #expect(press("fbn", &state).isEmpty)
-    #expect(press("b\u{1B}", &state).isEmpty)
-    #expect(press("d", &state).isEmpty)
+    #expect(state.press("bl\u{1B}[Cx jbdft").isEmpty)
+    #expect(state.page == .confirmation(Self.films[0]))
+  }
+
+  @Test("takes the question back when the other side is faster")
+  func overtaken() {
+    var state = state()
+    _ = state.press("b")
+    state.update(tickets: [Self.films[0]], films: Self.films)
+    #expect(state.page == .films && state.message == nil)
+    #expect(state.press("y").isEmpty)
   }
 
   @Test("gives back the ticket that is chosen or shown")
   func deleting() {
     var state = state()
-    #expect(press("d", &state) == [.delete(Self.ticket)])
-    #expect(press("\rd", &state) == [.delete(Self.ticket)])
+    #expect(state.press("td") == [.delete(Self.ticket)])
+    #expect(state.press("\rd") == [.delete(Self.ticket)])
     #expect(state.page == .tickets)
+    #expect(state.press("fjjd") == [.delete(Self.ticket)])
+  }
+
+  @Test("says why a key does nothing")
+  func refusing() {
+    var state = state()
+    #expect(state.press("d").isEmpty)
+    #expect(state.message == .notice("You have no ticket for “Angel On My Shoulder”."))
+    #expect(state.press("jjb").isEmpty)
+    #expect(state.page == .films)
+    #expect(state.message == .notice("You have a ticket for “Africa Screams” already."))
+    #expect(state.press("h").isEmpty)
+    #expect(state.message == .notice("This is the first page. Press q to quit."))
+    #expect(state.press("j").isEmpty && state.message == nil)
   }
 
   @Test("goes on with what is open on the other side, from any page")
   func goingOn() {
+    for keys in ["c", "fbc", "\rc", "?c", "tc"] {
+      var state = state()
+      #expect(state.press(keys) == [.goOn])
+    }
+  }
+
+  @Test("names what is open on the other side, unless it is open here, too")
+  func invitation() {
     var state = state()
-    #expect(press("c", &state) == [.goOn])
-    #expect(press("fbc", &state) == [.goOn])
+    state.offer = .init(title: Self.films[0].title, side: "watch")
+    #expect(state.invitation?.side == "watch")
+    _ = state.press("\r")
+    #expect(state.invitation == nil)
+  }
+
+  @Test(
+    "goes back from every page, by each key for it",
+    arguments: ["\u{1B}", "h", "\u{7F}", "\u{1B}[D"])
+  func goingBack(key: String) {
+    for isPhone in [true, false] {
+      var state = state(isPhone: isPhone)
+      let first = state.page
+      _ = state.press("t\r?" + key)
+      #expect(state.page == .film(Self.ticket))
+      _ = state.press(key)
+      #expect(state.page == .tickets)
+      _ = state.press(key)
+      #expect(state.page == first)
+      _ = state.press(key)
+      #expect(state.page == first)
+    }
+  }
+
+  @Test("chooses by line, by page, and from the first to the last")
+  func choosing() {
+    var state = state()
+    state.fit(.init(shown: 4, total: 9))
+    for (keys, selection) in [
+      ("j", 1), ("\u{1B}[B", 2), ("k", 1), ("\u{1B}[6~", 4), (" ", 7), (" ", 8), ("\u{1B}[5~", 5),
+      ("g", 0), ("k", 0), ("G", 8), ("j", 8), ("\u{1B}[H", 0), ("\u{1B}[F", 8),
+    ] {
+      _ = state.press(keys)
+      #expect(state.selection == selection, "\(keys)")
+    }
+  }
+
+  @Test("changes between the lists, and remembers what was chosen in each")
+  func lists() {
+    var state = state()
+    _ = state.press("jjj\t")
+    #expect(state.page == .tickets && state.selection == 0)
+    _ = state.press("\t")
+    #expect(state.page == .films && state.selection == 3)
+    _ = state.press("t")
+    #expect(state.page == .tickets)
+    _ = state.press("f")
+    #expect(state.page == .films && state.opened.isEmpty)
   }
 
   @Test("keeps the selection inside a list that gets shorter, and empty")
   func shrinking() {
     var state = state()
-    _ = press("fjjjjjjjjjjjj", &state)
+    state.update(tickets: Self.films, films: Self.films)
+    _ = state.press("tjjjjjjjjjjjj")
+    #expect(state.selection == 8)
+    state.update(tickets: Array(Self.films.prefix(8)), films: Self.films)
     #expect(state.selection == 7)
-    state.update(tickets: Self.films, films: [])
+    state.update(tickets: [], films: Self.films)
     #expect(state.selection == 0)
-    #expect(press("jk\rbd", &state).isEmpty)
+    #expect(state.press("jk\rbd").isEmpty)
+    #expect(state.page == .tickets)
   }
 
-  @Test("shows a long message completely, below a smaller view")
-  func longMessage() {
-    var state = self.state(isPhone: false)
-    let path = "/" + String(repeating: "d", count: 50)
-    state.message = "this watch is not paired: wormhole --container \(path)"
-    let drawing = ScreenDrawing(state, columns: 40, rows: 12, hasColour: false)
-    #expect(drawing.lines.count == 12 && drawing.lines.allSatisfy { $0.count <= 40 })
-    #expect(drawing.lines.joined().contains(path))
-    #expect(drawing.lines.joined().contains("this watch is not paired: wormhole"))
+  @Test("keeps the chosen film chosen when the other side buys one before it")
+  func stayingChosen() {
+    var state = state()
+    _ = state.press("t")
+    state.update(tickets: [Self.films[0], Self.ticket], films: Self.films)
+    #expect(state.selection == 1)
+    #expect(state.press("d") == [.delete(Self.ticket)])
   }
 
-  @Test("reads arrows, and skips unknown keys")
-  func keys() {
-    #expect(ScreenKey.keys(in: Array("\u{1B}[A\u{1B}[B\u{1B}OA".utf8)) == [.up, .down, .up])
-    #expect(ScreenKey.keys(in: Array("\u{1B}[1;5C\u{1B}[15~q".utf8)) == [.quit])
-    #expect(ScreenKey.keys(in: [0x1B]) == [.back])
-    #expect(ScreenKey.keys(in: [0x03]) == [.quit])
-    #expect(ScreenKey.keys(in: [0xC3, 0xA9, 0x00]).isEmpty)
+  @Test("shows the help over any page, which q leaves, as in a pager")
+  func help() {
+    var state = state()
+    #expect(state.press("\r?q").isEmpty)
+    #expect(state.page == .film(Self.films[0]))
+    #expect(state.press("??").isEmpty)
+    #expect(state.page == .film(Self.films[0]))
+    #expect(state.press("?\u{03}") == [.quit])
+    #expect(state.press("bdy").isEmpty)
+    #expect(state.page == .help)
+    #expect(state.press("qq") == [.quit])
   }
 
-  @Test(
-    "fits any terminal, on each page",
-    arguments: [(80, 24), (40, 24), (24, 10), (10, 4), (200, 60)], [true, false])
-  func size(size: (columns: Int, rows: Int), isPhone: Bool) throws {
-    var state = state(isPhone: isPhone)
-    state.nextShow = Self.ticket
-    let code = QRCodeSample.rows
-    let pages: [ScreenState.Page] =
-      [.tickets, .films]
-      + Self.films.flatMap {
-        [.details($0, isConfirming: false), .details($0, isConfirming: true)]
-      }
-    for page in pages {
-      state.page = page
-      state.code = state.movie == Self.ticket ? code : nil
-      let lines = ScreenDrawing(
-        state, columns: size.columns, rows: size.rows, hasColour: false
-      ).lines
-      #expect(lines.count <= max(size.rows, 4))
-      #expect(lines.allSatisfy { $0.count <= size.columns && !$0.contains("\u{1B}") })
-    }
-  }
-
-  @Test("shows details on a phone that a watch omits")
-  func detail() {
-    func text(_ isPhone: Bool) -> String {
-      var state = state(isPhone: isPhone)
-      state.page = .details(Self.films[4], isConfirming: false)
-      return ScreenDrawing(state, columns: 80, rows: 24, hasColour: false).lines
-        .joined(separator: "\n")
-    }
-    #expect(text(true).contains("Buster Keaton") && text(true).contains("locomotive"))
-    #expect(text(false).contains("Clyde Bruckman") && !text(false).contains("Buster Keaton"))
-  }
-
-  @Test("shows the whole QR code at 80 by 24, and a placeholder until it is there")
-  func code() {
-    var state = self.state(isPhone: false)
-    state.page = .details(Self.ticket, isConfirming: false)
-    #expect(
-      ScreenDrawing(state, columns: 80, rows: 24, hasColour: false).lines
-        .contains { $0.contains(HalfBlocks.placeholder) })
-    state.code = QRCodeSample.rows
-    let lines = ScreenDrawing(state, columns: 80, rows: 24, hasColour: false).lines
-    for line in HalfBlocks.lines(QRCodeSample.rows) { #expect(lines.contains(line)) }
-  }
-
-  @Test("has colours only if they are wanted")
-  func colours() {
-    let lines = ScreenDrawing(state(), columns: 80, rows: 24, hasColour: true).lines
-    #expect(lines[0].contains("\u{1B}[7m"))
+  @Test("opens a film that is continued from the other side, and goes back to the list from it")
+  func opening() {
+    var state = state()
+    _ = state.press("t\r?")
+    state.open(Self.films[5])
+    #expect(state.opened == [.tickets, .film(Self.films[5])])
+    _ = state.press("h")
+    #expect(state.page == .tickets)
   }
 }
 
@@ -146,5 +205,24 @@ struct HalfBlocksTests {
   func drawing() {
     let lines = HalfBlocks.lines([[true, false], [true, true]])
     #expect(lines == ["██████", "██ ▀██", "██████"])
+  }
+}
+
+@Suite("Words for people", .blocking)
+struct EventTests {
+  @Test("say who changed the tickets, and how")
+  func changes() throws {
+    func words(_ bought: [Movie], _ givenBack: [Movie]) throws -> String {
+      let event = Event.changedByAnother("The watch", bought: bought, givenBack: givenBack)
+      guard case .echo(let echo) = try #require(event).words else { return "" }
+      return echo.text
+    }
+    let films = Array(Movie.all.prefix(3))
+    #expect(try words([films[0]], []) == "The watch bought “Angel On My Shoulder”.")
+    #expect(try words(films, []) == "The watch bought 3 tickets.")
+    #expect(
+      try words([films[1]], [films[0]])
+        == "The watch bought “Baby Face Morgan” and gave back “Angel On My Shoulder”.")
+    #expect(Event.changedByAnother("The watch", bought: [], givenBack: []) == nil)
   }
 }

@@ -29,9 +29,11 @@ struct TerminalTests {
     let process: LineProcess
     private(set) var seen = ""
     private var forgotten = ""
+    private(set) var terminal: EmulatedTerminal
 
     init(_ role: String, _ directory: URL, columns: Int, rows: Int, variables: [String] = []) throws
     {
+      terminal = EmulatedTerminal(columns: columns, rows: rows)
       let program = try BuiltProgram.path("cinematime")
       // The terminal's mode is printed before and after, for comparison.
       let line =
@@ -41,9 +43,8 @@ struct TerminalTests {
         "script", ["-qfec", line, "/dev/null"],
         // The side's temporary files lie beside its container, even if it is killed.
         environment: Program.environment(
-          with: [
-            "TERM=xterm", "SHELL=/bin/sh", "TMPDIR=" + directory.deletingLastPathComponent().path,
-          ] + variables
+          with: ["SHELL=/bin/sh", "TMPDIR=" + directory.deletingLastPathComponent().path]
+            + (variables.contains { $0.hasPrefix("TERM=") } ? [] : ["TERM=xterm"]) + variables
         )
         .filter { variables.contains($0) || !$0.hasPrefix("NO_COLOR=") })
     }
@@ -54,12 +55,28 @@ struct TerminalTests {
     func wait(for text: String) throws {
       let deadline = ContinuousClock.now + .seconds(20)
       do {
-        while !seen.contains(text), !unbroken.contains(text) {
-          seen += try process.text(until: deadline)
-        }
+        while !seen.contains(text), !unbroken.contains(text) { try read(until: deadline) }
       } catch {
         let screens = "last forgotten: \(forgotten)\nsince: \(unbroken)"
         throw LineProcess.Failure(description: "no \"\(text)\": \(error)\n\(screens)")
+      }
+    }
+
+    private func read(until deadline: ContinuousClock.Instant) throws {
+      let text = try process.text(until: deadline)
+      seen += text
+      terminal.take(text)
+    }
+
+    /// Reads until the screen is as a picture.
+    func wait(forPicture screen: String, _ name: String) throws {
+      let wanted = try ScreenPictures.lines(of: screen, name)
+      let deadline = ContinuousClock.now + .seconds(20)
+      do {
+        while terminal.text != wanted { try read(until: deadline) }
+      } catch {
+        let lines = terminal.text.joined(separator: "\n")
+        throw LineProcess.Failure(description: "no \(screen) \(name): \(error)\n\(lines)")
       }
     }
 
@@ -83,7 +100,9 @@ struct TerminalTests {
     try watch.wait(for: "No tickets yet")
     let phone = try cast.start(.phone)
     _ = try phone.answer("buy 23523")
-    try watch.wait(for: "15:00 Africa Screams")
+    try watch.wait(for: "Africa Screams │")
+    try watch.press("t")
+    try watch.wait(for: "[Tickets 1]")
     try watch.press("\r")
     try watch.wait(for: "█ ▄▄▄▄▄ █")
     watch.forget()
@@ -122,27 +141,59 @@ struct TerminalTests {
   func obstacles() throws {
     defer { cast.end() }
     let left = try Window("watch --name left", cast.directory, columns: 200, rows: 24)
-    try left.wait(for: "this watch is not paired:")
+    try left.wait(for: "This watch is not paired:")
     try left.wait(for: "pairing add left")
     let phone = try cast.start(.phone)
     let other = try Window("phone", cast.directory, columns: 100, rows: 24)
-    try other.wait(for: "no session:")
+    try other.wait(for: "No session:")
     try other.wait(for: "process \(phone.processID)")
     let pairing = Pairing(of: "phone", in: try SharedContainer(url: cast.directory))
     try pairing.pair(.init(name: "watch"))
     try pairing.pair(.init(name: "left"))
-    try left.wait(for: "the phone's watch is watch:")
+    try left.wait(for: "The phone's watch is watch:")
     try left.wait(for: "pairing switch left")
     left.forget()
     try pairing.activate("left")
     try left.wait(for: "phone in reach")
     let name = String(repeating: "x", count: 120)
     let long = try Window("watch --name \(name)", cast.directory, columns: 100, rows: 24)
-    try long.wait(for: "no session:")
+    try long.wait(for: "No session:")
     for window in [left, other, long] {
       try window.press("q")
       try window.wait(for: "status 0")
     }
+  }
+
+  @Test("shows the pictures of its screens in terminals with colours, without, and dumb")
+  func pictures() throws {
+    defer { cast.end() }
+    let clock = "--clock 14:42"
+    let watch = try Window(
+      "watch \(clock)", cast.directory, columns: 40, rows: 20, variables: ["TERM=dumb"])
+    try watch.wait(forPicture: "emptyFace", "40x20")
+    let phone = try Window(
+      "phone \(clock)", cast.directory, columns: 80, rows: 24, variables: ["NO_COLOR=1"])
+    try phone.wait(forPicture: "first", "80x24")
+    try phone.press("?")
+    try phone.wait(for: "Esc close")
+    // An escape byte alone is a key.
+    try phone.press("\u{1B}")
+    try phone.wait(forPicture: "first", "80x24")
+    try phone.press("jjby")
+    try phone.wait(forPicture: "ticket", "80x24")
+    try watch.wait(for: "✓ The phone bought “Africa Screams”.")
+    try watch.wait(for: "c continue “Africa Screams”")
+    try phone.press("h")
+    // Any key is the answer to a message.
+    try watch.press("x")
+    try watch.wait(forPicture: "face", "40x20")
+    for window in [watch, phone] {
+      try window.press("q")
+      try window.wait(for: "status 0")
+    }
+    #expect(watch.terminal.looks.isSubset(of: ["0"]))
+    #expect(phone.terminal.looks.isSuperset(of: ["7", "97;40"]))
+    #expect(phone.terminal.looks.isSubset(of: ["0", "1", "7", "97;40"]))
   }
 
   @Test(
@@ -153,7 +204,7 @@ struct TerminalTests {
     try watch.wait(for: "No tickets yet")
     let modeBefore = watch.seen.split(separator: "\r\n").first
     try watch.press("f")
-    try watch.wait(for: "> 13:00 Angel On My Shoulder")
+    try watch.wait(for: "> 13:00 Angel On My Shoul…")
     try watch.press("j")
     try watch.wait(for: "> 14:00 Baby Face Morgan")
     try watch.press("b")

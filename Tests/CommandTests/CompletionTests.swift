@@ -9,12 +9,13 @@ import Testing
   @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
-      (["l"], ["listen", "lock", "log"]),
+      (["l"], ["latency", "listen", "lock", "log"]),
       (["s"], ["send", "status"]),
       (
         [""],
         [
-          "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "listen", "lock", "log",
+          "bench", "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "latency", "listen",
+          "lock", "log",
           "monitor", "notify",
           "pairing", "peer", "read", "send", "status", "update", "watch",
         ]

@@ -3,6 +3,7 @@ import Logs
 import Monitoring
 import Notifications
 import Presences
+import QueueFiles
 import Queues
 import Synchronization
 import SystemCalls

@@ -30,26 +30,34 @@ enum Cinema {
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
 
-  /// The hour of the day, which decides which show is next.
-  static var hour: Int { Calendar.current.component(.hour, from: Date()) }
+  /// The time of the day, which decides which show is next.
+  static var time: TimeOfDay {
+    if let fixed = current.options.time { return fixed }
+    let now = Calendar.current.dateComponents([.hour, .minute], from: Date())
+    return TimeOfDay(hour: now.hour ?? 0, minute: now.minute ?? 0)
+  }
 
-  private static let listener = Mutex<(@Sendable (String) -> Void)?>(nil)
+  private static let listener = Mutex<(@Sendable (Event.Words) -> Void)?>(nil)
   private static let last = Mutex("")
 
-  /// Writes a line about an event to standard error, unless a screen shows it.
+  /// Shows an event on the screen; without a screen, writes a line about it to standard error.
   ///
   /// - Parameter isRepeated: Whether a line is written again if it is the same as the last one.
-  static func log(_ line: String, isRepeated: Bool = true) {
+  static func log(_ event: Event, isRepeated: Bool = true) {
     let isKnown = last.withLock { last in
+      // An obstacle that returns is said again.
+      if case .wayIsFree = event.words { last = "" }
+      guard let line = event.line else { return false }
       defer { last = line }
       return last == line
     }
     if isKnown, !isRepeated { return }
-    if let listener = listener.withLock({ $0 }) { return listener(line) }
+    if let listener = listener.withLock({ $0 }) { return listener(event.words) }
+    guard let line = event.line else { return }
     FileHandle.standardError.write(Data("\(role.rawValue): \(line)\n".utf8))
   }
 
-  static func sendLog(to handler: (@Sendable (String) -> Void)?) {
+  static func sendEvents(to handler: (@Sendable (Event.Words) -> Void)?) {
     listener.withLock { $0 = handler }
   }
 }

@@ -9,6 +9,8 @@ struct LaunchOptions: Sendable {
   var group: String?
   var directory: String?
   var watchName = "watch"
+  /// The time that the clock shows for ever; nil for the time of the day.
+  var time: TimeOfDay?
   /// Whether the other side started the program, so that no user types.
   var isInBackground = false
   /// Whether a film that is open on a watch is handed over to the phone.
@@ -32,9 +34,13 @@ struct LaunchOptions: Sendable {
                             have the same meaning
       --name NAME           this watch's name; 'wormhole pairing add NAME' pairs it, and
                             'wormhole pairing switch NAME' makes it the phone's active watch
+      --clock HH:MM         stops the clock at this time, for a recording that is made again
       --background          without input, until idle; the watch starts the phone so
 
-    A screen on a terminal; otherwise one command per line on standard input:
+    A screen on a terminal, where "?" shows the keys. With NO_COLOR it has no colours but those of
+    the QR codes, which are black and white; with TERM=dumb it has none, and nothing bold or inverse.
+
+    Without a terminal, one command per line on standard input:
       list                  the films without a ticket, by time
       tickets               the tickets
       buy ID, delete ID     buys a ticket, gives it back
@@ -62,6 +68,7 @@ struct LaunchOptions: Sendable {
       case "--group": group = try Self.value(of: argument, &rest)
       case "--container": directory = try Self.value(of: argument, &rest)
       case "--name": watchName = try Self.value(of: argument, &rest)
+      case "--clock": time = try Self.time(try Self.value(of: argument, &rest))
       case "--background": isInBackground = true
       case "--help", "-h", "help": wantsHelp = true
       default: throw Problem(reason: "there is no '\(argument)' here; try --help")
@@ -85,6 +92,13 @@ struct LaunchOptions: Sendable {
     return value
   }
 
+  private static func time(_ text: String) throws(Problem) -> TimeOfDay {
+    guard let time = TimeOfDay(text) else {
+      throw Problem(reason: "--clock needs a time from 00:00 to 23:59, not '\(text)'")
+    }
+    return time
+  }
+
   func openContainer() throws -> SharedContainer {
     if let directory { return try SharedContainer(location: directory) }
     return try SharedContainer(group: group ?? "group.cinematime")
@@ -97,5 +111,23 @@ struct LaunchOptions: Sendable {
       return ["--container", isOfThisMachine ? URL(fileURLWithPath: directory).path : directory]
     }
     return ["--group", group ?? "group.cinematime"]
+  }
+
+  /// The command that starts the other side.
+  var otherCommand: String {
+    let isUsual = directory == nil && group == nil
+    let words = isUsual ? [] : containerArguments
+    return (["cinematime"] + words + [role == .phone ? "watch" : "phone"]).map(\.quotedForShell)
+      .joined(separator: " ")
+  }
+}
+
+extension String {
+  /// The text as one word of a shell's command.
+  var quotedForShell: String {
+    let isPlain = allSatisfy {
+      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
+    }
+    return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
   }
 }

@@ -11,11 +11,11 @@ enum Messages {
   static func send(_ verb: String, _ argument: String) -> String {
     let other = Cinema.isPhone ? "watch" : "phone"
     let fail: @Sendable (any Error) -> Void = { error in
-      Cinema.log("not told: \(error.localizedDescription)")
+      Cinema.log(.notTold(error.localizedDescription))
     }
     if verb.hasSuffix("data") {
       let reply: @Sendable (Data) -> Void = { data in
-        Cinema.log("the \(other) replies with data \(String(decoding: data, as: UTF8.self))")
+        Cinema.log(.dataReplies(String(decoding: data, as: UTF8.self)))
       }
       Connectivity.shared.send(
         data: Data(argument.utf8), replyHandler: verb == "askdata" ? reply : nil,
@@ -24,7 +24,7 @@ enum Messages {
     }
     let reply: @Sendable ([String: Any]) -> Void = { reply in
       let isVerified = reply[UserInfoKey.verified] as? Bool == true
-      Cinema.log("the \(other) \(isVerified ? "has verified it" : "sees other tickets")")
+      Cinema.log(.verified(isVerified))
     }
     let wanted = argument.split(separator: " ").compactMap { Int($0) }
     Connectivity.shared.send(

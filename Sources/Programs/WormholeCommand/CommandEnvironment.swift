@@ -59,6 +59,12 @@ extension CommandEnvironment {
     writeStandardError(Array("wormhole: \(sentence.withoutControlCharacters)\n".utf8))
   }
 
+  /// Shows the progress in one line, on a terminal only; nil clears it.
+  func showProgress(_ text: String?) {
+    guard errorColumns != nil else { return }
+    writeStandardError(Array(("\r\u{1B}[K" + (text ?? "")).utf8))
+  }
+
   /// Tells people about an error after which the work goes on.
   func tell(_ error: any Error) { tell(sentence(of: error)) }
 

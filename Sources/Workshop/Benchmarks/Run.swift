@@ -1,3 +1,4 @@
+import Measurements
 import SystemCalls
 
 /// One run of the program: all requested rows, in order.
@@ -11,6 +12,9 @@ struct Run {
   }
 
   func all() throws {
+    defer {
+      do { try bench.remove() } catch { Output.problem("cannot remove \(bench.path): \(error)") }
+    }
     let groups = RowGroup.all.filter {
       options.only.isEmpty || options.only.contains($0.name)
     }

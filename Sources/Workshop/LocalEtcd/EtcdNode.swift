@@ -178,11 +178,17 @@ package final class EtcdNode: Sendable {
   /// A port that nobody listens on now, and that no connection gets for its own end: so a member finds
   /// it free when it is started again. The kernel gives those from 32768 on.
   package static func freePort() throws -> UInt16 {
+    try listen { _ in }.port
+  }
+
+  /// Listens on a free port, and gives the listener to `use`.
+  static func listen<Result>(
+    _ use: (consuming FileDescriptor) -> Result
+  ) throws -> (result: Result, port: UInt16) {
     while true {
       let port = UInt16.random(in: 10_000..<32_000)
       do throws(Errno) {
-        _ = try FileDescriptor.listening(onPort: port)
-        return port
+        return (use(try FileDescriptor.listening(onPort: port)), port)
       } catch {
         guard error == .addressInUse else { throw error }
       }

@@ -59,12 +59,12 @@ package final class LossyProxy: Sendable {
     guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
       throw Errno.invalidArgument
     }
-    let own = try EtcdNode.freePort()
-    listener = SharedDescriptor(try FileDescriptor.listening(onPort: own))
+    let (listener, own) = try EtcdNode.listen { SharedDescriptor($0) }
+    self.listener = listener
     self.endpoint = "http://127.0.0.1:\(own)"
     traffic = Traffic(onRequest: onRequest)
     lose(oneIn: share)
-    let (listener, traffic) = (listener, traffic)
+    let traffic = traffic
     try startThread(name: "lossy proxy") {
       while let client = Self.accept(listener) {
         guard !traffic.isBlocked.load(ordering: .relaxed) else { continue }

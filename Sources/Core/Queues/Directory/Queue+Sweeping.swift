@@ -49,32 +49,6 @@ extension Queue {
   }
 }
 
-extension QueueDirectory {
-  /// All except for `taken/`.
-  fileprivate static let parts = [
-    pending, sent, outcomes, failed, AttachmentPlace.directory, keys, staged,
-  ]
-
-  /// Returns whether the queue contains no entry, no record of one, and nothing on its way.
-  ///
-  /// - Parameter watched: inodes that are being watched; if one of them is the queue's, it does not
-  ///   count as empty either.
-  package func isEmpty(watched: Set<UInt64> = []) throws -> Bool {
-    let known = Self.parts + [Self.taken, LeaseSite.lease, NamedDirectory.identifierFile]
-    let top = try openFile(".", [.readOnly, .directory])
-    for entry in try top.entries() where !known.contains(entry.name.text) { return false }
-    for part in ["."] + Self.parts + [Self.taken] where try exists(part) {
-      guard try !watched.contains(fileStatus(part).inode) else { return false }
-    }
-    let nested = try [Self.taken, Self.keys].flatMap { part in
-      try (list(part) ?? []).map { part + "/" + $0.name.text }
-    }
-    return try (Self.parts.filter { $0 != Self.keys } + nested).allSatisfy {
-      try list($0)?.isEmpty ?? true
-    }
-  }
-}
-
 extension Queue {
   /// Removes expired records of all senders.
   ///
@@ -87,50 +61,5 @@ extension Queue {
   /// Removes what dead senders and consumers left; nobody at work is disturbed.
   package func sweep() throws {
     try store.sweep()
-  }
-}
-
-extension QueueDirectory {
-  /// Removes the records of cleared entries whose receipts are gone.
-  func sweepForgotten() throws(Errno) {
-    for entry in try list(Self.sent) ?? [] {
-      let path = Self.sent + "/" + entry.name.text
-      guard path.hasSuffix(Self.forgottenSuffix) else { continue }
-      guard try !exists(String(path.dropLast(Self.forgottenSuffix.count))) else {
-        continue
-      }
-      try discard(path)
-    }
-  }
-
-  /// Removes the marks of entries that no longer wait.
-  func sweepMarks() throws(Errno) {
-    for key in try list(Self.keys) ?? [] {
-      let marks = Self.keys + "/" + key.name.text
-      for mark in try list(marks) ?? [] {
-        guard let id = OutcomeFile.id(mark.name.text) else { continue }
-        try sweepMark(marks + "/" + mark.name.text, of: id.batch)
-      }
-      do throws(Errno) {
-        try removeEmpty(marks)
-      } catch {
-        // It contains marks of entries that wait.
-        continue
-      }
-    }
-  }
-
-  // The lock first: its holder is about to store the entry, and releases it when the entry is
-  // stored.
-  private func sweepMark(_ path: String, of batch: EntryFile) throws(Errno) {
-    do throws(Errno) {
-      let file = try openFile(path, [.readOnly, .nonBlocking])
-      guard try file.tryLock(.exclusive) else { return }
-      guard try !exists(Self.pendingPath(batch)) else { return }
-      try discard(path)
-    } catch {
-      // Another process was faster, or it is not a file of this package.
-      return
-    }
   }
 }

@@ -41,7 +41,7 @@ final class EtcdTaken: TakenStore {
 
   func takeAttachment(_ id: String) throws {
     let found = try store.attachments.take(id, if: own.fence)
-    let isClaimed = state.withLock { $0.claim.marks[EtcdClaim.claimedMark + id] != nil }
+    let isClaimed = try knownClaim().marks[EtcdClaim.claimedMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found else { return }
@@ -62,13 +62,16 @@ final class EtcdTaken: TakenStore {
   }
 
   func unmark(_ index: Int) throws {
-    guard state.withLock({ $0.claim.marks["\(index)"] != nil }) else { return }
-    try change { $0.marks["\(index)"] = nil }
+    // A mark that is in doubt may still be made; after another change of the claim it can't.
+    let mustChange = state.withLock {
+      $0.doubt != nil || $0.claim.marks["\(index)"] != nil
+    }
+    if mustChange { try change { $0.marks["\(index)"] = nil } }
   }
 
   func marked(_ index: Int) throws -> String? {
     try own.confirm()
-    return state.withLock { $0.claim.marks["\(index)"] }
+    return try knownClaim().marks["\(index)"]
   }
 
   // MARK: Settling
@@ -209,6 +212,14 @@ final class EtcdTaken: TakenStore {
     guard items[0].first?.modified != base else { return false }
     if items[0].isEmpty, !items[1].isEmpty { return true }
     return try store.client.firstChange(of: key, from: base + 1, until: deadline).kind == .delete
+  }
+
+  /// Returns the claim as it is.
+  private func knownClaim() throws -> EtcdClaim {
+    try state.withLock { state in
+      try settleDoubt(&state)
+      return state.claim
+    }
   }
 
   /// Finds out what became of an earlier change.

@@ -36,7 +36,12 @@ final class OutgoingFiles: Sendable {
   /// Entered while this process copies.
   private let working = DispatchGroup()
   private static let retry: Duration = .milliseconds(500)
-  /// How often a failure for lack of descriptors or space, or because of a takeover, is tried again.
+  /// Failures of a step that say nothing about the file: it is tried again. A container on etcd may be out of
+  /// reach for a while.
+  private static let mayPass: Set<AppGroupError.Code> = [
+    .leaseLost, .tooManyOpenFiles, .unreachable, .outcomeUnknown,
+  ]
+  /// How often a failure that may pass is tried again.
   private static let attempts = 20
 
   init(_ outbox: Outbox) { self.outbox = outbox }
@@ -173,9 +178,7 @@ final class OutgoingFiles: Sendable {
       return try note(intention.id, isGivenUp: false)
     } catch let error as FileSending.Unfinished {
       throw error.cause
-    } catch let error as AppGroupError
-      where [.leaseLost, .tooManyOpenFiles].contains(error.code)
-    {
+    } catch let error as AppGroupError where Self.mayPass.contains(error.code) {
       throw error
     } catch {
       try entry.fail(Self.reason(error))

@@ -8,13 +8,13 @@ extension Connectivity: WCSessionDelegate {
     error: (any Error)?
   ) {
     if let error { return Obstacle.activationFailed(error) }
-    Cinema.log("session is active")
+    Cinema.log(.active)
     DispatchQueue.main.async { Installation.sessionDidActivate() }
     Obstacle.log()
   }
 
   func sessionDidBecomeInactive(_ session: WCSession) {
-    Cinema.log("session is inactive")
+    Cinema.log(.inactive)
     if activatesAgain == .inactive { WCSession.default.activate() }
   }
 
@@ -26,7 +26,7 @@ extension Connectivity: WCSessionDelegate {
 
   // The user has switched to another watch.
   func sessionDidDeactivate(_ session: WCSession) {
-    Cinema.log("session is deactivated")
+    Cinema.log(.deactivated)
     if activatesAgain == .deactivated { WCSession.default.activate() }
   }
 
@@ -48,7 +48,7 @@ extension Connectivity: WCSessionDelegate {
   }
 
   func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
-    Cinema.log("data says \(String(decoding: messageData, as: UTF8.self))")
+    Cinema.log(.dataSays(String(decoding: messageData, as: UTF8.self)))
   }
 
   // The bytes return as they came.
@@ -56,7 +56,7 @@ extension Connectivity: WCSessionDelegate {
     _ session: WCSession, didReceiveMessageData messageData: Data,
     replyHandler: @escaping (Data) -> Void
   ) {
-    Cinema.log("data asks \(String(decoding: messageData, as: UTF8.self))")
+    Cinema.log(.dataAsks(String(decoding: messageData, as: UTF8.self)))
     replyHandler(messageData)
   }
 
@@ -77,7 +77,7 @@ extension Connectivity: WCSessionDelegate {
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
-    if let error { Cinema.log("not transferred: \(error.localizedDescription)") }
+    if let error { Cinema.log(.notTransferred(error.localizedDescription)) }
     QRCode.removeTemporary(fileTransfer.file.fileURL)
   }
 
@@ -86,9 +86,9 @@ extension Connectivity: WCSessionDelegate {
     guard let id = file.metadata?[UserInfoKey.qrCodes] as? Int else { return }
     do {
       try QRCode.take(file.fileURL, for: id)
-      Cinema.log("received the QR code of \(id)")
+      Cinema.log(.receivedCode(id))
     } catch {
-      Cinema.log("the QR code of \(id) was not saved: \(error.localizedDescription)")
+      Cinema.log(.notSaved(id, error.localizedDescription))
     }
     DispatchQueue.main.async {
       // The ticket was given back meanwhile, so its code is no longer needed.
@@ -101,7 +101,7 @@ extension Connectivity: WCSessionDelegate {
   private func update(from dictionary: [String: Any], by way: String) {
     sendQrCodes(dictionary)
     guard let ids = dictionary[UserInfoKey.purchased] as? [Int] else { return }
-    Cinema.log("\(way) says \(ids)")
+    Cinema.log(.told(way, ids))
     // Only a notice: the shared value says which tickets are bought.
     DispatchQueue.main.async { TicketOffice.shared.refresh() }
   }
@@ -114,10 +114,10 @@ extension Connectivity: WCSessionDelegate {
       do {
         let url = try QRCode.writeTemporary(movie)
         WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
-        Cinema.log("sends the QR code of \(movie.id)")
+        Cinema.log(.sendsCode(movie.id))
         EndAfterTransfer.endHereIfWanted()
       } catch {
-        Cinema.log("no QR code for \(movie.id): \(error.localizedDescription)")
+        Cinema.log(.noCode(movie, error.localizedDescription))
       }
     }
   }

@@ -122,9 +122,10 @@ enum Obstacle {
     let session = WCSession.default
     guard session.activationState == .activated, !session.isReachable else { return }
     do {
-      if let sentence = try pairing() { Cinema.log(sentence, isRepeated: false) }
+      let event = try pairing().map { Event.obstacle($0) } ?? .wayIsFree
+      Cinema.log(event, isRepeated: false)
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
     }
   }
 
@@ -133,39 +134,33 @@ enum Obstacle {
     if Cinema.isPhone {
       guard let watch = state.active else { return "no watch is paired: \(command("add NAME"))" }
       return watch.isAppInstalled
-        ? nil : "\(watch.name) does not have the app: \(command("add \(quoted(watch.name))"))"
+        ? nil
+        : "\(watch.name) does not have the app: \(command("add \(watch.name.quotedForShell)"))"
     }
     let name = Cinema.watchName
     guard state[name] != nil else {
-      return "this watch is not paired: \(command("add \(quoted(name))"))"
+      return "this watch is not paired: \(command("add \(name.quotedForShell)"))"
     }
     guard state.activeName != name else { return nil }
     return
-      "the phone's watch is \(state.activeName ?? "none"): \(command("switch \(quoted(name))"))"
+      "the phone's watch is \(state.activeName ?? "none"): \(command("switch \(name.quotedForShell)"))"
   }
 
   private static func command(_ words: String) -> String {
-    let container = Cinema.options.containerArguments.map(quoted).joined(separator: " ")
+    let container = Cinema.options.containerArguments.map(\.quotedForShell).joined(separator: " ")
     return "wormhole \(container) pairing \(words)"
-  }
-
-  private static func quoted(_ word: String) -> String {
-    let isPlain = word.allSatisfy {
-      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
-    }
-    return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
   }
 
   /// Logs the reason why there is no session, once for each reason; tries again if another process
   /// has it.
   static func activationFailed(_ error: any Error) {
     let failure = error as? WCError
-    let sentence = "no session: \(failure?.failureReason ?? error.localizedDescription)"
+    let reason = failure?.failureReason ?? error.localizedDescription
     let isNew = lastFailure.withLock { last in
-      defer { last = failure.map { "\($0.code)" } ?? sentence }
-      return last != failure.map { "\($0.code)" } ?? sentence
+      defer { last = failure.map { "\($0.code)" } ?? reason }
+      return last != failure.map { "\($0.code)" } ?? reason
     }
-    if isNew { Cinema.log(sentence) }
+    if isNew { Cinema.log(.noSession(reason)) }
     guard failure?.code == .sessionNotActivated else { return }
     DispatchQueue.main.asyncAfter(deadline: .now() + 1) { WCSession.default.activate() }
   }

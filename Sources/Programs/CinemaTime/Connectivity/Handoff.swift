@@ -53,11 +53,16 @@ enum Handoff {
           type: film, title: movie.title, content: ["film": PropertyListValue(movie.id)],
           expiry: expiry))
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
     }
   }
 
   // MARK: From the other side
+
+  /// The film that is open there, and the name of that side.
+  static var invitation: ScreenState.Invitation? {
+    offers.first.map { ScreenState.Invitation(title: $0.title, side: $0.peer) }
+  }
 
   /// What can be gone on with, for people.
   static var invitations: [String] {
@@ -74,7 +79,7 @@ enum Handoff {
       do {
         try await peer.handOver(offer, to: name)
       } catch {
-        Cinema.log("not continued: \(error)")
+        Cinema.log(.notContinued(error))
       }
     }
     return "continues '\(offer.title)' from \(offer.peer)"
@@ -84,18 +89,18 @@ enum Handoff {
     let before = offers
     offers = now
     for (offer, invitation) in zip(now, invitations) where !before.contains(offer) {
-      Cinema.log(invitation)
+      Cinema.log(.invited(invitation))
     }
     for offer in before where !now.contains(where: { $0.peer == offer.peer }) {
-      Cinema.log("'\(offer.title)' is not open on \(offer.peer) any more")
+      Cinema.log(.closed(offer.title, offer.peer))
     }
     TicketOffice.shared.didChange()
   }
 
   private static func open(_ offer: PeerOffer) {
     guard offer.type == film, let movie = offer.content["film"]?.intValue.flatMap({ Movie.of($0) })
-    else { return Cinema.log("this version cannot open '\(offer.title)'") }
-    Cinema.log("opens \(movie.title), continued from \(offer.peer)")
+    else { return Cinema.log(.unknownFilm(offer.title)) }
+    Cinema.log(.opens(movie, offer.peer))
     opened(movie)
     TicketOffice.shared.didChange()
   }

@@ -17,7 +17,7 @@ enum Installation {
     do {
       if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
     } catch let error as PeerError where error.code == .notLaunched {
-      Cinema.log("the watch cannot start the phone: \(error.reason)")
+      Cinema.log(.phoneCannotBeStarted(error.reason))
     }
   }
 
@@ -41,10 +41,10 @@ enum Installation {
       movieIds: purchased.map(\.id), delivery: .failable, wantedQrCodes: QRCode.missing(purchased),
       replyHandler: { reply in
         let isVerified = reply[UserInfoKey.verified] as? Bool == true
-        Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
+        Cinema.log(.verified(isVerified))
       },
       errorHandler: { error in
-        Cinema.log("the phone did not answer: \(error.localizedDescription)")
+        Cinema.log(.noAnswer(error.localizedDescription))
         guard tries > 1 else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
       })

@@ -35,6 +35,12 @@ extension Movie {
     }
   }()
 
+  /// Returns films by the time of the show.
+  static func byTime(_ movies: [Movie]) -> [(time: String, movies: [Movie])] {
+    let byHour = Dictionary(grouping: movies, by: \.hour)
+    return byHour.keys.sorted().map { ("\($0):00", byHour[$0] ?? []) }
+  }
+
   /// Returns the film with a number, or nil if it is not in the programme.
   static func of(_ id: Int) -> Movie? { all.first { $0.id == id } }
 }
@@ -48,7 +54,7 @@ enum Complication {
     do {
       try value.replace(with: id.map { PropertyListValue($0) } ?? "none")
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
     }
   }
 
@@ -57,7 +63,7 @@ enum Complication {
     do {
       return try value.snapshot().propertyList()?.intValue.flatMap { Movie.of($0) }
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
       return nil
     }
   }

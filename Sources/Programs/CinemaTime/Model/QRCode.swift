@@ -57,7 +57,7 @@ enum QRCode {
         try manager.removeItem(at: documents.appendingPathComponent(name))
       }
     } catch {
-      Cinema.log("a QR code was not removed: \(error.localizedDescription)")
+      Cinema.log(.notRemoved(error.localizedDescription))
     }
   }
 

@@ -35,7 +35,7 @@ final class TicketOffice {
     observation = try value.observe(startsWithCurrent: false, on: .main) { _ in
       MainActor.assumeIsolated { TicketOffice.shared.refresh() }
     }
-    purchased = try read()
+    purchased = try read().movies
     announcedShow = Complication.movie()
   }
 
@@ -65,8 +65,7 @@ final class TicketOffice {
 
   /// Returns the films without a ticket, by the time of the show.
   func purchasableMovies() -> [(time: String, movies: [Movie])] {
-    let byHour = Dictionary(grouping: Movie.all.filter { !isPurchased($0) }, by: \.hour)
-    return byHour.keys.sorted().map { ("\($0):00", byHour[$0] ?? []) }
+    Movie.byTime(Movie.all.filter { !isPurchased($0) })
   }
 
   /// Returns the next show with a ticket; after today's last one, tomorrow's first one.
@@ -79,15 +78,16 @@ final class TicketOffice {
   /// echo.
   func refresh(isOwn: Bool = false) {
     do {
-      let now = try read()
+      let (now, publisher) = try read()
       guard now != purchased else { return }
+      if !isOwn { announce(now, by: publisher) }
       purchased = now
       QRCode.removeFiles(except: now)
       if !Cinema.isPhone, !isOwn { Installation.askForQrCodes() }
       updateComplication()
       didChange()
     } catch {
-      Cinema.log("\(error)")
+      Cinema.log(.failure(error))
     }
   }
 
@@ -110,7 +110,7 @@ final class TicketOffice {
       movieIds: purchased.map(\.id), delivery: delivery,
       wantedQrCodes: !Cinema.isPhone ? QRCode.missing(purchased) : nil,
       errorHandler: { error in
-        Cinema.log("not told: \(error.localizedDescription)")
+        Cinema.log(.notTold(error.localizedDescription))
         MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }
       })
   }
@@ -118,15 +118,27 @@ final class TicketOffice {
   /// Sends the next show to the watch's face, but only if it has changed, because there is a daily
   /// budget.
   func updateComplication() {
-    let next = nextShow(after: Cinema.hour)
+    let next = nextShow(after: Cinema.time.hour)
     guard Cinema.isPhone, next != announcedShow else { return }
     announcedShow = next
     Connectivity.shared.updateComplication(next)
   }
 
-  private func read() throws -> [Movie] {
-    let ids = Self.ids(try value.snapshot().propertyList())
-    return Movie.all.filter { ids.contains($0.id) }
+  private func read() throws -> (movies: [Movie], publisher: Publisher?) {
+    let snapshot = try value.snapshot()
+    let ids = Self.ids(try snapshot.propertyList())
+    return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
+  }
+
+  /// Says who changed the tickets, and how. Any program may: a watch, or a shell.
+  private func announce(_ now: [Movie], by publisher: Publisher?) {
+    let who =
+      publisher.map { $0.peer.map { "The \($0)" } ?? "The program “\($0.program)”" }
+      ?? "Another program"
+    let event = Event.changedByAnother(
+      who, bought: now.filter { !purchased.contains($0) },
+      givenBack: purchased.filter { !now.contains($0) })
+    if let event { Cinema.log(event) }
   }
 
   /// Numbers of films that are not in the programme are kept, but not shown.

@@ -8,11 +8,14 @@ import WatchConnectivity
 final class Screen {
   static let shared = Screen()
 
-  private var state = ScreenState(isPhone: Cinema.isPhone)
+  private var state = ScreenState(
+    isPhone: Cinema.isPhone, watchName: Cinema.watchName,
+    otherCommand: Cinema.options.otherCommand)
+  private var reader = KeyReader()
   private var mode: TerminalMode?
   private var signals: SignalReception?
   private var sources: [any DispatchSourceProtocol] = []
-  private let hasColour = Colour.isWanted()
+  private let palette = Palette.wanted()
 
   private init() {}
 
@@ -27,14 +30,13 @@ final class Screen {
       Main.fail("the terminal cannot be used: \(error)", 74)
     }
     listen(0) { Screen.shared.takeKeys() }
-    Cinema.sendLog { line in
-      DispatchQueue.main.async { Screen.shared.show(message: line) }
+    Cinema.sendEvents { words in
+      DispatchQueue.main.async { Screen.shared.show(words) }
     }
     TicketOffice.shared.didChange = { Screen.shared.draw() }
-    Handoff.opened = { movie in
-      Screen.shared.state.page = .details(movie, isConfirming: false)
-    }
+    Handoff.opened = { movie in Screen.shared.state.open(movie) }
     draw()
+    if Cinema.options.time == nil { tick() }
   }
 
   private func listen(_ descriptor: Int32, _ handler: @escaping @MainActor () -> Void) {
@@ -93,25 +95,40 @@ final class Screen {
 
   // MARK: Showing
 
-  private func show(message: String) {
-    state.message = message
+  private func show(_ words: Event.Words) {
+    switch words {
+    case .none: return
+    case .echo(let echo): state.message = echo
+    case .obstacle(let sentence): state.obstacle = sentence
+    case .wayIsFree: state.obstacle = nil
+    }
     draw()
+  }
+
+  /// Draws again with each minute of the clock.
+  private func tick() {
+    let now = Date().timeIntervalSince1970
+    let rest = 60 - now.truncatingRemainder(dividingBy: 60)
+    DispatchQueue.main.asyncAfter(deadline: .now() + rest + 0.01) {
+      Screen.shared.draw()
+      Screen.shared.tick()
+    }
   }
 
   private func draw() {
     let office = TicketOffice.shared
-    state.update(tickets: office.purchased, films: office.purchasableMovies().flatMap(\.movies))
+    state.update(
+      tickets: office.purchased, films: Movie.byTime(Movie.all).flatMap(\.movies))
     state.isOtherReachable =
       WCSession.default.activationState == .activated && WCSession.default.isReachable
+    state.time = Cinema.time
     state.nextShow = state.isPhone ? nil : Complication.movie()
+    state.offer = Handoff.invitation
     Handoff.show(state.movie)
     state.code = state.movie.flatMap { office.isPurchased($0) ? QRCode.symbolRows($0) : nil }
-    let drawing = ScreenDrawing(
-      state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24,
-      hasColour: hasColour)
-    let lines = drawing.lines.map { $0 + "\u{1B}[K" }
-    // No line end after the last line, because the screen would scroll.
-    write("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J")
+    let canvas = ScreenDrawing.draw(
+      &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
+    write(canvas.output(in: palette))
   }
 
   // MARK: Keys
@@ -120,11 +137,30 @@ final class Screen {
     do {
       let bytes = try Program.read(from: 0, maximumBytes: 256)
       guard !bytes.isEmpty else { end(0) }
-      for key in ScreenKey.keys(in: bytes) {
-        if let action = state.handle(key) { try perform(action) }
-      }
+      take(reader.keys(in: bytes))
     } catch {
-      state.message = "\(error)"
+      state.message = .failure("\(error)")
+      draw()
+    }
+    if reader.isWaiting { finishSoon() }
+  }
+
+  /// Takes an escape byte as the key if nothing follows it soon, as curses does.
+  private func finishSoon() {
+    DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(50)) {
+      let screen = Screen.shared
+      if screen.reader.isWaiting { screen.take(screen.reader.finish()) }
+    }
+  }
+
+  private func take(_ keys: [ScreenKey]) {
+    for key in keys {
+      guard let action = state.handle(key) else { continue }
+      do {
+        try perform(action)
+      } catch {
+        state.message = .failure("\(error)")
+      }
     }
     draw()
   }
@@ -134,11 +170,17 @@ final class Screen {
     case .buy(let movie):
       state.message =
         try TicketOffice.shared.purchase(movie)
-        ? "bought \(movie.title)" : "\(movie.title) is bought already"
+        ? .success("Bought \(movie.quoted) at \(movie.time).")
+        : .failure("\(movie.quoted) is bought already: the other side was faster.")
     case .delete(let movie):
-      _ = try TicketOffice.shared.delete(movie)
-      state.message = "gave back \(movie.title)"
-    case .goOn: state.message = Handoff.goOn()
+      state.message =
+        try TicketOffice.shared.delete(movie)
+        ? .success("Gave back \(movie.quoted).")
+        : .failure("\(movie.quoted) is given back already: the other side was faster.")
+    case .goOn:
+      state.message =
+        Handoff.invitation == nil ? .notice("Nothing is open on the other side.") : nil
+      _ = Handoff.goOn()
     case .suspend: suspend()
     case .quit: end(0)
     }

@@ -1,159 +1,190 @@
 import Terminals
 
-/// A screen as lines of text: a title, the view, the last event, and the keys.
+/// A screen: a frame with the side's name, the page, the last event, and the keys.
 struct ScreenDrawing {
+  /// Draws a state, and notes in it how much of the page is visible.
+  static func draw(_ state: inout ScreenState, columns: Int, rows: Int) -> Canvas {
+    let wasCut = state.isCut
+    let drawing = ScreenDrawing(state, columns: columns, rows: rows)
+    state.fit(drawing.extent)
+    // Whether the page scrolls decides which keys are named.
+    guard state.isCut != wasCut else { return drawing.canvas }
+    return ScreenDrawing(state, columns: columns, rows: rows).canvas
+  }
+
+  private var canvas: Canvas
+  /// How much of the page is visible.
+  private var extent = ScreenState.Extent()
   private let state: ScreenState
-  private let columns: Int
-  /// The number of lines for the view.
-  private let rows: Int
-  private let hasColour: Bool
-  private let message: [String]
+  private let layout: ScreenLayout
+  private let message: [StyledLine]
 
-  /// A watch is narrow, however wide the terminal is.
-  private static let watchColumns = 40
-  private static let phoneColumns = 100
-  /// The title, the message and the keys.
-  private static let frameRows = 3
-
-  init(_ state: ScreenState, columns: Int, rows: Int, hasColour: Bool) {
+  private init(_ state: ScreenState, columns: Int, rows: Int) {
     self.state = state
-    self.hasColour = hasColour
-    let columns = min(max(columns, 10), state.isPhone ? Self.phoneColumns : Self.watchColumns)
-    let rows = max(rows, Self.frameRows + 1) - Self.frameRows
-    // The reason and the remedy are shown in full; half of the view remains.
-    let lines = Self.lines(of: state.message, columns: columns)
-    message = lines.isEmpty ? [""] : Array(lines.prefix(rows / 2 + 1))
-    self.columns = columns
-    self.rows = rows - (message.count - 1)
-  }
-
-  /// The lines, at most as many and as wide as the terminal.
-  var lines: [String] {
-    let view = view.prefix(rows)
-    let empty = Array(repeating: "", count: rows - view.count)
-    return [styled(fitted(title), "7")] + view + empty + message.map { styled(fitted($0), "2") }
-      + [styled(fitted(keys), "1")]
-  }
-
-  /// Words that are wider than the screen, mostly paths, continue on the next line.
-  private static func lines(of message: String, columns: Int) -> [String] {
-    TextWrapping.wrap(message, columns: columns, indent: 0).split(separator: "\n").flatMap { line in
-      stride(from: 0, to: line.count, by: columns).map {
-        String(line.dropFirst($0).prefix(columns))
-      }
+    canvas = Canvas(rows: rows, columns: columns)
+    message = Self.message(state, columns: canvas.columns - 2, maximum: canvas.rows / 2)
+    layout = ScreenLayout(
+      columns: canvas.columns, rows: canvas.rows, isPhone: state.isPhone,
+      wanted: state.page == state.pageBelow ? state.code.map(HalfBlocks.size) : nil,
+      messageRows: message.count, footer: Footer(state))
+    drawPage()
+    drawDecoration()
+    for (index, line) in message.enumerated() {
+      canvas.put(line.text, line.style, row: layout.message.row + index, column: 1)
+    }
+    for (index, hints) in layout.footer.enumerated() {
+      Footer.draw(hints, on: &canvas, row: canvas.rows - layout.footer.count + index)
     }
   }
 
-  private var title: String {
-    let side = state.isPhone ? "CinemaTime" : "CinemaTime watch"
+  /// The reason and the remedy are shown in full, as long as half of the page remains.
+  private static func message(_ state: ScreenState, columns: Int, maximum: Int) -> [StyledLine] {
+    guard let echo = state.message ?? state.visibleObstacle.map({ Echo.failure($0) }) else {
+      return [StyledLine("")]
+    }
+    let (mark, style) =
+      switch echo {
+      case .success: ("✓", Look.good)
+      case .failure: ("✗", Look.bad)
+      case .notice: ("•", Look.notice)
+      }
+    let lines = StyledLine.wrapped("\(mark) \(echo.text)", style, columns: columns)
+    return Array(lines.prefix(max(1, maximum)))
+  }
+
+  // MARK: Decoration
+
+  private mutating func drawDecoration() {
+    let style = Look.frame(isPhone: state.isPhone)
+    switch layout.decoration {
+    case .bar: canvas.fill(layout.frame, Look.bar(isPhone: state.isPhone), with: " ")
+    case .framed, .strapped: canvas.frame(layout.frame, style)
+    }
+    if layout.decoration == .strapped { drawStrap() }
+    if !state.isPhone, layout.decoration != .bar {
+      // The crown.
+      let column = layout.frame.column + layout.frame.columns
+      for row in 3...4 {
+        canvas.put("▌", style, row: layout.frame.row + row, column: column)
+      }
+    }
+    drawHead()
+    drawFoot()
+    drawScrollBar()
+  }
+
+  private mutating func drawStrap() {
+    let width = layout.frame.columns / 2
+    let column = layout.frame.column + (layout.frame.columns - width) / 2
+    for row in [layout.frame.row - 1, layout.frame.row + layout.frame.rows] {
+      canvas.put(String(repeating: "▒", count: width), Look.strap, row: row, column: column)
+    }
+  }
+
+  /// Which side this is, and whether the other one runs.
+  private mutating func drawHead() {
+    let isBar = layout.decoration == .bar
     let other = state.isPhone ? "watch" : "phone"
-    let status = "\(other) \(state.isOtherReachable ? "in reach" : "away")"
-    let gap = max(1, columns - side.count - status.count - 2)
-    return " \(side)" + String(repeating: " ", count: gap) + "\(status) "
+    let mark = state.isOtherReachable ? "●" : "○"
+    let full = "\(mark) \(other) \(state.isOtherReachable ? "in reach" : "away")"
+    let area = isBar ? layout.frame : layout.frame.inset(rows: 0, columns: 2)
+    let room = area.columns - 2
+    let forms = [
+      ("CinemaTime · \(state.name)", full), (state.name, full), (state.name, "\(mark) \(other)"),
+    ]
+    let form = forms.first { $0.0.terminalColumns + 3 + $0.1.count <= room } ?? (state.name, mark)
+    let bar = Look.bar(isPhone: state.isPhone)
+    let nameRoom = max(0, room - form.1.count - 1)
+    canvas.put(
+      " \(form.0.cut(to: nameRoom)) ", isBar ? bar : Look.name(isPhone: state.isPhone),
+      row: area.row, column: area.column)
+    canvas.put(
+      " \(form.1) ", isBar ? bar : state.isOtherReachable ? Look.good : Look.faint, row: area.row,
+      column: area.column + max(0, area.columns - form.1.count - 2))
   }
 
-  private var keys: String {
-    let isNarrow = columns < 56
-    return switch state.page {
-    case .details(_, true): "y buy  any other key: no"
-    case .details(let movie, false):
-      (state.isPurchased(movie) ? "d give back  " : "b buy  ") + "t tickets  f films  q quit"
-    case .tickets where isNarrow: "enter show  d back  f films  q quit"
-    case .tickets: "j/k choose  enter show  d give back  f films  q quit"
-    case .films where isNarrow: "enter show  b buy  t tickets  q quit"
-    case .films: "j/k choose  enter show  b buy  t tickets  q quit"
+  /// What can be gone on with, in the lower border.
+  private mutating func drawFoot() {
+    guard layout.decoration != .bar, let invitation = state.invitation else { return }
+    let area = layout.frame.inset(rows: 0, columns: 2)
+    let row = area.row + area.rows - 1
+    canvas.put(" c ", Look.key, row: row, column: area.column)
+    let short = "continue “\(invitation.title)” "
+    let full = short + "from the \(invitation.side) "
+    canvas.put(
+      full.terminalColumns <= area.columns - 3 ? full : short, Look.notice, row: row,
+      column: area.column + 3, room: area.columns - 3)
+  }
+
+  /// A bar at the right edge, if the page is longer than its area.
+  private mutating func drawScrollBar() {
+    guard extent.limit > 0, extent.total > 0, layout.content.rows > 2 else { return }
+    let column = layout.frame.column + layout.frame.columns - 1
+    let rows = layout.content.rows
+    let length = max(1, rows * extent.shown / extent.total)
+    let first = (rows - length) * firstLine / extent.limit
+    for row in first..<(first + length) {
+      canvas.put(
+        "█", Look.frame(isPhone: state.isPhone), row: layout.content.row + row, column: column)
     }
   }
 
-  // MARK: Views
+  // MARK: The page
 
-  private var view: [String] {
-    switch state.page {
-    case .tickets:
-      let next = state.isPhone ? nil : state.nextShow
-      let face = next.map { [fitted(" Next: \($0.time) \($0.title)")] } ?? []
-      return face + list(rows: rows - face.count, placeholder: " No tickets yet.")
-    case .films: return list(rows: rows, placeholder: " You have seen them all.")
-    case .details(let movie, let isConfirming): return details(movie, isConfirming)
+  /// The first line that is visible.
+  private var firstLine: Int {
+    guard state.page == state.listPage else { return min(state.scroll, extent.limit) }
+    return max(0, min(state.selection - extent.shown / 2, extent.limit))
+  }
+
+  private mutating func drawPage() {
+    var area = layout.content
+    // The last column is the scroll bar's.
+    if layout.decoration == .bar { area.columns -= 1 }
+    if case .confirmation(let movie) = state.page {
+      area = Confirmation(movie).draw(on: &canvas, area)
+    }
+    switch state.page == .help ? .help : state.pageBelow {
+    case .face: WatchFace(state).draw(on: &canvas, area)
+    case .films, .tickets: drawList(area)
+    case .film(let movie): drawFilm(FilmPage(state, movie), area)
+    case .help, .confirmation:
+      let text = area.inset(rows: 0, columns: 1)
+      drawText(KeyHelp.lines(state, columns: text.columns), text)
     }
   }
 
-  /// The shown list of films: as many as fit, always including the selected one.
-  private func list(rows: Int, placeholder: String) -> [String] {
-    guard !state.list.isEmpty else { return ["", fitted(placeholder)] }
-    let room = max(1, rows - 1)
-    let first = max(0, min(state.selection - room / 2, state.list.count - room))
-    return [""]
-      + state.list.enumerated().dropFirst(first).prefix(room).map { index, movie in
-        let isSelected = index == state.selection
-        let director = state.isPhone ? ", \(movie.director)" : ""
-        let line = fitted("\(isSelected ? ">" : " ") \(movie.time) \(movie.title)\(director)")
-        return isSelected ? styled(line, "1") : line
+  private mutating func drawList(_ area: Canvas.Area) {
+    let list = FilmList(state)
+    list.drawTabs(on: &canvas, area)
+    let area = Canvas.Area(
+      row: area.row + 1, column: area.column, rows: area.rows - 1, columns: area.columns)
+    extent = ScreenState.Extent(shown: area.rows, total: state.list.count)
+    let isMoved = state.page == state.listPage
+    let first = isMoved ? firstLine : max(0, min(state.selection - area.rows / 2, extent.limit))
+    list.draw(on: &canvas, area, from: first)
+    // Under a question, the list does not scroll.
+    if !isMoved { extent = ScreenState.Extent() }
+  }
+
+  private mutating func drawFilm(_ page: FilmPage, _ area: Canvas.Area) {
+    var text = area.inset(rows: 0, columns: 1)
+    if let code = page.code {
+      guard let rest = code.draw(on: &canvas, layout.content) else {
+        return drawText(page.lines(columns: text.columns, hasCode: false), text)
       }
-  }
-
-  /// One film: its details, or the bought ticket, or the question whether to buy it.
-  private func details(_ movie: Movie, _ isConfirming: Bool) -> [String] {
-    let head = [styled(fitted(" \(movie.title)"), "1"), fitted(" \(movie.time)")]
-    if isConfirming { return head + ["", fitted(" Buy a ticket for \(movie.time)?")] }
-    if state.isPurchased(movie) {
-      // If there is no room for both, the code is more important.
-      return head.count + code.count <= rows ? head + code : code
+      text = rest
     }
-    guard state.isPhone else { return head + [""] + wrapped("by \(movie.director)") }
-    let people = "Directed by \(movie.director), with \(movie.actors.joined(separator: ", "))."
-    return head + wrapped(people) + [""] + wrapped(movie.synopsis)
+    drawText(page.lines(columns: text.columns, hasCode: page.code != nil), text)
   }
 
-  /// The ticket's QR code, or a placeholder until the watch has it.
-  private var code: [String] {
-    guard let code = state.code else { return ["", fitted(" " + HalfBlocks.placeholder)] }
-    let drawn = HalfBlocks.lines(code)
-    guard drawn.count <= rows, drawn[0].count <= columns else {
-      return ["", " Make the terminal larger", " to see the QR code."].map(fitted)
-    }
-    // Light on dark, whatever the terminal's own colours are.
-    return drawn.map { styled($0, "97;40") }
-  }
-
-  private func fitted(_ text: String) -> String { String(text.prefix(columns)) }
-
-  private func styled(_ text: String, _ style: String) -> String {
-    hasColour ? "\u{1B}[\(style)m\(text)\u{1B}[0m" : text
-  }
-
-  /// Returns a sentence wrapped into lines, one column from the edge.
-  private func wrapped(_ text: String) -> [String] {
-    (" " + TextWrapping.wrap(text, columns: columns - 1, indent: 1, firstIndent: 1))
-      .split(separator: "\n").map(String.init)
-  }
-}
-
-/// A QR code as text: two rows of modules per line, light on dark as on most terminals.
-enum HalfBlocks {
-  /// Shown until the watch has a code.
-  static let placeholder = "(x) its QR code comes from the phone"
-
-  static func lines(_ rows: [[Bool]]) -> [String] {
-    // Two light modules around it are enough for most readers, and fit a watch.
-    let margin = 2
-    let width = rows.count + 2 * margin
-    let isLight = { (row: Int, column: Int) -> Bool in
-      let row = row - margin
-      let column = column - margin
-      guard rows.indices.contains(row), rows.indices.contains(column) else { return true }
-      return !rows[row][column]
-    }
-    return stride(from: 0, to: width, by: 2).map { row in
-      String(
-        (0..<width).map { column -> Character in
-          switch (isLight(row, column), row + 1 < width && isLight(row + 1, column)) {
-          case (true, true): "█"
-          case (true, false): "▀"
-          case (false, true): "▄"
-          case (false, false): " "
-          }
-        })
+  private mutating func drawText(_ lines: [StyledLine], _ area: Canvas.Area) {
+    // Beside a code that takes all the room there is no text.
+    guard area.rows > 0 else { return }
+    extent = ScreenState.Extent(shown: area.rows, total: lines.count)
+    for (index, line) in lines.dropFirst(firstLine).prefix(area.rows).enumerated() {
+      canvas.put(
+        line.text, line.style, row: area.row + index, column: area.column, room: area.columns)
     }
   }
 }

@@ -63,6 +63,16 @@ final class Interruption {
     }
   }
 
+  /// Whether this process is told to end within a time.
+  func isRequestedNow(within time: Duration = .zero) throws -> Bool {
+    let end = ContinuousClock.now + time
+    while !isRequested {
+      guard try waitReadable([signals.descriptor], until: end)[0] else { return false }
+      for received in try signals.take() where received.signal != .continue { isRequested = true }
+    }
+    return true
+  }
+
   private func wait<Result: Sendable>(
     _ begin: (Outcome<Result>) -> (() -> Void)?
   ) throws -> Result? {

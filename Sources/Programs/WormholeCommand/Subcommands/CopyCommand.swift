@@ -40,12 +40,10 @@ extension CommandDescription {
     var copy = ContainerCopy(of: container)
     copy.allowsUse = arguments.has("in-use")
     copy.leavesOut = { PeerNames.isLaunch($0) }
-    let isShown = environment.errorColumns != nil
     copy.progress = { keys, bytes in
-      guard isShown, keys % 100 == 0 else { return }
-      environment.writeStandardError(Array("\r\(keys) parts, \(bytes >> 20) MiB".utf8))
+      if keys % 100 == 0 { environment.showProgress("\(keys) parts, \(bytes >> 20) MiB") }
     }
-    defer { if isShown { environment.writeStandardError(Array("\r\u{1B}[K".utf8)) } }
+    defer { environment.showProgress(nil) }
     let done = try copy.run(to: place, until: arguments.deadline())
     if arguments.has("json") {
       try environment.print(

@@ -26,7 +26,7 @@ extension CommandDescription {
     globalOptions: ContainerSelection.options,
     subcommands: [
       .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
-      .watch, .monitor, .status, .doctor, .copy, .groups, .demo,
+      .watch, .monitor, .status, .doctor, .copy, .groups, .demo, .bench, .latency,
     ],
     version: "0.1.0", run: nil)
 }

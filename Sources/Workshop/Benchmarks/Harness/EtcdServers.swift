@@ -1,5 +1,6 @@
 import AppGroup
 import Foundation
+import Measurements
 import RivalCalls
 import SystemCalls
 
@@ -85,7 +86,21 @@ final class RawEtcd: Sendable {
   /// Sends a request and waits for the end of its answer.
   func ask(_ request: [UInt8]) throws {
     try socket.writeAll(request)
-    try answer { $0 == UInt8(ascii: "}") || $0 == UInt8(ascii: "\n") }
+    var answer = try more()
+    // The header may come in parts, or alone.
+    var header = Self.headerEnd(answer)
+    while header == nil {
+      answer += try more()
+      header = Self.headerEnd(answer)
+    }
+    let end = header ?? 0
+    let length = String(decoding: answer[..<end], as: UTF8.self).split(separator: "\r\n").lazy
+      .compactMap { $0.hasPrefix("Content-Length: ") ? Int($0.dropFirst(16)) : nil }.first
+    if let length {
+      while answer.count < end + length { answer += try more() }
+    } else {
+      while !answer.suffix(5).elementsEqual("0\r\n\r\n".utf8) { answer += try more() }
+    }
   }
 
   /// Begins to watch a key; the connection is of no other use then.
@@ -97,15 +112,26 @@ final class RawEtcd: Sendable {
   }
 
   /// Waits for a line of the watch.
-  func line() throws { try answer { $0 == UInt8(ascii: "\n") } }
-
-  private func answer(_ isEnd: (UInt8) -> Bool) throws {
+  func line() throws {
+    var last: UInt8 = 0
     while true {
-      let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
-      guard let last = bytes.last else { throw Failure(description: "etcd closed the connection") }
-      // The header may come alone.
-      let isHeader = bytes.first == UInt8(ascii: "H") && bytes.last == UInt8(ascii: "\n")
-      if isEnd(last), !isHeader || bytes.contains(UInt8(ascii: "{")) { return }
+      // Other line ends are those of chunks.
+      for byte in try more() {
+        if last == UInt8(ascii: "}"), byte == UInt8(ascii: "\n") { return }
+        last = byte
+      }
     }
+  }
+
+  private static func headerEnd(_ bytes: [UInt8]) -> Int? {
+    bytes.indices.dropFirst(3).first { index in
+      bytes[index] == 10 && bytes[index - 1] == 13 && bytes[index - 2] == 10
+    }.map { $0 + 1 }
+  }
+
+  private func more() throws -> [UInt8] {
+    let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else { throw Failure(description: "etcd closed the connection") }
+    return bytes
   }
 }

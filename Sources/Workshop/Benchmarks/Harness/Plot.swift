@@ -1,4 +1,5 @@
 import Foundation
+import Measurements
 
 /// A run's rows as a drawing: for each row with a floor, the floor's time and ours on one logarithmic
 /// axis, and their ratio. The floor is bare system calls, or another program or library.

@@ -1,4 +1,5 @@
 import LineProcesses
+import Measurements
 import SystemCalls
 
 /// A second process of this program that executes one command per line. It is killed when this value

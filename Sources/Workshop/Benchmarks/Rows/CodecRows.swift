@@ -1,4 +1,5 @@
 import Foundation
+import Measurements
 import PropertyLists
 
 /// Encoding and decoding a typical message, against Foundation's coders for the same content.

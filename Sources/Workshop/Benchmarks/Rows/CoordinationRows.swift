@@ -1,6 +1,7 @@
 import Dispatch
 import FileCoordination
 import FoundationEssentials
+import Measurements
 import SystemCalls
 
 /// Coordinated access to a file against the same access without coordination. Writes to the given

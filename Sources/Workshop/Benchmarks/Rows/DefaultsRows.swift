@@ -1,6 +1,7 @@
 import AppGroup
 import Foundation
 import GroupDefaults
+import Measurements
 import PropertyLists
 
 /// Reading and setting one of ten keys, against Foundation's `UserDefaults(suiteName:)` with the

@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import PeerConnectivity
 import PropertyLists
 import RivalCalls
@@ -126,7 +127,7 @@ enum EtcdRows {
     let each = bench.scaled(100)
     let sending = try bench.compare(
       title + "queue: send / raw transaction", rounds: bench.rounds, runs: each,
-      expected: .ratioAtMost(1.5), ours: { try sender.enqueue(RequestRows.payload) },
+      expected: .ratioAtMost(1.5), ours: { try sender.enqueue(SharedCount.payload) },
       floor: { try raw.ask(change) })
     let consumer = try queue.consume()
     defer { consumer.close() }
@@ -135,7 +136,7 @@ enum EtcdRows {
       title + "queue: take + acknowledge / 2 raw transactions", rounds: bench.rounds,
       expected: .ratioAtMost(1.5),
       ours: {
-        for _ in 0..<each { try sender.enqueue(RequestRows.payload) }
+        for _ in 0..<each { try sender.enqueue(SharedCount.payload) }
         return try nanosecondsPerRun(each) {
           try consumer.next(until: .now + .seconds(5))?.acknowledge()
         }
@@ -163,7 +164,7 @@ enum EtcdRows {
     let row = try bench.compare(
       title + "request / 2 raw puts → lines of watches", rounds: bench.rounds,
       runs: bench.scaled(100), expected: .ratioAtMost(1.5),
-      ours: { _ = try session.request(RequestRows.payload, to: "answerer") },
+      ours: { _ = try session.request(SharedCount.payload, to: "answerer") },
       floor: {
         try connections[0].ask(puts[0])
         try connections[1].line()

@@ -1,4 +1,5 @@
 import Foundation
+import Measurements
 import PeerConnectivity
 import Synchronization
 import SystemCalls

@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import RivalCalls
 import Synchronization
 import SystemCalls
@@ -56,26 +57,6 @@ final class Game: Sendable {
   }
 }
 
-/// The same game for a player that blocks its thread.
-///
-/// - Parameters:
-///   - send: Sends a ping with a number.
-///   - next: Waits for a pong with another number than the last one.
-/// - Returns: The nanoseconds of each half round trip.
-func play(
-  _ count: Int, after last: inout UInt64, send: (UInt64) throws -> Void,
-  next: (UInt64) throws -> UInt64
-) rethrows -> [Double] {
-  var times: [Double] = []
-  for _ in 0..<count {
-    let begin = ContinuousClock.now
-    try send(last + 1)
-    last = try next(last)
-    times.append((ContinuousClock.now - begin).nanoseconds / 2)
-  }
-  return times
-}
-
 /// Runs a listener's code, which has no caller to throw to.
 func orDie(_ body: () throws -> Void) {
   do {
@@ -86,31 +67,7 @@ func orDie(_ body: () throws -> Void) {
   }
 }
 
-/// The floor's side of the game.
-final class Paddle: Sendable {
-  private let heard: RawValue
-  private let sent: RawValue
-  private let events: FileDescriptor
-
-  init(_ directory: String, hears: String, sends: String) throws {
-    heard = try RawValue(directory, hears)
-    sent = try RawValue(directory, sends)
-    try sent.publish(RawValue.content(0))
-    events = try .blockingEventQueue()
-    _ = try events.addWatch(directory + "/values/" + hears, [.movedTo, .onlyDirectory])
-  }
-
-  func send(_ number: UInt64) throws(Errno) { try sent.publish(RawValue.content(number)) }
-
-  /// Waits until the value holds another number than the last one.
-  func next(after last: UInt64) throws(Errno) -> UInt64 {
-    while true {
-      _ = try events.takeEvents { _, _ in }
-      let number = try heard.read()
-      if number != last { return number }
-    }
-  }
-
+extension Paddle {
   /// Reads on a thread of its own from now on, and hands each number over: to a queue, or to a task.
   func handOver(toTask: Bool, _ body: @escaping @Sendable (UInt64) -> Void) throws {
     let queue = DispatchQueue(label: "floor")

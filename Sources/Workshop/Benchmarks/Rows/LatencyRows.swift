@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import PropertyLists
 import SystemCalls
 
@@ -100,7 +101,7 @@ enum LatencyRows {
     }
 
     func play(_ count: Int) throws -> [Double] {
-      try Benchmarks.play(count, after: &last) {
+      try Measurements.play(count, after: &last) {
         try ping.replace(with: SharedCount.content($0))
       } next: { last in
         while let pong = pongs.next(until: .now + .seconds(60)) {

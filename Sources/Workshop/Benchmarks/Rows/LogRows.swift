@@ -1,4 +1,5 @@
 import AppGroup
+import Measurements
 import PropertyLists
 
 /// Appending to a log and reading it, against a bare file that is created and renamed, and against the
@@ -12,11 +13,11 @@ enum LogRows {
     return try [
       bench.compare(
         "log: append / create + rename", rounds: bench.shortRounds, runs: 4,
-        ours: { try log.append(RequestRows.payload) }, floor: { try raw.send() }),
+        ours: { try log.append(SharedCount.payload) }, floor: { try raw.send() }),
       bench.compare(
         "log: append / publish a value", rounds: bench.shortRounds, runs: 4,
-        ours: { try log.append(RequestRows.payload) },
-        floor: { try value.replace(with: RequestRows.payload) }),
+        ours: { try log.append(SharedCount.payload) },
+        floor: { try value.replace(with: SharedCount.payload) }),
       reading(bench),
     ]
   }
@@ -30,7 +31,7 @@ enum LogRows {
     return try bench.compare(
       "log: read, named / update a value", rounds: bench.shortRounds,
       ours: {
-        for _ in 0..<4 { try log.append(RequestRows.payload) }
+        for _ in 0..<4 { try log.append(SharedCount.payload) }
         return try nanosecondsPerRun(4) { _ = try reader.next(until: .now) }
       },
       floor: {

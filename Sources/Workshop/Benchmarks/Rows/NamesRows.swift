@@ -1,4 +1,5 @@
 import AppGroup
+import Measurements
 
 /// The cost of a publication when the container holds many names, or another process observes many.
 /// The floor of each row is our own code with one name.

@@ -1,4 +1,5 @@
 import AppGroup
+import Measurements
 import SystemCalls
 
 /// Posting a notification, which takes no lock, against one rename.

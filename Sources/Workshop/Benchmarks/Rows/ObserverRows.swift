@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import SystemCalls
 
 /// The cost of idle observers: wake-ups, memory, and the time to set them up.

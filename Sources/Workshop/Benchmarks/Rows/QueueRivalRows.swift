@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import PropertyLists
 import Synchronization
 

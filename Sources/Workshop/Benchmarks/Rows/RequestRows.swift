@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Measurements
 import PeerConnectivity
 import PropertyLists
 import RivalCalls
@@ -9,8 +10,6 @@ import SystemCalls
 /// side creates, writes and renames a file with a fresh name, and the other side waits for inotify,
 /// opens, reads and unlinks it.
 enum RequestRows {
-  static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
-
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("request")
     let directory = try bench.directory("request-raw")
@@ -23,13 +22,13 @@ enum RequestRows {
     var things = [
       {
         try median(of: count) {
-          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "answerer") }
+          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "answerer") }
         }
       },
       { try median(of: count) { try nanosecondsPerRun(1) { try post.ask() } } },
       {
         try median(of: count) {
-          try nanosecondsPerRun(1) { _ = try session.request(payload, to: "task") }
+          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "task") }
         }
       },
     ]
@@ -62,7 +61,7 @@ enum RequestRows {
       let begin = ContinuousClock.now
       for _ in 0..<count {
         group.enter()
-        session.request(payload, to: "answerer", until: .now + .seconds(60)) { result in
+        session.request(SharedCount.payload, to: "answerer", until: .now + .seconds(60)) { result in
           if case .failure(let error) = result { failure.note(error) }
           group.leave()
         }
@@ -118,7 +117,7 @@ extension RequestRows {
     private let worker: Worker
     private let connection: BusConnection
     private let daemon: BusDaemon
-    private let text = payload.stringValue ?? ""
+    private let text = SharedCount.payload.stringValue ?? ""
 
     /// - Returns: nil if D-Bus is not installed.
     init?(_ directory: String) throws {
@@ -159,7 +158,7 @@ final class RawMail {
     self.hears = try FileDescriptor.open(directory + "/" + hears, [.readOnly, .directory])
     events = try .blockingEventQueue()
     _ = try events.addWatch(directory + "/" + hears, [.movedTo, .onlyDirectory])
-    content = try RequestRows.payload.binaryBytes()
+    content = try SharedCount.payload.binaryBytes()
   }
 
   func ask() throws {

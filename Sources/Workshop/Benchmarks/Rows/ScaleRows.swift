@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import Measurements
 import PropertyLists
 
 /// What grows with the size of a value, and with the number of processes at work.

@@ -1,3 +1,4 @@
+import Measurements
 import SystemCalls
 
 /// The time from the start to the end of `wormhole send`, built as the README installs it, against the

@@ -1,11 +1,14 @@
-import Foundation
+import FoundationEssentials
 
 /// The rows as a table for people.
-enum Table {
-  static func lines(_ rows: [Row]) -> [String] {
+package enum Table {
+  /// - Parameter withExpectations: Whether it is said what is expected of each row.
+  package static func lines(_ rows: [Row], withExpectations: Bool = true) -> [String] {
     let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
-    let cells = [heading] + rows.map(cells)
-    let widths = heading.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
+    let cells = ([heading] + rows.map(cells)).map { withExpectations ? $0 : Array($0.prefix(4)) }
+    let widths = (cells.first ?? []).indices.map { column in
+      cells.map { $0[column].count }.max() ?? 0
+    }
     var lines: [String] = []
     for (index, row) in cells.enumerated() {
       let padded = row.enumerated().map { column, text in
@@ -46,24 +49,24 @@ enum Table {
 }
 
 /// The rows of a run for machines. What was not measured is missing.
-struct Report: Codable {
-  struct Entry: Codable {
-    let name: String
-    let unit: String
-    let ours: Double?
-    let floor: Double?
-    let ratio: Double?
-    let ratioLow: Double?
-    let ratioHigh: Double?
-    let expected: String
-    let met: Bool?
-    let notes: [String]
+package struct Report: Codable {
+  package struct Entry: Codable {
+    package let name: String
+    package let unit: String
+    package let ours: Double?
+    package let floor: Double?
+    package let ratio: Double?
+    package let ratioLow: Double?
+    package let ratioHigh: Double?
+    package let expected: String
+    package let met: Bool?
+    package let notes: [String]
   }
 
-  let fileSystem: String
-  let rows: [Entry]
+  package let fileSystem: String
+  package let rows: [Entry]
 
-  init(_ rows: [Row], fileSystem: String) {
+  package init(_ rows: [Row], fileSystem: String) {
     self.fileSystem = fileSystem
     self.rows = rows.map { row in
       Entry(
@@ -73,7 +76,7 @@ struct Report: Codable {
     }
   }
 
-  func json() throws -> String {
+  package func json() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(self), as: UTF8.self)
@@ -81,4 +84,13 @@ struct Report: Codable {
 }
 
 /// Returns a number with the given number of digits after the point.
-func fixed(_ number: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", number) }
+package func fixed(_ number: Double, _ digits: Int) -> String {
+  guard number.isFinite, abs(number) < 1e15 else { return "\(number)" }
+  let unit = (0..<digits).reduce(1) { product, _ in product * 10 }
+  let parts = Int((abs(number) * Double(unit)).rounded())
+  let sign = number < 0 && parts > 0 ? "-" : ""
+  guard digits > 0 else { return sign + "\(parts)" }
+  let fraction = "\(parts % unit)"
+  let zeros = String(repeating: "0", count: digits - fraction.count)
+  return sign + "\(parts / unit)." + zeros + fraction
+}

@@ -1,45 +1,9 @@
 import AppGroup
+import Measurements
 
-/// Read-modify-write of one number, alone and by eight processes at once. The floor locks with a
-/// `flock` that waits, reads, and makes the same writes.
-enum UpdateRows {
+/// Read-modify-write of one number by eight processes at once.
+extension UpdateRows {
   private static let processes = 8
-
-  static func measureAlone(_ bench: Bench) throws -> [Row] {
-    let value = try bench.container("update").value("count")
-    let raw = try RawValue(bench.path + "/update", "raw")
-    let over = try RawValue(bench.path + "/update", "raw-over")
-    let increment = { try SharedCount.increment(value) }
-    let rows = [
-      try bench.compare(
-        "update / flock + read + writes", rounds: bench.shortRounds, runs: 4,
-        expected: .ratioAtMost(1.5), ours: increment, floor: { try raw.increment() }),
-      try bench.compare(
-        "update, 50 in a row / flock + read + rename over", rounds: bench.rounds, runs: 50,
-        expected: try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil,
-        ours: increment, floor: { try over.incrementByRenamingOver() }),
-      try together(bench),
-    ]
-    let done = UInt64(4 * (bench.shortRounds + 1))
-    try check(try raw.read(), done)
-    try check(SharedCount.number(try value.read()), done + UInt64(50 * (bench.rounds + 1)))
-    return rows
-  }
-
-  private static func together(_ bench: Bench) throws -> Row {
-    let container = try bench.container("update-2")
-    let names = ["a", "b"]
-    let values = ["c", "d"].map(container.value)
-    return try bench.compare(
-      "update of 2 values in one step / 2 updates", rounds: bench.shortRounds, runs: 4,
-      ours: {
-        try container.update(names) { values in
-          for name in names {
-            values[name] = SharedCount.content(SharedCount.number(values[name]) + 1)
-          }
-        }
-      }, floor: { for value in values { try SharedCount.increment(value) } })
-  }
 
   static func measureContended(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("update-8").value("count")
@@ -80,12 +44,6 @@ enum UpdateRows {
   private static func shares(_ counts: [Double]) -> String {
     let all = counts.reduce(0, +) / 100
     return "\(fixed((counts.max() ?? 0) / all, 0)) % and \(fixed((counts.min() ?? 0) / all, 0)) %"
-  }
-
-  private static func check(_ found: UInt64, _ expected: UInt64) throws {
-    guard found == expected else {
-      throw Failure(description: "\(expected) updates were made and \(found) counted")
-    }
   }
 
   static func serve(_ directory: String, name: String) throws {

@@ -3,14 +3,14 @@ import Dispatch
 import Synchronization
 
 /// Returns the nanoseconds for each of `count` runs of an operation.
-func nanosecondsPerRun(_ count: Int, _ operation: () throws -> Void) rethrows -> Double {
+package func nanosecondsPerRun(_ count: Int, _ operation: () throws -> Void) rethrows -> Double {
   let begin = ContinuousClock.now
   for _ in 0..<count { try operation() }
   return (ContinuousClock.now - begin).nanoseconds / Double(count)
 }
 
 /// Returns the median of `count` measurements.
-func median(of count: Int, _ measure: () throws -> Double) rethrows -> Double {
+package func median(of count: Int, _ measure: () throws -> Double) rethrows -> Double {
   try (0..<count).map { _ in try measure() }.median
 }
 
@@ -18,7 +18,7 @@ func median(of count: Int, _ measure: () throws -> Double) rethrows -> Double {
 /// affects all of them alike.
 ///
 /// - Returns: For each thing, its result in each round.
-func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [[Double]] {
+package func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [[Double]] {
   var results = [[Double]](repeating: [], count: things.count)
   // The first round fills caches and does not count.
   for thing in things { _ = try thing() }
@@ -32,7 +32,7 @@ func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [[Double]
 /// The same for operations that are run `count` times in each round.
 ///
 /// - Returns: For each operation, the nanoseconds of a run in each round.
-func alternate(
+package func alternate(
   rounds: Int, runs count: Int, _ operations: [() throws -> Void]
 ) throws -> [[Double]] {
   try alternate(
@@ -43,7 +43,7 @@ func alternate(
 ///
 /// - Parameter make: Returns the operation of a sender.
 /// - Returns: The nanoseconds that each run takes of the whole.
-func nanosecondsPerRun(
+package func nanosecondsPerRun(
   threads count: Int, each: Int, _ make: (Int) -> @Sendable () throws -> Void
 ) throws -> Double {
   let group = DispatchGroup()
@@ -61,22 +61,26 @@ func nanosecondsPerRun(
 }
 
 /// The first failure of several threads.
-final class FirstFailure: Sendable {
+package final class FirstFailure: Sendable {
   private let first = Mutex<(any Error)?>(nil)
 
-  func note(_ error: any Error) { first.withLock { if $0 == nil { $0 = error } } }
+  package init() {}
 
-  func check() throws { if let error = first.withLock({ $0 }) { throw error } }
+  package func note(_ error: any Error) { first.withLock { if $0 == nil { $0 = error } } }
+
+  package func check() throws { if let error = first.withLock({ $0 }) { throw error } }
 }
 
 /// The reason why a row cannot be measured.
-struct Failure: Error, CustomStringConvertible {
-  let description: String
+package struct Failure: Error, CustomStringConvertible {
+  package let description: String
+
+  package init(description: String) { self.description = description }
 }
 
 extension Bench {
   /// Measures an operation and its floor, each `count` times in a round.
-  func compare(
+  package func compare(
     _ name: String, rounds: Int, runs count: Int, expected expectation: Row.Expectation? = nil,
     notes: [String] = [], ours: @escaping () throws -> Void, floor: @escaping () throws -> Void
   ) throws -> Row {
@@ -86,7 +90,7 @@ extension Bench {
   }
 
   /// The same for sides that take their own time: each returns the nanoseconds of a round.
-  func compare(
+  package func compare(
     _ name: String, _ unit: Row.Unit = .microseconds, rounds: Int,
     expected expectation: Row.Expectation? = nil, notes: [String] = [],
     ours: @escaping () throws -> Double, floor: @escaping () throws -> Double
@@ -97,17 +101,17 @@ extension Bench {
 }
 
 extension Duration {
-  var nanoseconds: Double {
+  package var nanoseconds: Double {
     let (seconds, attoseconds) = components
     return Double(seconds) * 1e9 + Double(attoseconds) / 1e9
   }
 }
 
 extension [Double] {
-  var median: Double { quantile(0.5) }
+  package var median: Double { quantile(0.5) }
 
   /// Returns the value below which a part of all values lies.
-  func quantile(_ part: Double) -> Double {
+  package func quantile(_ part: Double) -> Double {
     precondition(!isEmpty, "nothing was measured")
     let sorted = self.sorted()
     return sorted[Swift.min(Int(part * Double(count)), count - 1)]

@@ -1,13 +1,13 @@
 /// One line of the table: our time, the floor's time, and their ratio.
-struct Row {
-  enum Unit: String {
+package struct Row {
+  package enum Unit: String {
     case microseconds = "µs"
     case milliseconds = "ms"
     case bytes = "B"
     case perSecond = "/s"
 
     /// The number of measured units (nanoseconds, for times) in one unit of the row.
-    var scale: Double {
+    package var scale: Double {
       switch self {
       case .microseconds: 1_000
       case .milliseconds: 1_000_000
@@ -17,33 +17,33 @@ struct Row {
   }
 
   /// The expected result; less is better in every row.
-  enum Expectation {
+  package enum Expectation {
     case ratioAtMost(Double)
     case oursAtMost(Double)
   }
 
   /// The ratios of rounds, ours to the floor of the same round. A tenth of them is below `low` and
   /// a tenth above `high`, so the distance between them shows the noise.
-  struct Ratio {
-    let median: Double
-    let low: Double
-    let high: Double
+  package struct Ratio {
+    package let median: Double
+    package let low: Double
+    package let high: Double
   }
 
-  let name: String
-  let unit: Unit
-  let ours: Double?
-  let floor: Double?
-  let ratio: Ratio?
-  let expectation: Expectation?
-  let notes: [String]
+  package let name: String
+  package let unit: Unit
+  package let ours: Double?
+  package let floor: Double?
+  package let ratio: Ratio?
+  package let expectation: Expectation?
+  package let notes: [String]
 
   /// Creates a row from measurements in the same rounds.
   ///
   /// - Parameters:
   ///   - ours: Empty if nothing was measured.
   ///   - floor: Empty for a row without a floor.
-  init(
+  package init(
     _ name: String, _ unit: Unit = .microseconds, ours: [Double], floor: [Double] = [],
     expected expectation: Expectation? = nil, notes: [String] = []
   ) {
@@ -61,7 +61,7 @@ struct Row {
   }
 
   /// Whether the expectation is met; nil if there is none or nothing was measured.
-  var isMet: Bool? {
+  package var isMet: Bool? {
     guard let ours else { return expectation == nil ? nil : false }
     switch expectation {
     case .ratioAtMost(let limit): return ratio.map { $0.median <= limit }

@@ -1,22 +1,26 @@
-import AppGroup
+package import AppGroup
+import FileTrees
 import SystemCalls
 
-/// The place of a run: its own directory, which is removed at the end.
-final class Bench {
-  let path: String
-  let isQuick: Bool
+/// The place of a run: its own directory, which `remove` removes at the end.
+package final class Bench {
+  package let path: String
+  package let isQuick: Bool
 
   /// The number of rounds for rows with other processes.
-  var rounds: Int { isQuick ? 5 : 15 }
+  package var rounds: Int { isQuick ? 5 : 15 }
 
   /// The number of short rounds in this process alone. As a rule, each is over before the scheduler
   /// gives the core to another process, so a busy machine hardly disturbs the median.
-  var shortRounds: Int { isQuick ? 25 : 201 }
+  package var shortRounds: Int { isQuick ? 25 : 201 }
 
-  init(under directory: String, isQuick: Bool) throws {
+  /// Makes the directory.
+  ///
+  /// - Parameter name: The beginning of its name; the process completes it.
+  package init(under directory: String, name: String = "benchmarks", isQuick: Bool) throws {
     let base =
       directory.hasPrefix("/") ? directory : try linkTarget("/proc/self/cwd") + "/" + directory
-    path = "\(base)/benchmarks-\(Program.processID)"
+    path = "\(base)/\(name)-\(Program.processID)"
     self.isQuick = isQuick
     try makeDirectory(path)
     try spreadDirectories()
@@ -37,30 +41,28 @@ final class Bench {
     }
   }
 
-  deinit {
-    do {
-      let remove = try ChildProcess("rm", ["-rf", path])
-      _ = try remove.wait(until: .now + .seconds(60))
-    } catch {
-      Output.problem("cannot remove \(path): \(error)")
-    }
+  /// Removes the directory and everything in it.
+  package func remove() throws {
+    let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
+    let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
+    try TreeRemoval().remove(name, at: parent.rawValue)
   }
 
   /// Creates an empty directory below the run's.
-  func directory(_ name: String) throws -> String {
+  package func directory(_ name: String) throws -> String {
     let made = path + "/" + name
     try makeDirectory(made)
     return made
   }
 
-  func container(_ name: String) throws -> SharedContainer {
+  package func container(_ name: String) throws -> SharedContainer {
     try SharedContainer(path: try directory(name))
   }
 
   /// Returns the number itself, or a tenth of it in a quick run.
-  func scaled(_ number: Int) -> Int { isQuick ? max(number / 10, 1) : number }
+  package func scaled(_ number: Int) -> Int { isQuick ? max(number / 10, 1) : number }
 
-  func fileSystemName() throws -> String {
+  package func fileSystemName() throws -> String {
     let magic = try FileDescriptor.open(path, [.pathOnly, .directory]).fileSystem().magic
     // The numbers are those of statfs(2).
     let names: [UInt32: String] = [

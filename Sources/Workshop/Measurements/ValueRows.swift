@@ -2,8 +2,8 @@ import AppGroup
 
 /// Replacing a value of 200 bytes, against the bare calls and against the calls of most programs; and
 /// reading it.
-enum ValueRows {
-  static func measure(_ bench: Bench) throws -> [Row] {
+package enum ValueRows {
+  package static func measure(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("publish").value("value")
     let raw = try RawValue(bench.path + "/publish", "raw")
     let over = try RawValue(bench.path + "/publish", "raw-over")
@@ -33,7 +33,7 @@ enum ValueRows {
   /// Measures the first publication after a quiet second, which waits until its content is written.
   /// A process that has not published the value lately waits in the same way, which saves the
   /// pauses here.
-  static func measureLone(_ bench: Bench) throws -> [Row] {
+  package static func measureLone(_ bench: Bench) throws -> [Row] {
     let place = try bench.directory("lone")
     let raw = try RawValue(place, "raw")
     let ours = SharedCount.content(1)
@@ -58,7 +58,7 @@ enum ValueRows {
     ]
   }
 
-  static func measureDurable(_ bench: Bench) throws -> [Row] {
+  package static func measureDurable(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("durable").value("value")
     let raw = try RawValue(bench.path + "/durable", "raw")
     let ours = SharedCount.content(1)
@@ -72,7 +72,7 @@ enum ValueRows {
   }
 
   /// Measures reading it: as bytes, and decoded.
-  static func measureReading(_ bench: Bench) throws -> [Row] {
+  package static func measureReading(_ bench: Bench) throws -> [Row] {
     let value = try bench.container("read").value("value")
     let raw = try RawValue(bench.path + "/read", "raw")
     try value.replace(with: SharedCount.content(7))

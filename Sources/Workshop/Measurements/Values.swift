@@ -1,10 +1,10 @@
-import AppGroup
-import PropertyLists
+package import AppGroup
+package import PropertyLists
 import RivalCalls
-import SystemCalls
+package import SystemCalls
 
 /// The other side may have made it.
-func makeDirectoryIfMissing(_ path: String) throws(Errno) {
+package func makeDirectoryIfMissing(_ path: String) throws(Errno) {
   do throws(Errno) {
     try makeDirectory(path)
   } catch {
@@ -15,7 +15,7 @@ func makeDirectoryIfMissing(_ path: String) throws(Errno) {
 /// create, write, close.
 ///
 /// - Parameter waits: Whether to wait until the content is written, without the metadata.
-func writeNew(
+package func writeNew(
   _ content: [UInt8], _ name: String, in directory: borrowing FileDescriptor, durably: Bool = false,
   waits: Bool = false
 ) throws(Errno) {
@@ -27,7 +27,7 @@ func writeNew(
 }
 
 /// create, write, close, rename, as most programs publish a file.
-func writeAndRename(
+package func writeAndRename(
   _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor, durably: Bool = false
 ) throws(Errno) {
   try writeNew(content, "new", in: directory, durably: durably)
@@ -43,16 +43,16 @@ func writeAndRename(
 /// only neighbouring directories are comparable.
 ///
 /// The content is 200 bytes that begin with a 64-bit number.
-final class RawValue: Sendable {
-  static let contentBytes = 200
+package final class RawValue: Sendable {
+  package static let contentBytes = 200
 
-  let directory: FileDescriptor
-  let held: FileDescriptor
+  package let directory: FileDescriptor
+  package let held: FileDescriptor
   private let container: FileDescriptor
   private let path: String
 
   /// Opens the directory of a value, and creates it if it is missing.
-  init(_ container: String, _ name: String) throws(Errno) {
+  package init(_ container: String, _ name: String) throws(Errno) {
     for part in ["", "/\(name)", "/\(name)/lease", "/\(name)/lease/held"] {
       try makeDirectoryIfMissing(container + "/values" + part)
     }
@@ -62,12 +62,12 @@ final class RawValue: Sendable {
     held = try .open(container + "/values/" + name + "/lease/held", [.readOnly, .directory])
   }
 
-  static func content(_ number: UInt64) -> [UInt8] {
+  package static func content(_ number: UInt64) -> [UInt8] {
     withUnsafeBytes(of: number) { Array($0) } + [UInt8](repeating: 0x20, count: contentBytes - 8)
   }
 
   /// create, write, close, exchange, unlink; the first time: create, write, close, rename.
-  func publish(
+  package func publish(
     _ content: [UInt8], durably: Bool = false, waits: Bool = false
   ) throws(Errno) {
     try writeNew(content, "staged", in: held, durably: durably, waits: waits)
@@ -82,12 +82,12 @@ final class RawValue: Sendable {
   }
 
   /// create, write, close, rename over the old file, as most programs do.
-  func publishByRenamingOver(_ content: [UInt8]) throws(Errno) {
+  package func publishByRenamingOver(_ content: [UInt8]) throws(Errno) {
     try writeAndRename(content, to: "value.plist", in: directory)
   }
 
   /// open, fstat, read, close. Returns the number at the beginning of the content.
-  func read() throws(Errno) -> UInt64 {
+  package func read() throws(Errno) -> UInt64 {
     let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
     _ = try file.status()
     var failure: Errno?
@@ -104,21 +104,21 @@ final class RawValue: Sendable {
   }
 
   /// open, fstat, read, close. Returns all bytes.
-  func readAll() throws(Errno) -> [UInt8] {
+  package func readAll() throws(Errno) -> [UInt8] {
     let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
     let bytes = Int(try file.status().size)
     return try file.readToEnd(expectedBytes: bytes, maximumBytes: bytes)
   }
 
   /// flock, read, the same writes, unlock.
-  func increment() throws(Errno) {
+  package func increment() throws(Errno) {
     try held.lockBlocking(.exclusive)
     try publish(Self.content(try readOrZero() + 1))
     try held.unlock()
   }
 
   /// The same with a rename over the old content.
-  func incrementByRenamingOver() throws(Errno) {
+  package func incrementByRenamingOver() throws(Errno) {
     try held.lockBlocking(.exclusive)
     try publishByRenamingOver(Self.content(try readOrZero() + 1))
     try held.unlock()
@@ -128,16 +128,21 @@ final class RawValue: Sendable {
 }
 
 /// The value of the rows about our own code: 200 bytes on disk with a number among them.
-enum SharedCount {
+package enum SharedCount {
+  /// What rows about entries and requests send.
+  package static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
+
   private static let padding = PropertyListValue.string(String(repeating: "x", count: 138))
 
-  static func content(_ number: UInt64) -> PropertyListValue {
+  package static func content(_ number: UInt64) -> PropertyListValue {
     ["count": .integer(Int64(number)), "padding": padding]
   }
 
-  static func number(_ value: PropertyListValue?) -> UInt64 { value?["count"]?.uint64Value ?? 0 }
+  package static func number(_ value: PropertyListValue?) -> UInt64 {
+    value?["count"]?.uint64Value ?? 0
+  }
 
-  static func increment(_ value: Value) throws {
+  package static func increment(_ value: Value) throws {
     try value.update { $0 = content(number($0) + 1) }
   }
 }

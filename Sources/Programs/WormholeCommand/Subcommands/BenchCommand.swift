@@ -1,0 +1,96 @@
+import AppGroup
+import Measurements
+import PropertyLists
+import SystemCalls
+
+extension CommandDescription {
+  static let bench = CommandDescription(
+    name: "bench",
+    abstract: "Measure this machine, each figure beside its floor.",
+    discussion: """
+      The floor of a figure is the same work with the necessary system calls only, measured in turns \
+      with it: what no library can be faster than. The ratio is what to compare; times on a busy machine \
+      say little. The last two numbers of a ratio are those that a tenth of the rounds is below and above.
+
+      It makes a directory of its own, which it removes at the end. By default it lies where the \
+      containers of groups are, because the file system decides most of the figures.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "directory", help: "Where the directory is made.", kind: .directory, isOptional: true)
+    ],
+    options: [
+      .flag("quick", help: "Fewer rounds: a few seconds in place of a minute."),
+      .json,
+    ],
+    needsContainer: false
+  ) { arguments, environment in
+    let bench = try makeBench(
+      under: arguments.text("directory") ?? homeOfGroups(), isQuick: arguments.has("quick"))
+    let interruption = try Interruption()
+    defer { remove(bench, environment) }
+    var rows: [Row] = []
+    for (name, measure) in measurements {
+      environment.showProgress("measuring \(name) …")
+      defer { environment.showProgress(nil) }
+      rows += try environment.withoutTimeLimit { try measure(bench) }
+      guard try !interruption.isRequestedNow() else { throw ExitStatus.no }
+    }
+    if arguments.has("json") {
+      for row in rows { try environment.print(json: row.propertyList) }
+    } else {
+      #if DEBUG
+        environment.tell("this is a debug build, which is slower than a release build")
+      #endif
+      try environment.print(line: "in \(bench.path) (\(try bench.fileSystemName()))")
+      for line in Table.lines(rows, withExpectations: false) { try environment.print(line: line) }
+    }
+  }
+}
+
+private let measurements: [(name: String, measure: @Sendable (Bench) throws -> [Row])] = [
+  ("publication", ValueRows.measure),
+  ("reading", ValueRows.measureReading),
+  ("updates", UpdateRows.measureAlone),
+  ("listening", { [try ListenRow.measure($0)] }),
+  ("queues", { try [QueueRows.sending($0)] + QueueRows.consuming($0) }),
+  ("durability", ValueRows.measureDurable),
+]
+
+private func makeBench(under directory: String, isQuick: Bool) throws -> Bench {
+  do {
+    return try Bench(under: directory, name: ".wormhole-bench", isQuick: isQuick)
+  } catch {
+    throw CommandError(
+      verb: "make", object: "a directory in \(directory)", reason: "\(error)", status: .inputOutput)
+  }
+}
+
+/// The directory of all groups' containers, or the one that it would be made in.
+private func homeOfGroups() throws -> String {
+  var path = try SharedContainer.location(ofGroup: "group.any")
+  while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+    path = String(path[..<slash])
+    if try ifPresent(fileStatus(path)) != nil { return path }
+  }
+  return "/"
+}
+
+private func remove(_ bench: Bench, _ environment: CommandEnvironment) {
+  do { try bench.remove() } catch {
+    environment.tell("cannot remove \(bench.path): \(error); remove it by hand")
+  }
+}
+
+extension Row {
+  /// The row for machines; times in nanoseconds.
+  fileprivate var propertyList: PropertyListValue {
+    var fields: [String: PropertyListValue] = ["name": .string(name)]
+    fields["nanoseconds"] = ours.map { .integer(Int64($0 * unit.scale)) }
+    fields["floorNanoseconds"] = floor.map { .integer(Int64($0 * unit.scale)) }
+    fields["ratio"] = ratio.map { .real($0.median) }
+    fields["ratioLow"] = ratio.map { .real($0.low) }
+    fields["ratioHigh"] = ratio.map { .real($0.high) }
+    return .dictionary(fields)
+  }
+}
