@@ -17,6 +17,42 @@ func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
   return findings
 }
 
+/// Returns public types without an example in the doc comment directly above. An iterator needs none, because
+/// nobody names it.
+func exampleFindings(in text: SourceText, path: String) -> [Finding] {
+  let kinds = ["struct ", "class ", "enum ", "protocol ", "actor ", "typealias "]
+  return text.lines.enumerated().compactMap { index, line in
+    guard let declaration = publicDeclaration(line.trimmedCode),
+      kinds.contains(where: declaration.hasPrefix),
+      !["struct Iterator:", "class func ", "class var "].contains(where: declaration.hasPrefix),
+      !(declaration.hasPrefix("typealias ") && line.code.hasPrefix(" ")),
+      !text.lines[..<index].reversed()
+        .drop(while: { !$0.trimmedComment.hasPrefix("///") && !$0.trimmedCode.isEmpty })
+        .prefix(while: { $0.trimmedCode.isEmpty && $0.trimmedComment.hasPrefix("//") })
+        .contains(where: { $0.trimmedComment == "/// ```swift" })
+    else { return nil }
+    return Finding(path, index + 1, "`public \(declaration)` has no example")
+  }
+}
+
+/// Returns the number of lines of the examples in comments, with their fences
+/// and the empty line that separates each from the words above it.
+func linesOfExamples(in text: SourceText) -> Int {
+  var isInside = false
+  var count = 0
+  var last = ""
+  for comment in text.lines.map(\.trimmedComment) {
+    if comment == "/// ```swift" {
+      isInside = true
+      if last == "///" { count += 1 }
+    }
+    if isInside { count += 1 }
+    if comment == "/// ```" { isInside = false }
+    last = comment
+  }
+  return count
+}
+
 /// Returns the text after the modifiers of a line with a public declaration; imports do not count.
 private func publicDeclaration(_ code: String) -> String? {
   let modifiers: Set<Substring> = [

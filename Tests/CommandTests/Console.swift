@@ -4,7 +4,9 @@ import SystemCalls
 import TestSupport
 import Testing
 
-/// A player for the README's consoles: the input of one shell or two, and the expected output.
+/// A player for the documentation's consoles: the input of one shell or two, and the expected output.
+///
+/// A page has them as blocks (`ConsolePage`); a text is
 ///
 /// ```
 /// $ the input                   # in the first shell; in the second; in both shells
@@ -14,23 +16,30 @@ import Testing
 /// A command of the first shell may continue while the second is used, and its input stands between
 /// its output. A command of the second shell ends before the next one, with status 0.
 final class Console {
-  private struct Entry {
+  struct Entry {
     let shell: Int
-    let command: String
+    /// What is typed; nil for what the program that runs in the shell prints next.
+    let command: String?
     var lines: [Substring] = []
     /// Other lines may precede the next of these.
     var mayHaveMore = false
 
+    /// A command of the first shell that is no mere setting.
     var staysOpen: Bool {
-      shell == 0 || command.contains("cinematime") || command.contains("ROLE=")
+      guard let command else { return false }
+      let isSetting = command.split(separator: "\n").allSatisfy { $0.hasPrefix("export ") }
+      return shell == 0 && !isSetting || command.contains("ROLE=")
+        || command.contains("cinematime")
     }
     /// A command that only reads may be repeated, because the expected state may be about to come.
     var isLook: Bool {
-      ["status", "doctor", "peer list", "outstanding"].contains { command.contains($0) }
+      let command = command ?? ""
+      return !command.dropLast().contains("\n")
+        && ["status", "doctor", "peer list", "outstanding"].contains { command.contains($0) }
     }
     /// Returns whether a line is input for the demo's two sides.
     func isTyped(_ line: Substring) -> Bool {
-      command.contains("cinematime") && line.split(separator: " ").count <= 2
+      command?.contains("cinematime") == true && line.split(separator: " ").count <= 2
         && ["buy", "tickets", "state"].contains { line.hasPrefix($0) }
     }
   }
@@ -38,6 +47,7 @@ final class Console {
   private let shells: [LineProcess]
   private let deadline = ContinuousClock.now + .seconds(90)
   private static let end = "-- the status was "
+  private static let failed = "-- failed with "
 
   /// - Parameter directory: The first directory of both shells; everything below it may be changed.
   init(in directory: String) throws {
@@ -45,7 +55,15 @@ final class Console {
     // The package is built already.
     try makeDirectory(directory + "/bin")
     try ItemText.write(
-      "#!/bin/sh\nshift; program=$1; shift; exec '\(built)'\"$program\" \"$@\"\n",
+      """
+      #!/bin/sh
+      case $1 in
+        run) shift; program=$1; shift; exec '\(built)'"$program" "$@" ;;
+        build) place=.build/static/release; mkdir -p $place; exec cp '\(built)'wormhole $place/ ;;
+      esac
+      exit 64
+
+      """,
       to: directory + "/bin/swift")
     try FileDescriptor.open(directory + "/bin/swift", .readOnly).setPermissions(0o755)
     let environment = [
@@ -59,6 +77,7 @@ final class Console {
       let shell = try LineProcess(
         "timeout", ["-k", "5", "100", "stdbuf", "-oL", "bash"], environment: environment)
       try shell.tell("cd '\(directory)'")
+      try shell.tell("trap 'echo \"\(Self.failed)$?: $BASH_COMMAND\"' ERR")
       return shell
     }
   }
@@ -72,14 +91,25 @@ final class Console {
   }
 
   func play(_ text: String, _ place: String) throws {
+    try play(Self.entries(text), place)
+  }
+
+  func play(_ entries: [Entry], _ place: String) throws {
     var open: [Entry] = []
-    let entries = Self.entries(text)
     for (entry, next) in zip(entries, entries.dropFirst().map(Optional.some) + [nil]) {
+      guard let command = entry.command else {
+        let running = try #require(open.lastIndex { $0.shell == entry.shell }, "\(place)")
+        open[running].lines += entry.lines
+        while !open[running].lines.isEmpty {
+          try advance(&open[running], place, until: deadline)
+        }
+        continue
+      }
       guard entry.staysOpen else {
         try run(entry, place)
         continue
       }
-      try shells[entry.shell].tell(entry.command)
+      try shells[entry.shell].tell(command)
       var entry = entry
       // The first output of two open commands may depend on both.
       let isAlone = next?.staysOpen != true || entry.lines.contains(where: entry.isTyped)
@@ -119,7 +149,8 @@ final class Console {
       if entry.mayHaveMore, try !Self.matches(seen, String(line)) { return }
       entry.mayHaveMore = false
       try #require(
-        try Self.matches(seen, String(line)), "\(place): \(entry.command): «\(seen)», not «\(line)»"
+        try Self.matches(seen, String(line)),
+        "\(place): \(entry.command ?? ""): «\(seen)», not «\(line)»"
       )
     }
     entry.lines.removeFirst()
@@ -129,10 +160,12 @@ final class Console {
   private func run(_ entry: Entry, _ place: String) throws {
     let shell = shells[entry.shell]
     while true {
-      try shell.tell(entry.command)
+      try shell.tell(entry.command ?? "")
       try shell.tell("echo \"\(Self.end)$?\"")
       var seen: [String] = []
       while seen.last?.hasPrefix(Self.end) != true { seen.append(try shell.line(until: deadline)) }
+      // A look may end with another status than 0, and its output says why.
+      if entry.isLook { seen.removeAll { $0.hasPrefix(Self.failed) } }
       let status = seen.removeLast().dropFirst(Self.end.count)
       let isAsShown =
         try Self.matches(
@@ -142,7 +175,8 @@ final class Console {
         pauseThread(.milliseconds(50))
         continue
       }
-      Issue.record("\(place): \(entry.command): status \(status), \(seen), not \(entry.lines)")
+      Issue.record(
+        "\(place): \(entry.command ?? ""): status \(status), \(seen), not \(entry.lines)")
       return
     }
   }

@@ -6,11 +6,16 @@ import TestSupport
 struct Readme {
   /// The text between two fences.
   struct Block: Sendable, CustomStringConvertible {
+    var path = "README.md"
     let language: String
     let line: Int
     let text: String
+    /// The heading of the section that it is in.
+    var section = ""
+    /// The paragraph directly above it, in one line.
+    var lead = ""
 
-    var description: String { "README.md:\(line)" }
+    var description: String { "\(path):\(line)" }
   }
 
   static let root = URL(filePath: #filePath)
@@ -19,7 +24,7 @@ struct Readme {
   /// Every block, in order.
   static let blocks: [Block] = {
     do {
-      return parse(try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8))
+      return try blocks(ofPage: "README.md")
     } catch {
       preconditionFailure("README.md is part of the repository: \(error)")
     }
@@ -27,19 +32,38 @@ struct Readme {
 
   static func blocks(of language: String) -> [Block] { blocks.filter { $0.language == language } }
 
-  private static func parse(_ text: String) -> [Block] {
+  /// The blocks of a page, by its path from the package's root.
+  static func blocks(ofPage path: String) throws -> [Block] {
+    parse(try String(contentsOf: root.appending(path: path), encoding: .utf8), path)
+  }
+
+  /// Returns the blocks of a text in Markdown, in order.
+  static func parse(_ text: String, _ path: String) -> [Block] {
     var blocks: [Block] = []
     var open: (language: String, line: Int, lines: [Substring])?
+    var section = ""
+    var paragraph: [Substring] = []
+    var isNewParagraph = true
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     {
       guard line.hasPrefix("```") else {
         open?.lines.append(line)
+        if open == nil, !line.isEmpty {
+          if isNewParagraph { paragraph = [] }
+          paragraph.append(line)
+        }
+        isNewParagraph = line.isEmpty
+        if open == nil, line.hasPrefix("## ") { section = String(line.dropFirst(3)) }
         continue
       }
       if let block = open {
         let text = block.lines.joined(separator: "\n") + "\n"
-        blocks.append(Block(language: block.language, line: block.line, text: text))
+        blocks.append(
+          Block(
+            path: path, language: block.language, line: block.line, text: text, section: section,
+            lead: paragraph.joined(separator: " ")))
         open = nil
+        paragraph = []
       } else {
         open = (String(line.dropFirst(3)), index + 2, [])
       }
@@ -73,6 +97,26 @@ struct ReaderPackage {
 
   let directory: String
 
+  /// The words of every call of the compiler: the library's modules are found as they were built.
+  private static func compiler(_ module: String, _ built: String) -> [String] {
+    [
+      "swiftc", "-swift-version", "6", "-module-name", module,
+      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
+      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
+    ]
+  }
+
+  /// Checks files of one module, without building anything.
+  func check(_ sources: [String: String]) throws -> Outcome {
+    for (name, source) in sources { try ItemText.write(source, to: "\(directory)/\(name).swift") }
+    let files = sources.keys.sorted().map { "\(directory)/\($0).swift" }
+    return try run(
+      Self.compiler("Examples", try BuiltProgram.path("")) + [
+        "-typecheck", "-parse-as-library", "-wmo",
+      ]
+        + files)
+  }
+
   /// Builds a program of one file.
   ///
   /// - Parameter isWhole: Whether it is linked; otherwise it is only checked.
@@ -84,12 +128,7 @@ struct ReaderPackage {
     let file = "\(folder)/\(hasMain ? name : "main").swift"
     try ItemText.write(source, to: file)
     let built = try BuiltProgram.path("")
-    var words = [
-      "swiftc", "-swift-version", "6", "-warnings-as-errors", "-module-name", name,
-      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
-      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
-      file,
-    ]
+    var words = Self.compiler(name, built) + ["-warnings-as-errors", file]
     if hasMain { words.append("-parse-as-library") }
     if isWhole {
       words += ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
@@ -97,6 +136,10 @@ struct ReaderPackage {
     } else {
       words.append("-typecheck")
     }
+    return try run(words)
+  }
+
+  private func run(_ words: [String]) throws -> Outcome {
     let pipe = try makePipe()
     let compiler = try ChildProcess(
       "timeout", ["3600"] + words,

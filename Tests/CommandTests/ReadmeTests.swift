@@ -3,15 +3,20 @@ import TestScopes
 import TestSupport
 import Testing
 
-/// A newcomer pastes the examples of README.md, and gets the output that it shows.
-@Suite("The README, as its reader pastes it,", .blocking)
+/// A newcomer pastes the examples of README.md and of the tutorials, and gets the output that is shown.
+@Suite("The README and the tutorials, as their reader pastes them,", .blocking)
 struct ReadmeTests {
-  /// The trial of a program of the README, found by a line of it.
+  /// The trial of a program of a page, found by a line of it.
   struct Trial: Sendable, CustomTestStringConvertible {
+    /// The page: README.md, or one below Sources/Facades.
+    var page = "README.md"
     let line: String
-    let console: String
+    /// Input and output for it; nil for what the page itself shows.
+    var console: String?
     var name = "program"
-    var testDescription: String { line }
+    var testDescription: String { "\(page): \(line)" }
+
+    var path: String { page == "README.md" ? page : "Sources/Facades/\(page)" }
   }
 
   static let trials = [
@@ -26,16 +31,15 @@ struct ReadmeTests {
         99
         """),
     Trial(
-      line: "jobs.work(",
+      line: "FileCoordinator()",
       console: """
-        $ ./program M && ./program Metropolis && ./program   # in the first shell
-        2 M false
-        2 Metropolis false
-        2 Faust false
-        $ ./program Faust                                    # in the second
+        $ ./program && ./program && cat seats.json && echo
+        [7,7]
         """),
+    Trial(page: "AppGroup/AppGroup.docc/ShareState.md", line: "\"follow\"", name: "office"),
+    Trial(page: "AppGroup/AppGroup.docc/JobRunner.md", line: "queue.work(", name: "jobs"),
     Trial(
-      line: "sales.subscribe(",
+      page: "AppGroup/AppGroup.docc/KeepHistory.md", line: "sales.subscribe(",
       console: """
         $ ./program Metropolis && ./program                  # in the first shell
         1 Metropolis 0 false
@@ -43,13 +47,7 @@ struct ReadmeTests {
         $ ./program Faust                                    # in the second
         """),
     Trial(
-      line: "FileCoordinator()",
-      console: """
-        $ ./program && ./program && cat seats.json && echo
-        [7,7]
-        """),
-    Trial(
-      line: "GroupDefaults(",
+      page: "GroupDefaults/GroupDefaults.docc/PortingFromUserDefaults.md", line: "@main",
       console: """
         $ ./program                   # in the first shell
         7
@@ -59,21 +57,23 @@ struct ReadmeTests {
         99
         """),
     Trial(
-      line: "MMWormhole(",
+      page: "MMWormhole/MMWormhole.docc/PortingFromMMWormhole.md", line: "MMWormhole(",
       console: """
         $ ./program                   # in the first shell
         ["pressed": 3]
         """),
     Trial(
-      line: "PeerSession(",
+      page: "PeerConnectivity/PeerConnectivity.docc/PeerConnectivity.md", line: "PeerSession(",
       console: """
         $ ./program
         till ["film": "Metropolis"] false
         ["sold": [7, 8]] processed
         """),
     Trial(
-      line: "WCSessionDelegate", console: console("connectivity"), name: "connectivity"),
+      page: "ConnectivityTesting/ConnectivityTesting.docc/WatchConnectivityInCI.md",
+      line: "WCSessionDelegate", name: "connectivity"),
     Trial(
+      page: "Communicator/Communicator.docc/PortingFromCommunicator.md",
       line: "GuaranteedMessage.observe",
       console: """
         $ WATCHCONNECTIVITY_ROLE=phone ./program    # in the first shell
@@ -83,16 +83,12 @@ struct ReadmeTests {
         """),
   ]
 
-  /// Returns the console of the README in which a program of that name is started.
-  private static func console(_ name: String) -> String {
-    Readme.blocks(of: "console").first { $0.text.contains("/\(name)") }?.text ?? ""
-  }
-
-  @Test("has programs that build without a warning and work as described", arguments: trials)
+  @Test("have programs that build without a warning and work as described", arguments: trials)
   func programs(_ trial: Trial) throws {
-    let blocks = Readme.blocks(of: "swift").filter { $0.text.contains(trial.line) }
-    let block = try #require(blocks.first)
-    #expect(blocks.count == 1 && !trial.console.isEmpty, "\(block)")
+    let page = try Readme.blocks(ofPage: trial.path)
+    let blocks = page.filter { $0.language == "swift" && $0.text.contains(trial.line) }
+    let block = try #require(blocks.first, "\(trial.page)")
+    #expect(blocks.count == 1, "\(block)")
     let directory = try TemporaryDirectory()
     let package = ReaderPackage(directory: directory.path)
     let outcome = try package.build(block.text, as: trial.name)
@@ -103,22 +99,55 @@ struct ReadmeTests {
       atPath: directory.path + "/.build/debug", withDestinationPath: directory.path)
     let console = try Console(in: directory.path)
     defer { close(console) }
-    try console.play(trial.console, "\(block)")
+    if let text = trial.console {
+      try console.play(text, "\(block)")
+    } else {
+      let entries = ConsolePage.entries(page)
+      #expect(entries.count > 2, "\(block)")
+      try console.play(entries, "\(block)")
+    }
   }
 
+  /// The sections of the README with input for a shell, and the pages with input that is for no program of
+  /// their own.
+  static let sections: [[Readme.Block]] = {
+    let input = Readme.blocks.filter { ["sh", "text"].contains($0.language) }
+    let names = input.map(\.section).reduce(into: [String]()) { names, name in
+      if names.last != name { names.append(name) }
+    }
+    return names.filter { $0 != setUp }.map { name in input.filter { $0.section == name } }
+  }()
+  private static let setUp = "Set-up"
+
+  @Test("have consoles that show the real output", arguments: sections)
+  func consoles(_ blocks: [Readme.Block]) throws { try play(blocks) }
+
   @Test(
-    "has consoles that show the real output",
-    arguments: Readme.blocks(of: "console").filter { !$0.text.contains(".build/") })
-  func consoles(_ block: Readme.Block) throws {
+    "have pages whose consoles show the real output",
+    arguments: [
+      "AppGroup/AppGroup.docc/KeepHistory.md",
+      "PeerConnectivity/PeerConnectivity.docc/PeerConnectivity.md",
+      "WatchConnectivity/WatchConnectivity.docc/CinemaTime.md",
+    ])
+  func pages(_ page: String) throws {
+    let blocks = try Readme.blocks(ofPage: "Sources/Facades/\(page)")
+    try play(blocks, transcript: blocks.first { $0.language == "console" }?.text)
+  }
+
+  /// - Parameter transcript: Input between its output, of which the reader copies nothing.
+  private func play(_ blocks: [Readme.Block], transcript: String? = nil) throws {
     let directory = try TemporaryDirectory()
     let console = try Console(in: directory.path)
     defer { close(console) }
-    // The state that the blocks before it have left.
-    for before in Readme.blocks(of: "console") where before.line < block.line {
-      guard before.text.contains("wormhole send tickets") else { continue }
-      try console.play("$ wormhole send tickets 1\n", "\(block)")
+    let entries = ConsolePage.entries(blocks)
+    let place = blocks.first?.description ?? ""
+    if let transcript {
+      #expect(entries.isEmpty, "\(place)")
+      try console.play(transcript, place)
+    } else {
+      #expect(!entries.isEmpty, "\(place)")
+      try console.play(entries, place)
     }
-    try console.play(block.text, "\(block)")
   }
 
   private func close(_ console: Console) {
@@ -129,23 +158,93 @@ struct ReadmeTests {
     }
   }
 
-  @Test("begins with two commands, which the gate runs")
+  @Test("begin with two commands, which the gate runs")
   func commands() throws {
     let gate = try String(
       contentsOf: Readme.root.appending(path: ".ci/run"), encoding: .utf8)
     let blocks = Readme.blocks(of: "sh")
     let lines = try #require(blocks.first).text.split(separator: "\n")
-    #expect(blocks.count == 1 && lines.count == 2)
+    #expect(blocks.first?.section == Self.setUp && lines.count == 2)
+    #expect(blocks.count { $0.section == Self.setUp } == 1)
     for line in lines {
       let command = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
       #expect(gate.contains(command + "\n"), "\(command)")
     }
   }
 
-  @Test("has nothing else between fences, but for the list of folders")
+  @Test("have nothing else between fences in the README, and nothing to copy with a prompt")
   func nothingElse() {
-    let others = Readme.blocks.filter { !["swift", "console", "sh"].contains($0.language) }
-    #expect(others.count == 1 && others.first?.text.hasPrefix("Sources/") == true, "\(others)")
-    #expect(Self.trials.count == Readme.blocks(of: "swift").count)
+    #expect(Set(Readme.blocks.map(\.language)) == ["swift", "sh", "text"])
+    let trials = Self.trials.filter { $0.page == "README.md" }
+    #expect(trials.count == Readme.blocks(of: "swift").count)
+    for block in Readme.blocks(of: "sh") {
+      #expect(!block.text.hasPrefix("$ ") && !block.text.contains("\n$ "), "\(block)")
+    }
+  }
+
+  @Test("have a list of folders that is complete")
+  func folders() throws {
+    let page = "Sources/Facades/AppGroup/AppGroup.docc/Contributing.md"
+    let list = try #require(try Readme.blocks(ofPage: page).first { $0.text.hasPrefix("Sources/") })
+    var group = ""
+    var listed: Set<String> = []
+    for line in list.text.split(separator: "\n") {
+      guard let name = line.split(separator: " ").first, !line.hasPrefix("   ") else { continue }
+      if line.hasPrefix("  ") {
+        listed.insert("\(group)/\(name)")
+      } else {
+        group = String(name)
+      }
+    }
+    let present = try ["Core", "Facades", "Programs", "Workshop"].flatMap { group in
+      try FileManager.default.contentsOfDirectory(
+        atPath: Readme.root.appending(path: "Sources/\(group)").path
+      ).map { "Sources/\(group)/\($0)" }
+    }
+    #expect(listed == Set(present))
+  }
+
+  @Test("have links that lead to files and headings of the README")
+  func links() throws {
+    let text = try String(
+      contentsOf: Readme.root.appending(path: "README.md"), encoding: .utf8)
+    let headings = text.split(separator: "\n").filter { $0.hasPrefix("## ") }.map { line in
+      "#" + line.dropFirst(3).lowercased().replacing(" ", with: "-")
+    }
+    let targets = text.matches(of: #/\]\(([^)]+)\)/#).map { String($0.output.1) }
+    #expect(targets.count > 20)
+    for target in targets where !target.hasPrefix("https://") {
+      let isThere =
+        target.hasPrefix("#")
+        ? headings.contains(target)
+        : FileManager.default.fileExists(atPath: Readme.root.appending(path: target).path)
+      #expect(isThere, "\(target)")
+    }
+  }
+
+  @Test("have a picture of what the demo prints")
+  func picture() throws {
+    let path = "Sources/Facades/AppGroup/AppGroup.docc/demo.svg"
+    let text = try String(contentsOf: Readme.root.appending(path: path), encoding: .utf8)
+    let elements = text.split(separator: "\n").filter { $0.contains("xml:space") }
+    let lines = elements.map { element in
+      var line = String(element).replacing(#/<[^>]*>/#, with: "")
+      for (code, character) in [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")] {
+        line = line.replacing(code, with: character)
+      }
+      return Self.words(line)
+    }
+    let printed = try Session().shell("unset WORMHOLE_CONTAINER; wormhole demo").output
+    let shown = Set(printed.split(separator: "\n").map { Self.words(String($0)) })
+    #expect(lines.count > 20)
+    for line in lines where !shown.contains(line) {
+      Issue.record("the demo does not print «\(line)»: run .ci/picture")
+    }
+  }
+
+  /// A line without the durations, which differ.
+  private static func words(_ line: String) -> String {
+    let words = line.replacing(#/[0-9.]+ ms$/#, with: "").split(separator: " ")
+    return words.joined(separator: " ")
   }
 }

@@ -2,8 +2,21 @@ import EtcdClient
 package import SystemCalls
 
 /// An action in a container has failed.
+///
+/// ```swift
+/// do {
+///   try await container.value("seats").update(until: .now + .seconds(1)) { $0 = [7] }
+/// } catch let error as AppGroupError where error.code == .timedOut {
+///   print("later, please: \(error.holder?.description ?? "somebody") has the seats")
+/// }
+/// ```
 public struct AppGroupError: DescribedError {
   /// The kind of failure, for programs.
+  ///
+  /// ```swift
+  /// let retried: Set<AppGroupError.Code> = [.timedOut, .leaseLost]     // worth a second try
+  /// print(retried.map(\.rawValue))
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -2,6 +2,16 @@
 ///
 /// Each module has an error type of its own, because each has codes of its own; all of them say
 /// the same things of a failure.
+///
+/// ```swift
+/// do {
+///   try await container.value("seats").replace(with: [7, 8])
+/// } catch let error as any DescribedError {
+///   print("cannot \(error.action): \(error.reason)")
+///   if let holder = error.holder { print("process \(holder.processID ?? 0) is in the way") }
+///   if let remedy = error.remedy { print(remedy) }
+/// }
+/// ```
 public protocol DescribedError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   associatedtype Code: Hashable, Sendable
@@ -29,6 +39,15 @@ extension DescribedError {
 }
 
 /// The parts of the sentence of a `DescribedError`, which that error offers as its own properties.
+///
+/// ```swift
+/// do {
+///   try await container.value("seats").replace(with: [7, 8])
+/// } catch let error as AppGroupError {
+///   log(error.failure.description)             // one sentence for people
+/// }
+/// func log(_ sentence: String) { print(sentence) }
+/// ```
 public struct FailureDescription: Sendable {
   package var action: String
   package var path: String

@@ -2,6 +2,12 @@
 ///
 /// Entries of one priority keep the order of their sender; those of a lower one wait as long as any of
 /// a higher one may be delivered.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// try await sender.enqueue(["film": "Metropolis"], priority: .high)     // before all others
+/// try await sender.enqueue(["report": "daily"], priority: .low)
+/// ```
 public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Before all others.
   case high

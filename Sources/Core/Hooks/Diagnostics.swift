@@ -14,10 +14,34 @@ import SystemCalls
 /// Without a handler nothing is made: a place that could report something costs one relaxed load.
 ///
 /// See <doc:LogsAndMetrics> for bridges to swift-log and swift-metrics.
+///
+/// ```swift
+/// Diagnostics.onEvent = { event in
+///   guard event.level >= .notice else { return }
+///   print(event.level, event.message, event.fields)
+/// }
+/// ```
 public enum Diagnostics {
   /// How serious an event is: the levels of swift-log, by the same names.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.level > .info { print(event) } }
+  /// ```
   public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-    case trace, debug, info, notice, warning, error, critical
+    /// Every step.
+    case trace
+    /// What a developer wants to see.
+    case debug
+    /// What happens in ordinary use.
+    case info
+    /// What is ordinary, and yet worth a look.
+    case notice
+    /// What is no failure, and should not last.
+    case warning
+    /// What failed.
+    case error
+    /// What keeps the program from going on.
+    case critical
 
     /// Orders the levels: the more serious one is the greater one.
     public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
@@ -26,6 +50,10 @@ public enum Diagnostics {
   }
 
   /// The kind of an event, for programs that act on it.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.kind == .takeover { print(event.message) } }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif
@@ -53,6 +81,12 @@ public enum Diagnostics {
   }
 
   /// Something that a program may want in its log.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in
+  ///   print(event.level, event.kind, event.message, event.container ?? "", event.fields)
+  /// }
+  /// ```
   public struct Event: Sendable, CustomStringConvertible {
     /// How serious it is.
     public let level: Level
@@ -73,6 +107,12 @@ public enum Diagnostics {
   }
 
   /// Something that a program may want to count, or to measure.
+  ///
+  /// ```swift
+  /// Diagnostics.onMeasurement = { sample in
+  ///   print(sample.name, sample.duration ?? .zero, sample.dimensions)
+  /// }
+  /// ```
   public struct Measurement: Sendable, Hashable {
     /// What is measured: "wormhole." and the kind of the event.
     public let name: String

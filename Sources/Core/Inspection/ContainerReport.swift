@@ -10,6 +10,13 @@ public import QueueFiles
 ///
 /// The inspection changes nothing. Other processes continue meanwhile, so two parts of a report
 /// need not be of the same instant.
+///
+/// ```swift
+/// let report = try container.report()
+/// for value in report.names.values { print(value.identifier, value.bytes ?? 0) }
+/// for queue in report.names.queues { print(queue.name, queue.waiting, "waiting") }
+/// for file in report.quarantine { print("unreadable, put aside:", file.path) }
+/// ```
 public struct ContainerReport: Sendable {
   /// The container's directory.
   public let path: String
@@ -50,6 +57,11 @@ public struct ContainerReport: Sendable {
 
 extension ContainerReport {
   /// All names of one origin, sorted.
+  ///
+  /// ```swift
+  /// let names = try container.report().names
+  /// print(names.values.count, "values,", names.queues.count, "queues,", names.logs.count, "logs")
+  /// ```
   public struct Names: Sendable {
     /// The values by identifier, even those that were observed but never written.
     public internal(set) var values: [NamedContent] = []
@@ -72,11 +84,22 @@ extension ContainerReport {
   }
 
   /// A value, or the state of a notification.
+  ///
+  /// ```swift
+  /// for value in try container.report().names.values { print(value.identifier, value.bytes ?? 0) }
+  /// ```
   public struct NamedContent: Sendable {
     /// The state of the content.
+    ///
+    /// ```swift
+    /// for value in try container.report().names.values {
+    ///   if case .absent = value.condition { print(value.identifier, "was cleared") }
+    /// }
+    /// ```
     public enum Condition: Sendable {
       /// Never written, removed, or expired.
       case absent
+      /// It was read.
       case readable
       /// Reading it fails for every process.
       case unreadable(AppGroupError)
@@ -103,6 +126,12 @@ extension ContainerReport {
   }
 
   /// The processes that are present under a name.
+  ///
+  /// ```swift
+  /// for presence in try container.report().names.presences {
+  ///   print(presence.name, presence.members.map(\.program))
+  /// }
+  /// ```
   public struct NamedPresence: Sendable {
     /// The name.
     public let name: String
@@ -113,6 +142,12 @@ extension ContainerReport {
   }
 
   /// A queue with its waiting entries and its consumer.
+  ///
+  /// ```swift
+  /// for queue in try container.report().names.queues where queue.failed > 0 {
+  ///   print(queue.name, queue.failures.map(\.reason))
+  /// }
+  /// ```
   public struct NamedQueue: Sendable {
     /// The name.
     public let name: String
@@ -146,8 +181,18 @@ extension ContainerReport {
   }
 
   /// A log with its messages and its named subscribers.
+  ///
+  /// ```swift
+  /// for log in try container.report().names.logs { print(log.name, log.messages, log.last ?? 0) }
+  /// ```
   public struct NamedLog: Sendable {
     /// A named subscriber.
+    ///
+    /// ```swift
+    /// for reading in try container.report().names.logs.flatMap(\.subscribers) {
+    ///   print(reading.subscriber.name, reading.process?.program ?? "nobody reads for it")
+    /// }
+    /// ```
     public struct Reading: Sendable {
       /// Its name, and how far it is.
       public let subscriber: LogSubscriber
@@ -178,8 +223,18 @@ extension ContainerReport {
   }
 
   /// A lease that is being held.
+  ///
+  /// ```swift
+  /// for lease in try container.report().leases { print(lease.identifier, "is held by", lease.holder) }
+  /// ```
   public struct HeldLease: Sendable {
     /// The reason why others may take over a lease.
+    ///
+    /// ```swift
+    /// for lease in try container.report().leases {
+    ///   if let overdue = lease.overdue { print(lease.identifier, overdue.rawValue) }
+    /// }
+    /// ```
     public enum Overdue: String, Sendable {
       /// Its holder is stopped.
       case stopped
@@ -202,8 +257,16 @@ extension ContainerReport {
   }
 
   /// An entry that no process needs any more.
+  ///
+  /// ```swift
+  /// print(try container.report().leftovers.map(\.path))
+  /// ```
   public struct Leftover: Sendable {
     /// The origin of a leftover.
+    ///
+    /// ```swift
+    /// print(try container.report().leftovers.map(\.kind.rawValue))
+    /// ```
     public enum Kind: String, Sendable {
       /// A lease that was taken over but not completely removed.
       case brokenLease
@@ -230,6 +293,10 @@ extension ContainerReport {
   }
 
   /// A file that was put aside.
+  ///
+  /// ```swift
+  /// for file in try container.report().quarantine { print(file.path, file.bytes, file.modified) }
+  /// ```
   public struct QuarantinedFile: Sendable {
     /// Its path.
     public let path: String
@@ -240,6 +307,10 @@ extension ContainerReport {
   }
 
   /// An entry that does not belong to the container.
+  ///
+  /// ```swift
+  /// for entry in try container.report().foreignEntries where entry.isInTheWay { print(entry.path) }
+  /// ```
   public struct ForeignEntry: Sendable {
     /// Its path.
     public let path: String
@@ -248,6 +319,10 @@ extension ContainerReport {
   }
 
   /// An entry that another user owns or could change.
+  ///
+  /// ```swift
+  /// for entry in try container.report().looseEntries { print(entry.path, "of user", entry.owner) }
+  /// ```
   public struct LooseEntry: Sendable {
     /// Its path.
     public let path: String
@@ -260,6 +335,11 @@ extension ContainerReport {
   }
 
   /// The part of the kernel's limits for watching files that the user has used up.
+  ///
+  /// ```swift
+  /// let use = try container.report().watches
+  /// print(use.watches, "of", use.maximumWatches ?? 0, "watches are used")
+  /// ```
   public struct WatchUse: Sendable {
     /// `fs.inotify.max_user_watches`.
     public internal(set) var maximumWatches: Int?

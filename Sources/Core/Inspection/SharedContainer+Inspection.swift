@@ -38,6 +38,12 @@ extension SharedContainer {
   }
 
   /// The result of `sweep`.
+  ///
+  /// ```swift
+  /// let swept = try container.sweep()
+  /// print("removed \(swept.removed.count) leftovers and \(swept.names.count) unused names")
+  /// for failure in swept.failures { print(failure) }
+  /// ```
   public struct SweepReport: Sendable {
     /// The paths of the removed leftovers.
     public internal(set) var removed: [String] = []

@@ -17,6 +17,8 @@ package import Values
 /// are consecutive. Nobody waits for a slow subscriber.
 ///
 /// ```swift
+/// struct Sale: Codable { var film: String }
+///
 /// let log = container.log("events")
 /// try await log.append(PropertyListValue(encoding: Sale(film: "Metropolis")))
 ///
@@ -41,6 +43,12 @@ public struct Log: Sendable {
   /// The bounds of a log. Once they are exceeded by a sixteenth, the next message that is appended
   /// takes the oldest away until they hold; each process that appends counts for itself the bytes of
   /// the last messages.
+  ///
+  /// ```swift
+  /// // A week of sales, at most 100,000 of them.
+  /// let bounds = Log.Bounds(messages: 100_000, bytes: 64 << 20, age: .seconds(7 * 86_400))
+  /// try await container.log("sales").setBounds(bounds)
+  /// ```
   public struct Bounds: Sendable, Hashable {
     /// The largest number of messages.
     public var messages: Int

@@ -124,6 +124,12 @@ package struct LogCursor: Sendable {
 }
 
 /// A named subscriber of a log, and how far it is.
+///
+/// ```swift
+/// for subscriber in try await container.log("sales").subscribers() {
+///   print(subscriber.name, "has", subscriber.behind, "messages to read")
+/// }
+/// ```
 public struct LogSubscriber: Sendable, Hashable {
   /// The name.
   public let name: String

@@ -3,6 +3,13 @@ public import PropertyLists
 public import Publications
 
 /// A message of a log, as a reader gets it.
+///
+/// ```swift
+/// let reader = try await container.log("sales").subscribe("statistics")
+/// let message = try await reader.next()
+/// if message.missed > 0 { print("\(message.missed) messages were gone before this one") }
+/// print(message.number, message.date, message.publisher?.program ?? "?", message.payload)
+/// ```
 public struct LogMessage: Sendable, Hashable {
   /// Its number: one more than that of the message before it.
   public let number: Int
@@ -22,6 +29,11 @@ public struct LogMessage: Sendable, Hashable {
 }
 
 /// Where a reader begins.
+///
+/// ```swift
+/// let today = try await container.log("sales").read(from: .date(Date(timeIntervalSinceNow: -86_400)))
+/// for try await message in today.messages() { print(message.payload) }
+/// ```
 public enum LogStart: Sendable, Hashable {
   /// With the oldest message that is kept.
   case beginning

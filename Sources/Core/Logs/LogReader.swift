@@ -82,6 +82,15 @@ extension Log {
   ///
   /// **Slow readers.** If messages were taken away before they were read, the next one says how many:
   /// see `LogMessage.missed`.
+  ///
+  /// ```swift
+  /// let reader = try await container.log("sales").subscribe("statistics", from: .end)
+  /// while let message = try await reader.next(until: .now + .seconds(5)) {
+  ///   print(message.payload)
+  ///   try await reader.acknowledge()            // after a crash: not this one again
+  /// }
+  /// reader.close()
+  /// ```
   public final class Reader: Sendable {
     /// The log.
     public let log: Log
@@ -296,6 +305,11 @@ extension Log {
 }
 
 /// The messages of a log as a reader gets them.
+///
+/// ```swift
+/// let reader = try await container.log("sales").subscribe("statistics")
+/// for try await message in reader.messages() { print(message.number, message.payload) }
+/// ```
 public struct LogMessages: AsyncSequence, Sendable {
   let reader: Log.Reader
 

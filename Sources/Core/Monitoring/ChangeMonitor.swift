@@ -3,6 +3,11 @@ import Synchronization
 package import SystemCalls
 
 /// How changes are noticed.
+///
+/// ```swift
+/// let snapshots = try container.value("seats").snapshots()
+/// if case .polling(let reason) = snapshots.detection { print("changes come late: \(reason)") }
+/// ```
 public enum ChangeDetection: Sendable, Hashable {
   /// Events of the kernel, within a fraction of a millisecond.
   case events

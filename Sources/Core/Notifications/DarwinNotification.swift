@@ -12,6 +12,13 @@ import Values
 /// several posts in a row may be delivered as one; setting the state does not post. One rule
 /// differs on purpose: the state remains when the last observer has gone, so that a shell can set
 /// it for a later reader (in notify(3) it disappears with the last registration).
+///
+/// ```swift
+/// let lights = container.notification("lights-out")
+/// try lights.setState(7)
+/// try lights.post()
+/// for await _ in try lights.posts() { print("lights out in hall \(try lights.state())") }
+/// ```
 public struct DarwinNotification: Sendable {
   /// The container that the name belongs to. The same name in another container is a different
   /// notification.

@@ -9,6 +9,15 @@ import Values
 ///
 /// As in the original, there is no object and no user info. Unlike the original, no run loop is
 /// needed: each observer names its queue, by default the main queue. Errors are thrown, not lost.
+///
+/// ```swift
+/// final class Hall: Sendable {}
+/// let hall = Hall()
+/// let center = DarwinNotificationCenter(container: container)
+/// try center.addObserver(hall, name: "lights-out") { name in print("\(name) was posted") }
+/// try center.postNotification(name: "lights-out")
+/// center.removeEveryObserver(hall)
+/// ```
 public final class DarwinNotificationCenter: Sendable {
   private struct Observer {
     let owner: ObjectIdentifier

@@ -6,6 +6,12 @@ import SystemCalls
 import Values
 
 /// One registration for a notification, called a token in notify(3).
+///
+/// ```swift
+/// let registration = try container.notification("lights-out").register()
+/// if try registration.check() { print("posted since the last check") }
+/// registration.cancel()
+/// ```
 public final class NotificationRegistration: Sendable, Cancelling {
   private struct Condition {
     /// The sound at the last check or call; nil before the first check.

@@ -5,6 +5,13 @@ import Values
 
 extension Presence {
   /// The registrations that another process may take over.
+  ///
+  /// ```swift
+  /// // One process at a time; a stopped one keeps the role.
+  /// let role = try await container.presence("cleaner")
+  ///   .enterExclusively(overtaking: .nobody, until: .now + .seconds(5))
+  /// try role.confirm()                          // before an action that must not happen twice
+  /// ```
   public enum Overtaking: Sendable, Hashable {
     /// That of a process of this machine that has been stopped for at least 50 ms; it finds out when
     /// it is continued.

@@ -75,6 +75,12 @@ extension Presence {
 }
 
 /// The processes that are present under a name, as they change.
+///
+/// ```swift
+/// for await members in try container.presence("tills").changes() {
+///   print(members.count, "tills are open")
+/// }
+/// ```
 public struct PresenceChanges: AsyncSequence, Sendable {
   let observation: ObservationToken
   let latch: WakeLatch

@@ -18,6 +18,13 @@ import SystemCalls
 /// process that was stopped or cut off for longer has lost its registration by then, and enters again
 /// when it goes on. Every method then waits for a round trip to the cluster, at most 10 seconds, and
 /// throws `unreachable` after that.
+///
+/// ```swift
+/// let tills = container.presence("tills")
+/// let here = try tills.enter(content: ["hall": 3])
+/// for await members in try tills.changes() { print(members.map(\.program)) }
+/// here.close()
+/// ```
 public struct Presence: Sendable {
   /// The container that the name belongs to.
   public let container: SharedContainer

@@ -4,9 +4,21 @@ public import PropertyLists
 package import SystemCalls
 
 /// A process that is present under a name, or the last one that was.
+///
+/// ```swift
+/// for member in try container.presence("tills").members() {
+///   print(member.program, member.processID, member.state, member.content ?? [:])
+/// }
+/// ```
 public struct PresenceMember: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
+  ///
+  /// ```swift
+  /// let running = try container.presence("tills").members().filter { $0.state == .running }
+  /// print(running.count)
+  /// ```
   public enum State: String, Sendable, Hashable {
+    /// It runs, or could at any time.
     case running
     /// Stopped by a signal or a debugger.
     case suspended
@@ -92,6 +104,15 @@ extension PresenceMember: CustomStringConvertible {
 }
 
 /// The state of a presence, in one word.
+///
+/// ```swift
+/// switch try container.presence("tills").status() {
+/// case .running(let member): print("open since \(member.since)")
+/// case .suspended(let member): print("process \(member.processID) is stopped")
+/// case .gone(_, let ended): print("closed", ended ?? "at some time")
+/// case .neverSeen, .unknown: print("nobody knows")
+/// }
+/// ```
 public enum PresenceStatus: Sendable, Hashable {
   /// A process is present and runs; the oldest of several.
   case running(PresenceMember)

@@ -9,6 +9,12 @@ package import EtcdClient
 ///
 /// On etcd it ends with the session of the process, see `Presence`, and a forked child has no part in
 /// it.
+///
+/// ```swift
+/// let registration = try container.presence("tills").enter()
+/// defer { registration.close() }              // the end of the process would do, too
+/// print("present as", registration.id)
+/// ```
 public final class PresenceRegistration: Sendable {
   /// The presence that the registration belongs to.
   public let presence: Presence

@@ -1,6 +1,12 @@
 public import FoundationEssentials
 
 /// Coding of `Codable` values as property lists, through Foundation's coders and behind the guard.
+///
+/// ```swift
+/// struct Ticket: Codable { var film: String }
+/// let data = try PropertyListCoding.encode(Ticket(film: "Metropolis"))
+/// let ticket = try PropertyListCoding.decode(Ticket.self, from: data)
+/// ```
 public enum PropertyListCoding {
   /// Encodes a value as a binary property list.
   ///

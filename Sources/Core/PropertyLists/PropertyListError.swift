@@ -1,8 +1,24 @@
 public import FoundationEssentials
 
 /// The reason why bytes are not an acceptable property list, or why a value cannot become one.
+///
+/// ```swift
+/// do {
+///   _ = try PropertyListValue(data: Data([0x62, 0x70]))
+/// } catch {
+///   print(error.code, error.position, error.reason)
+/// }
+/// ```
 public struct PropertyListError: Error, Sendable, Hashable {
   /// The kind of refusal, for programs that act on it.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PropertyListGuard.check(Data(contentsOf: file))
+  /// } catch let error as PropertyListError where error.code == .tooManyBytes {
+  ///   print("the file is too large")
+  /// }
+  /// ```
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// The bytes are neither a binary nor an XML property list.
     case unknownFormat
@@ -31,6 +47,14 @@ public struct PropertyListError: Error, Sendable, Hashable {
   }
 
   /// The place of the fault.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PropertyListGuard.check(Data(contentsOf: file))
+  /// } catch let error as PropertyListError {
+  ///   if case .byte(let offset) = error.position { print("at byte", offset) }
+  /// }
+  /// ```
   public enum Position: Sendable, Hashable {
     /// The offset of a byte of the input.
     case byte(Int)

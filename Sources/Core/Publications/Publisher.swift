@@ -4,6 +4,13 @@ public import FoundationEssentials
 ///
 /// It is the publisher's own word, written together with the content in one file: it names what a
 /// program of this package was, and proves nothing against a program that lies.
+///
+/// ```swift
+/// let snapshot = try await container.value("seats").snapshot()
+/// if let publisher = snapshot.publisher {
+///   print("written by \(publisher.program), process \(publisher.processID), at \(publisher.date)")
+/// }
+/// ```
 public struct Publisher: Sendable, Hashable {
   /// Its process number, in its own namespace; another process may have it by now.
   public let processID: Int32

@@ -5,6 +5,15 @@ public import PropertyLists
 package import SystemCalls
 
 /// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
+///
+/// ```swift
+/// let jobs = container.queue("jobs")
+/// for failure in try jobs.failures() {
+///   print(failure.payload, failure.reason)
+///   let id = try jobs.retry(failure.id)       // or forgetFailure(_:)
+///   print("sent again as", id?.description ?? "nothing: it was gone")
+/// }
+/// ```
 public struct QueueFailure: Sendable, Hashable {
   /// The id of the entry; an entry that is sent again gets a new one.
   public let id: QueueEntryID

@@ -2,6 +2,13 @@ public import Entries
 public import FoundationEssentials
 
 /// The identity of an entry, by which its sender asks about it; it stays the same across restarts.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// let text = try await sender.enqueue(["film": "Metropolis"], keepsReceipt: true).description
+/// // After a restart:
+/// if let id = QueueEntryID(text) { print(try sender.status(of: id)) }
+/// ```
 public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   package let batch: EntryFile
   package let index: Int
@@ -45,6 +52,17 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The state of an entry.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// let id = try await sender.enqueue(["film": "Metropolis"], expires: .seconds(60), keepsReceipt: true)
+/// switch try await sender.finalStatus(of: id) {
+/// case .processed: print("printed")
+/// case .expired: print("nobody came in a minute")
+/// case .failed(let reason): print(reason)
+/// case let other: print(other)
+/// }
+/// ```
 public enum QueueEntryStatus: Sendable, Hashable {
   /// It waits.
   case stored

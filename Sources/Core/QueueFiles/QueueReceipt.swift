@@ -1,8 +1,19 @@
 public import PropertyLists
 
 /// An entry that its sender wanted to find again: its content and its status.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// for receipt in try sender.outstanding() { print(receipt.payload, receipt.status) }
+/// ```
 public struct QueueReceipt: Sendable, Hashable {
   /// How long a receipt is kept.
+  ///
+  /// ```swift
+  /// let sender = try container.queue("jobs").sender("box office")
+  /// try await sender.enqueue(
+  ///   ["film": "Metropolis"], keepsReceipt: true, receiptTerm: .dayAfterProcessing)
+  /// ```
   public enum Term: Sendable, Hashable {
     /// Until its sender clears it.
     case untilForgotten

@@ -123,6 +123,15 @@ extension Queue {
   }
 
   /// A queue's consumer, or one of its workers. Thread-safe.
+  ///
+  /// ```swift
+  /// let consumer = try await container.queue("jobs").consume()
+  /// while let entry = try await consumer.next(until: .now + .seconds(5)) {
+  ///   print(entry.payload)
+  ///   try entry.acknowledge()
+  /// }
+  /// consumer.close()
+  /// ```
   public final class Consumer: Sendable {
     /// The queue.
     public let queue: Queue
@@ -296,6 +305,11 @@ extension Queue {
 }
 
 /// The entries that a consumer takes.
+///
+/// ```swift
+/// let worker = try await container.queue("jobs").work()
+/// for try await entry in worker.entries() { try entry.acknowledge() }
+/// ```
 public struct ConsumerEntries: AsyncSequence, Sendable {
   let consumer: Queue.Consumer
 

@@ -19,6 +19,17 @@ import SystemCalls
 /// A sender may give an entry a **priority**: the order of its sender is kept among those of one
 /// priority. It may also **delay** an entry: nobody takes it before it is due, and until then its
 /// sender can cancel or supersede it. Then it has its place as if it had been sent at that moment.
+///
+/// ```swift
+/// let jobs = container.queue("jobs")
+/// try await jobs.sender("box office").enqueue(["film": "Metropolis", "copies": 2])
+///
+/// let worker = try await jobs.work(maximumDeliveries: 3)    // what fails three times is kept aside
+/// for try await entry in worker.entries() {
+///   print(entry.payload)
+///   try entry.acknowledge()
+/// }
+/// ```
 public struct Queue: Sendable {
   /// The container that the queue is in.
   public let container: SharedContainer
@@ -29,6 +40,11 @@ public struct Queue: Sendable {
   let clock: @Sendable () -> UInt64
 
   /// The number of entries that may wait, and of their bytes, before a sender is refused.
+  ///
+  /// ```swift
+  /// let limits = Queue.Limits(entries: 1_000, bytes: 1 << 20)
+  /// let sender = try container.queue("jobs").sender("box office", limits: limits)
+  /// ```
   public struct Limits: Sendable, Hashable {
     /// The largest number of waiting entries.
     public var entries: Int

@@ -10,6 +10,20 @@ import SystemCalls
 ///
 /// An entry that is neither acknowledged, failed nor released stays taken as long as its consumer
 /// lives, and is then delivered again to the next one. The first of these calls counts.
+///
+/// ```swift
+/// let worker = try await container.queue("jobs").work()
+/// for try await entry in worker.entries() {
+///   if entry.payload["film"] == nil {
+///     try entry.fail("the job names no film", isKept: true)
+///   } else if entry.deliveries < 3, printerIsBusy() {
+///     try entry.release(after: .seconds(10))
+///   } else {
+///     try entry.acknowledge()
+///   }
+/// }
+/// func printerIsBusy() -> Bool { false }
+/// ```
 public final class QueueEntry: Sendable {
   /// What was sent.
   public let payload: PropertyListValue

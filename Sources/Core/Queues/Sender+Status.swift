@@ -37,6 +37,13 @@ extension Queue.Sender {
 }
 
 /// How an entry ended that was not processed.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// for outcome in try sender.outcomes() {
+///   if case .failed(let reason) = outcome.status { print(outcome.id, reason) }
+/// }
+/// ```
 public struct QueueOutcome: Sendable, Hashable {
   /// The entry's id.
   public let id: QueueEntryID

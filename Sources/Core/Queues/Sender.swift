@@ -12,6 +12,13 @@ extension Queue {
   ///
   /// While one write is under way, further sends gather and go out together as the next file, so
   /// that they share its cost; a lone send goes out at once. Thread-safe.
+  ///
+  /// ```swift
+  /// let sender = try container.queue("jobs").sender("box office")
+  /// let id = try await sender.enqueue(["film": "Metropolis"], keepsReceipt: true)
+  /// print(try await sender.finalStatus(of: id, until: .now + .seconds(5)))
+  /// try sender.forget(id)
+  /// ```
   public final class Sender: Sendable {
     /// The queue.
     public let queue: Queue

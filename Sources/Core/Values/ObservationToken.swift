@@ -5,6 +5,13 @@ import Synchronization
 import SystemCalls
 
 /// An observation, which lasts until it is cancelled or released.
+///
+/// ```swift
+/// let token = try container.value("seats").observe(on: .main) { snapshot in
+///   print(snapshot.version == nil ? "removed" : "changed")
+/// }
+/// token.cancel()
+/// ```
 public final class ObservationToken: Sendable {
   /// Nil for an observation inside this process.
   private let watch: (any Watching)?

@@ -131,6 +131,12 @@ enum Seen: Sendable, Hashable {
 }
 
 /// The values of an identifier as they change.
+///
+/// ```swift
+/// for await snapshot in try container.value("seats").snapshots(startsWithCurrent: true) {
+///   print(try snapshot.propertyList() ?? "never written")
+/// }
+/// ```
 public struct ValueSnapshots: AsyncSequence, Sendable {
   let followed: FollowedValue
   let latch: WakeLatch

@@ -13,6 +13,13 @@ import SystemCalls
 ///
 /// On etcd no lease is needed: a change is published if nobody has changed the value since it was
 /// read, and begins again otherwise. There a read waits for a round trip to the cluster.
+///
+/// ```swift
+/// let seats = container.value("seats")
+/// try await seats.replace(with: 100)
+/// try await seats.update { $0 = .integer(($0?.int64Value ?? 100) - 1) }
+/// print(try await seats.read() ?? "never written")
+/// ```
 public struct Value: Sendable {
   /// The container of the value.
   public var container: SharedContainer { store.container }

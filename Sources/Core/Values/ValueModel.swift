@@ -5,8 +5,17 @@ public import Observation
 /// process changes it.
 ///
 /// ```swift
-/// let model = try ValueModel(container.value("seats", as: [Int].self))
-/// withObservationTracking { show(model.content) } onChange: { … }
+/// import AppGroup
+/// import Observation
+///
+/// @MainActor func follow(_ container: SharedContainer) throws {
+///   let model = try ValueModel(container.value("seats", as: [Int].self))
+///   withObservationTracking {
+///     print(model.content ?? [])
+///   } onChange: {
+///     print("it is about to change")
+///   }
+/// }
 /// ```
 ///
 /// The main thread has to run its queue, as in every program with views: `dispatchMain()`, a run loop, or an

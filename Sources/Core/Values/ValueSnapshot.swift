@@ -4,6 +4,13 @@ public import PropertyLists
 public import Publications
 
 /// The state of a value at one moment: whole, and read without any lock.
+///
+/// ```swift
+/// let snapshot = try await container.value("seats").snapshot()
+/// if let seats = try snapshot.decode([Int].self) {
+///   print(seats, "by", snapshot.publisher?.program ?? "a foreign program")
+/// }
+/// ```
 public struct ValueSnapshot: Sendable {
   private let content: Result<[UInt8]?, AppGroupError>
   private let store: any ValueStore

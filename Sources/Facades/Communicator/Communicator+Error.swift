@@ -1,6 +1,14 @@
 extension Communicator {
   /// The reason why the communicator did not hand something over to the session. A later failure is
   /// a `WCError`.
+  ///
+  /// ```swift
+  /// Communicator.shared.send(ImmediateMessage(identifier: "lights")) { error in
+  ///   if case Communicator.Error.sessionIsNotReachable(let needed, let actual) = error {
+  ///     print("it is \(actual), and has to be \(needed)")
+  ///   }
+  /// }
+  /// ```
   public enum Error: Swift.Error, Sendable, Hashable {
     /// The counterpart is less reachable than this kind of message requires.
     case sessionIsNotReachable(minimumReachability: Reachability, actual: Reachability)

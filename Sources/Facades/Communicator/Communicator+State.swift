@@ -5,6 +5,10 @@ extension Communicator {
   ///
   /// Observers are called whenever it is activated, becomes inactive, is deactivated, or cannot be
   /// activated.
+  ///
+  /// ```swift
+  /// Communicator.State.observe { state in if state == .activated { print("ready") } }
+  /// ```
   public enum State: Sendable {
     /// Not activated yet, or between two watches: nothing can be sent.
     case notActivated

@@ -12,6 +12,11 @@ internal import WatchConnectivity
 ///
 /// Thread-safe. It has no connection of its own: all messages travel through `WCSession.default`,
 /// and the communicator is its delegate.
+///
+/// ```swift
+/// GuaranteedMessage.observe { message in print(message.identifier, message.content) }
+/// Communicator.shared.send(GuaranteedMessage(identifier: "sold", content: ["seats": [7, 8]]))
+/// ```
 public final class Communicator: NSObject, Sendable {
   /// The communicator of this process.
   ///

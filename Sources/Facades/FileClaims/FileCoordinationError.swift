@@ -3,8 +3,24 @@ package import FileTrees
 package import SystemCalls
 
 /// A coordinated access has failed, or had no effect.
+///
+/// ```swift
+/// do {
+///   try FileCoordinator().coordinate(writingItemAt: file) { url in try Data().write(to: url) }
+/// } catch let error as FileCoordinationError where error.code == .conflict {
+///   print(error, error.keptCopy ?? "")        // where the change is that was not published
+/// }
+/// ```
 public struct FileCoordinationError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try FileCoordinator().coordinate(readingItemAt: file) { url in print(url) }
+  /// } catch let error as FileCoordinationError where error.code == .timedOut {
+  ///   print(error.holder?.description ?? "somebody", "is in the way")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -4,6 +4,7 @@ import PropertyLists
 /// A key with the type of its value, and the value that it has before one is stored.
 ///
 /// ```swift
+/// let defaults = GroupDefaults(in: container)
 /// let volume = DefaultsKey("volume", default: 5)
 /// defaults[volume] += 1
 /// ```
@@ -80,7 +81,9 @@ extension GroupDefaults {
 /// A property that is stored in defaults, and shared by every process that names the same key.
 ///
 /// ```swift
-/// @Default("volume", in: defaults) var volume = 5
+/// struct Player {
+///   @Default("volume", in: .standard) var volume = 5
+/// }
 /// ```
 ///
 /// Errors are reported to `onError` of the defaults.

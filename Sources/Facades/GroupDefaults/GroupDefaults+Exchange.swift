@@ -4,6 +4,10 @@ import PropertyLists
 
 extension GroupDefaults {
   /// The treatment of existing keys by an import.
+  ///
+  /// ```swift
+  /// try GroupDefaults(in: container).importSuite(from: file, .merging)
+  /// ```
   public enum ImportMode: Sendable, Hashable {
     /// Keeps keys that are not imported.
     case merging
@@ -12,6 +16,10 @@ extension GroupDefaults {
   }
 
   /// The format of an export.
+  ///
+  /// ```swift
+  /// try GroupDefaults(in: container).exportSuite(as: .xml).write(to: file)
+  /// ```
   public enum ExportFormat: Sendable, Hashable {
     /// XML, laid out as Apple's tools do; dates lose their fractions of a second.
     case xml

@@ -125,6 +125,9 @@ extension GroupDefaults {
   /// - Parameters:
   ///   - expected: The value that must be there; nil for none.
   ///   - new: The new value; nil removes it.
+  ///   - key: The key.
+  ///   - durability: What the change survives.
+  ///   - deadline: The latest instant to wait for other changes; by default 10 seconds from now.
   /// - Returns: The value that was there. The change was made if and only if it equals `expected`.
   /// - Throws: As `write`.
   public func compareAndSet(

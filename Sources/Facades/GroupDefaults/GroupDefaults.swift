@@ -19,6 +19,13 @@ import Synchronization
 ///
 /// A suite is one property-list file with exactly its keys, so other tools can read it: `wormhole
 /// defaults read` or, with the path of `path()`, `plutil` and Python's `plistlib`.
+///
+/// ```swift
+/// let defaults = try GroupDefaults(group: "group.com.example.cinema")
+/// defaults.register(defaults: ["volume": 5])
+/// defaults.set(7, forKey: "volume")           // every process sees it when this returns
+/// try await defaults.update(Int.self, forKey: "sold") { $0 = ($0 ?? 0) + 1 }
+/// ```
 public final class GroupDefaults: Sendable {
   /// The original's domain of all programs, which does not exist here.
   public static let globalDomain = "NSGlobalDomain"

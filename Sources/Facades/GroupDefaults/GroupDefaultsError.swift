@@ -2,8 +2,25 @@ public import AppGroup
 import PropertyLists
 
 /// A failure that concerns defaults and not their container.
+///
+/// ```swift
+/// let defaults = try GroupDefaults(group: "group.com.example.cinema")
+/// do {
+///   try defaults.write(["a", "b"], forKey: "films")
+/// } catch let error as GroupDefaultsError where error.code == .damaged {
+///   print(error)
+/// }
+/// ```
 public struct GroupDefaultsError: DescribedError {
   /// The kind of failure, for programs.
+  ///
+  /// ```swift
+  /// do {
+  ///   print(try GroupDefaults(in: container).read(Int.self, forKey: "volume") ?? 0)
+  /// } catch let error as GroupDefaultsError where error.code == .wrongType {
+  ///   print("the volume is no number: \(error)")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

@@ -3,6 +3,13 @@ import Synchronization
 
 /// An observation of a property; it ends when it is invalidated or released. Foundation on Linux lacks the
 /// name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.hasContentPending) { session, _ in
+///   print(session.hasContentPending)
+/// }
+/// observation.invalidate()                    // or release it
+/// ```
 public final class NSKeyValueObservation: NSObject, Sendable {
   private let end: Mutex<(@Sendable () -> Void)?>
 

@@ -1,6 +1,12 @@
 public import Foundation
 
 /// What a change handler is given, and when; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable, options: [.initial, .new]) { _, change in
+///   print(change.newValue ?? false)
+/// }
+/// ```
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
   /// The number of Apple's.
   public let rawValue: UInt
@@ -19,6 +25,12 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
 }
 
 /// How a value changed; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable) { _, change in
+///   if change.kind == .setting { print("it was set") }
+/// }
+/// ```
 public enum NSKeyValueChange: UInt, Sendable {
   /// It has another value; the only kind that occurs here.
   case setting = 1
@@ -31,6 +43,12 @@ public enum NSKeyValueChange: UInt, Sendable {
 }
 
 /// A change of an observed property; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable, options: [.old, .new]) { _, change in
+///   print(change.oldValue ?? false, "became", change.newValue ?? false)
+/// }
+/// ```
 public struct NSKeyValueObservedChange<Value> {
   /// The type of `kind`.
   public typealias Kind = NSKeyValueChange

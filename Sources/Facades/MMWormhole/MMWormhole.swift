@@ -18,6 +18,13 @@ import Synchronization
 ///
 /// Any thread may call its methods. It is not `Sendable`, as the original is not: a subclass of an
 /// open class that is would have to say so, too, and code written for the original does not.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole")
+/// wormhole.listenForMessage(withIdentifier: "button") { message in print(message ?? "cleared") }
+/// wormhole.passMessageObject(["pressed": 3] as NSCoding, identifier: "button")
+/// ```
 open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   /// A messenger, which need not be Sendable, because the original's are not.
   // The original calls it from the same threads, so it must be ready for that.

@@ -3,6 +3,12 @@ public import Foundation
 /// A messenger whose accesses are coordinated. Those of `MMWormholeFileTransiting` are, too: each
 /// change takes the value's lease, and a reader gets a whole message without waiting. So the two
 /// kinds share their messages, as in the original.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole",
+///   transitingType: .coordinatedFile)
+/// ```
 open class MMWormholeCoordinatedFileTransiting: MMWormholeFileTransiting {
   /// Kept for its callers: a message is always written in one step, and Linux has no classes of
   /// data protection.

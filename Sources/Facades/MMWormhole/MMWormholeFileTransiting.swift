@@ -15,6 +15,12 @@ import Synchronization
 /// messages there, in a container of the name "messages".
 ///
 /// Any thread may call its methods: what it changes is in a Mutex, or set by initializers only.
+///
+/// ```swift
+/// let messenger = MMWormholeFileTransiting(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole")
+/// print(messenger.messageObject(forIdentifier: "button") ?? "none")
+/// ```
 open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private var group: Result<SharedContainer, any Error>
   private let directory: String?

@@ -5,6 +5,20 @@ public import Foundation
 ///
 /// Its methods are called on the thread that passes or reads a message, and on the main thread for
 /// listeners.
+///
+/// ```swift
+/// final class Silent: NSObject, MMWormholeTransiting {
+///   func writeMessageObject(_ messageObject: (any NSCoding)?, forIdentifier identifier: String) -> Bool {
+///     false                                   // no listener is called
+///   }
+///   func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? { nil }
+///   func deleteContent(forIdentifier identifier: String?) {}
+///   func deleteContentForAllMessages() {}
+/// }
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: nil)
+/// wormhole.wormholeMessenger = Silent()
+/// ```
 public protocol MMWormholeTransiting: NSObjectProtocol {
   /// Stores a message.
   ///
@@ -27,12 +41,24 @@ public protocol MMWormholeTransiting: NSObjectProtocol {
 }
 
 /// The receiver of messages that arrive otherwise than through a messenger.
+///
+/// ```swift
+/// func tell(_ delegate: any MMWormholeTransitingDelegate) {
+///   delegate.notifyListenerForMessage(withIdentifier: "button", message: ["pressed": 3] as NSCoding)
+/// }
+/// ```
 public protocol MMWormholeTransitingDelegate: NSObjectProtocol {
   /// Calls the identifier's listener with a message.
   func notifyListenerForMessage(withIdentifier identifier: String?, message: (any NSCoding)?)
 }
 
 /// The kind of messenger that an `MMWormhole` begins with.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole",
+///   transitingType: .sessionContext)
+/// ```
 public enum MMWormholeTransitingType: Int, Sendable {
   /// `MMWormholeFileTransiting`.
   case file = 0

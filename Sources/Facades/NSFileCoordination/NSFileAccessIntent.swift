@@ -2,6 +2,13 @@ public import FileCoordination
 public import Foundation
 
 /// One item of an access to several; the accessor finds the item's place here.
+///
+/// ```swift
+/// let intent = NSFileAccessIntent.writingIntent(with: file)
+/// NSFileCoordinator().coordinate(with: [intent], queue: OperationQueue()) { error in
+///   if error == nil { print(intent.url.path) }     // where to write
+/// }
+/// ```
 public final class NSFileAccessIntent: NSObject, Sendable {
   let intent: FileAccessIntent
 

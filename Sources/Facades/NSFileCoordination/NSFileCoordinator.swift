@@ -16,6 +16,18 @@ import Synchronization
 ///
 /// Its `Sendable` is unchecked because it is open, as the original: its only property is `Sendable`, and
 /// what a subclass adds is the subclass's responsibility.
+///
+/// ```swift
+/// var failure: NSError?
+/// NSFileCoordinator(filePresenter: nil).coordinate(writingItemAt: file, error: &failure) { url in
+///   do {
+///     try Data("[7,8]".utf8).write(to: url)
+///   } catch {
+///     print(error)
+///   }
+/// }
+/// if let failure { print(failure.localizedDescription) }
+/// ```
 open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// How an item is to be read.
   public typealias ReadingOptions = FileCoordination.ReadingOptions

@@ -6,6 +6,17 @@ public import Foundation
 /// Callbacks come on `presentedItemOperationQueue`. An access of another coordinator waits 2 seconds at
 /// most for all answers, so a queue that is blocked delays it for that long. Each method but the two
 /// properties has a default, because Swift on Linux has no optional requirements.
+///
+/// ```swift
+/// final class Page: NSObject, NSFilePresenter {
+///   let presentedItemURL: URL?
+///   let presentedItemOperationQueue = OperationQueue()
+///   init(_ url: URL) { presentedItemURL = url }
+///   func presentedItemDidChange() { print("read it again") }
+/// }
+/// let page = Page(file)
+/// NSFileCoordinator.addFilePresenter(page)
+/// ```
 public protocol NSFilePresenter: NSObjectProtocol {
   /// Where the item is; nil as long as it has not been created. Any thread may ask.
   var presentedItemURL: URL? { get }

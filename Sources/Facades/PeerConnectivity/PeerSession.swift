@@ -13,6 +13,15 @@ import Synchronization
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
 ///
 /// It is closed when it is released; so nothing that others keep holds it.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// phone.handleRequests { request in ["sold": request.value] }
+/// try await phone.activate()
+///
+/// let till = try PeerSession("till", in: container)
+/// print(try await till.request([7, 8], to: "phone", until: .now + .seconds(2)))
+/// ```
 public final class PeerSession: Sendable {
   /// The container that the peers share.
   public let container: SharedContainer

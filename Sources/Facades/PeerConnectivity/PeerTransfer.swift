@@ -2,6 +2,15 @@ public import AppGroup
 
 /// What is common to a message and a file on its way to a peer; see `PeerMessageTransfer` and
 /// `PeerFileTransfer` for the errors and costs of each call.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfers: [any PeerTransfer] = [
+///   try await phone.enqueue(["film": "Metropolis"], to: "watch"),
+///   try phone.transfer(fileAt: file, to: "watch"),
+/// ]
+/// for transfer in transfers { print(transfer.id, try transfer.status()) }
+/// ```
 public protocol PeerTransfer: Sendable {
   /// Its name in this container, for a later process of the sender.
   var id: String { get }

@@ -1,8 +1,25 @@
 public import AppGroup
 
 /// An action between peers has failed.
+///
+/// ```swift
+/// let till = try PeerSession("till", in: container)
+/// do {
+///   print(try await till.request([7, 8], to: "phone"))
+/// } catch let error as PeerError where error.code == .unreachable {
+///   try await till.enqueue([7, 8], to: "phone")     // it gets them when it is there
+/// }
+/// ```
 public struct PeerError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try PeerSession("till", in: container).send(["seat": 7], to: "phone")
+  /// } catch let error as PeerError where [.unreachable, .timedOut].contains(error.code) {
+  ///   print("later: \(error)")
+  /// }
+  /// ```
   #if hasAttribute(nonexhaustive)
     @nonexhaustive
   #endif

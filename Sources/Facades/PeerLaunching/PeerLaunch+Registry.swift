@@ -2,6 +2,12 @@ public import AppGroup
 
 extension PeerLaunch {
   /// The registrations of a container: how each peer is started.
+  ///
+  /// ```swift
+  /// let registry = PeerLaunch.Registry(in: container)
+  /// print(try registry.launch(of: "phone")?.program ?? "phone is not started by anybody")
+  /// print(try registry.remainingLaunches(of: "phone") ?? -1, "launches are left today")
+  /// ```
   public struct Registry: Sendable {
     private let container: SharedContainer
 

@@ -9,8 +9,18 @@ import SystemCalls
 /// start replaces; a program that prints much should write a log of its own. Its environment has
 /// `WORMHOLE_LAUNCH` set. It should make its peer active without going into the background before,
 /// because then it would count as ended.
+///
+/// ```swift
+/// let launch = PeerLaunch(
+///   program: "/usr/local/bin/phone", arguments: ["--background"], occasions: [.request, .queuedWork])
+/// try PeerLaunch.Registry(in: container).set(launch, for: "phone")
+/// ```
 public struct PeerLaunch: Sendable, Hashable {
   /// The occasions for which a peer is started.
+  ///
+  /// ```swift
+  /// let launch = PeerLaunch(program: "/usr/local/bin/phone", occasions: [.request, .urgentWork])
+  /// ```
   public struct Occasions: OptionSet, Sendable, Hashable {
     /// The bits.
     public let rawValue: Int

@@ -7,6 +7,17 @@ public import FoundationEssentials
 /// Any number of processes send and listen. The file holds exactly the message as a property list,
 /// so the `wormhole` command and `MMWormhole` with the same identifier take part. Copies of a
 /// channel are one participant: a message that one copy sends is an echo to all of them.
+///
+/// ```swift
+/// struct Ticket: Codable, Sendable { var film: String; var seats: [Int] }
+///
+/// let tickets = Channel<Ticket>("tickets", in: container)
+/// try await tickets.publish(Ticket(film: "Metropolis", seats: [7, 8]))
+/// try await tickets.update { $0?.seats.append(9) }
+/// for await received in try tickets.messages(startsWithCurrent: true) {
+///   print(try received.message.seats)
+/// }
+/// ```
 public struct Channel<Message: Codable & Sendable>: Sendable {
   /// The container that the processes share.
   public var container: SharedContainer { content.value.container }
@@ -112,6 +123,13 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 }
 
 /// A message as a listener receives it.
+///
+/// ```swift
+/// for await received in try Channel<String>("greeting", in: container).messages() {
+///   guard !received.isOwn else { continue }
+///   print(try received.message, "from", received.publisher?.program ?? "a foreign program")
+/// }
+/// ```
 public struct Received<Message: Codable & Sendable>: Sendable {
   private let snapshot: ValueSnapshot
   /// The moment from which it is the latest message no more; nil if it does not expire.
@@ -143,6 +161,11 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 }
 
 /// The messages of a channel as they arrive.
+///
+/// ```swift
+/// let greetings = try Channel<String>("greeting", in: container).messages(startsWithCurrent: true)
+/// for await greeting in greetings { print(try greeting.message) }
+/// ```
 public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
   let snapshots: ValueSnapshots
   let own: OwnStamps

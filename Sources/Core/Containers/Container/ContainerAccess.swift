@@ -3,6 +3,12 @@ package import Publications
 package import SystemCalls
 
 /// The users that may use a container.
+///
+/// ```swift
+/// // Every user of the directory's Unix group may take part.
+/// let directory = URL(filePath: "/srv/cinema", directoryHint: .isDirectory)
+/// let shared = try SharedContainer(url: directory, access: .group)
+/// ```
 public enum ContainerAccess: Sendable, Hashable {
   /// Only its owner: directories are 0700 and files 0600.
   case owner

@@ -10,6 +10,12 @@ package import SystemCalls
 ///
 /// A directory is cheap to open (five system calls), and takes one descriptor. A container on etcd
 /// is opened with one request; see "Beyond one machine" for what differs there. Thread-safe.
+///
+/// ```swift
+/// let container = try SharedContainer(group: "group.com.example.cinema")
+/// try await container.value("seats").replace(with: [7, 8])
+/// print(try container.valueIdentifiers(), container.location)
+/// ```
 public final class SharedContainer: Sendable {
   /// The container's directory; of a container on etcd the directory of this machine that belongs to
   /// it, for files that other machines need not see.

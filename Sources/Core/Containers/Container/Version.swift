@@ -6,6 +6,12 @@ package import SystemCalls
 /// On ext4 an inode is reused quickly, and the kernel's time stamps are as coarse as its timer. So
 /// every publication of this package sets its own modification time to the nanosecond. The other
 /// fields distinguish the writes of foreign programs.
+///
+/// ```swift
+/// let seats = container.value("seats")
+/// let before = try seats.version()
+/// let isMine = try await seats.compareAndSet(before, [7, 8, 9])   // only if nobody wrote since
+/// ```
 public struct Version: Hashable, Sendable {
   package let stamp: Stamp
   let device: UInt64

@@ -16,6 +16,12 @@ import SystemCalls
 /// | `password-file` | a file with the user's password; otherwise `WORMHOLE_ETCD_PASSWORD` has it |
 /// | `file-limit` | how many MiB a file that is sent may have, 1 to 4096; 64 by default |
 /// | `ttl` | the seconds after which a process that says nothing counts as ended, 2 to 60; 5 by default |
+///
+/// ```swift
+/// var location = try EtcdLocation("etcds://h1,h2,h3/cinema")
+/// location.lifetime = .seconds(10)
+/// let shared = try SharedContainer(etcd: location)
+/// ```
 public struct EtcdLocation: Sendable, Hashable {
   /// The addresses of members, such as "https://host1:2379"; at least one.
   public var endpoints: [String]

@@ -1,4 +1,9 @@
 /// The failures that a write survives.
+///
+/// ```swift
+/// // Survives a loss of power that comes after the call has returned.
+/// try await container.value("invoice").replace(with: ["number": 4711], durability: .durable)
+/// ```
 public enum Durability: Sendable, Hashable {
   /// Survives everything except the last seconds before a loss of power. After that loss the value
   /// is new or old, never damaged, and an entry of a queue is present or gone.

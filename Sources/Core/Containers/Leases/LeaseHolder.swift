@@ -1,9 +1,21 @@
 package import SystemCalls
 
 /// A process that holds a lease, or took one over.
+///
+/// ```swift
+/// for lease in try container.report().leases {
+///   print(lease.identifier, lease.holder, lease.holder.state == .stopped ? "is stopped" : "")
+/// }
+/// ```
 public struct LeaseHolder: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
+  ///
+  /// ```swift
+  /// let stopped = try container.report().leases.filter { $0.holder.state == .stopped }
+  /// print(stopped.map(\.identifier))
+  /// ```
   public enum State: String, Sendable, Hashable {
+    /// It runs, or could at any time.
     case running
     /// Stopped by a signal or a debugger.
     case stopped

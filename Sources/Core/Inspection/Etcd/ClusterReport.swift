@@ -1,6 +1,19 @@
 /// The state of the etcd cluster that a container is on.
+///
+/// ```swift
+/// guard let cluster = try container.report().cluster else { return }      // a directory has none
+/// for member in cluster.members {
+///   print(member.endpoint, member.failure ?? "answers", member.isLeader ? "leads" : "")
+/// }
+/// ```
 public struct ClusterReport: Sendable {
   /// One member, as it said itself or as others know it.
+  ///
+  /// ```swift
+  /// for member in try container.report().cluster?.members ?? [] {
+  ///   print(member.endpoint, member.version ?? "?", member.roundTrip ?? .zero)
+  /// }
+  /// ```
   public struct Member: Sendable {
     /// Its address.
     public let endpoint: String

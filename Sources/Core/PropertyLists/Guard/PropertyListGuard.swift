@@ -7,6 +7,11 @@ public import FoundationEssentials
 /// do neither: it holds only the types of `PropertyListValue`, its strings are valid, its keys
 /// differ, it has no cycle, and its depth, its number of nodes and its expanded size are within the
 /// limits.
+///
+/// ```swift
+/// let data = try Data(contentsOf: file)
+/// try PropertyListGuard.check(data)           // now Foundation's decoder may have it
+/// ```
 public enum PropertyListGuard {
   /// Checks a binary or XML property list without building any of it.
   ///

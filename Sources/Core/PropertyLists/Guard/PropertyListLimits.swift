@@ -2,6 +2,11 @@
 ///
 /// Every reference in a binary file counts: an object that two arrays share counts as two nodes.
 /// Without this rule a file of 400 bytes could stand for more values than any memory holds.
+///
+/// ```swift
+/// let small = PropertyListLimits(maximumBytes: 64 << 10, maximumDepth: 8)
+/// let value = try PropertyListValue(data: Data(contentsOf: file), limits: small)
+/// ```
 public struct PropertyListLimits: Sendable, Hashable {
   /// The deepest nesting of containers that any part of this module reads or writes.
   ///

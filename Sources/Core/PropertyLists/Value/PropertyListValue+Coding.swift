@@ -4,8 +4,10 @@ import FoundationEssentials
 /// presences, messages, defaults.
 ///
 /// ```swift
-/// try sender.enqueue(PropertyListValue(encoding: job))
-/// let job = try entry.payload.decode(as: Job.self)
+/// struct Job: Codable { var film: String }
+///
+/// let list = try PropertyListValue(encoding: Job(film: "Metropolis"))
+/// let job = try list.decode(as: Job.self)
 /// ```
 extension PropertyListValue {
   /// Creates a property list from a value of a program's own type.

@@ -4,6 +4,11 @@ public import Foundation
 ///
 /// Requires at least `.backgroundOnly`. Any number may be under way at once, because each has its
 /// own file.
+///
+/// ```swift
+/// Blob.observe { blob in print(blob.identifier, blob.content.count) }
+/// Communicator.shared.transfer(Blob(identifier: "poster", content: try Data(contentsOf: file)))
+/// ```
 public struct Blob: Sendable {
   /// Receives the outcome of the transfer.
   public typealias Completion = @Sendable (Result<Void, any Error>) -> Void

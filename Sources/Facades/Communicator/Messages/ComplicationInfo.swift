@@ -2,6 +2,12 @@
 /// day's budget of 50 lasts.
 ///
 /// Requires at least `.backgroundOnly`.
+///
+/// ```swift
+/// Communicator.shared.transfer(ComplicationInfo(content: ["next": "20:15"])) { result in
+///   if case .success(let left) = result { print(left, "are left today") }
+/// }
+/// ```
 public struct ComplicationInfo: Sendable {
   /// Receives the outcome of the transfer: the number of updates left today, or an error.
   public typealias Completion = @Sendable (Result<Int, any Error>) -> Void

@@ -7,6 +7,11 @@ internal import WatchConnectivity
 ///
 /// A received number casts to every number type that holds it, as with the original: an integer to
 /// `Int`, `UInt8` or `Double`. A boolean is only a `Bool`.
+///
+/// ```swift
+/// let content: Content = ["film": "Metropolis", "seats": [7, 8]]
+/// Communicator.shared.send(ImmediateMessage(identifier: "sold", content: content))
+/// ```
 public typealias Content = [String: Any]
 
 /// Content in a form that threads can share.

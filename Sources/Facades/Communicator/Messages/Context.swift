@@ -2,6 +2,11 @@
 /// and at the other side, and outlives both processes.
 ///
 /// Requires at least `.backgroundOnly`.
+///
+/// ```swift
+/// Context.observe { context in print(context.content["film"] ?? "none") }
+/// try Communicator.shared.sync(Context(content: ["film": "Metropolis"]))
+/// ```
 public struct Context: Sendable {
   let payload: SharedContent
 

@@ -2,8 +2,18 @@
 ///
 /// A completion ends with its process, but a guaranteed message does not. When the app is started
 /// again, it learns the outcome here. The original has no counterpart.
+///
+/// ```swift
+/// FinishedTransfer.observe { transfer in
+///   if case .failure(let error) = transfer.result { print(transfer.kind, transfer.identifier, error) }
+/// }
+/// ```
 public struct FinishedTransfer: Sendable {
   /// The kind of a transfer.
+  ///
+  /// ```swift
+  /// FinishedTransfer.observe { transfer in if transfer.kind == .blob { print(transfer.identifier) } }
+  /// ```
   public enum Kind: Sendable {
     /// A `GuaranteedMessage`.
     case guaranteedMessage

@@ -2,6 +2,11 @@
 /// it runs.
 ///
 /// Requires at least `.backgroundOnly`.
+///
+/// ```swift
+/// let message = GuaranteedMessage(identifier: "sold", content: ["seats": [7, 8]])
+/// Communicator.shared.send(message) { result in print(result) }
+/// ```
 public struct GuaranteedMessage: Sendable {
   /// Receives the outcome of the sending.
   public typealias Completion = @Sendable (Result<Void, any Error>) -> Void

@@ -2,6 +2,13 @@
 ///
 /// Requires `.immediatelyReachable`. A message from a watch starts the phone process if that has
 /// registered for it.
+///
+/// ```swift
+/// ImmediateMessage.observe { message in print(message.content) }
+/// Communicator.shared.send(ImmediateMessage(identifier: "lights", content: ["on": false])) { error in
+///   print(error)
+/// }
+/// ```
 public struct ImmediateMessage: Sendable {
   /// Receives the reason why a message was not delivered.
   public typealias ErrorHandler = @Sendable (any Error) -> Void

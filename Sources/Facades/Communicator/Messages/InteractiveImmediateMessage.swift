@@ -2,6 +2,14 @@
 ///
 /// Requires `.immediatelyReachable`. The receiver calls `reply` once. If the message is released
 /// without a reply, its sender gets an error at once.
+///
+/// ```swift
+/// InteractiveImmediateMessage.observe { message in
+///   message.reply(ImmediateMessage(identifier: "free", content: ["seats": [9, 10]]))
+/// }
+/// let question = InteractiveImmediateMessage(identifier: "free?") { reply in print(reply.content) }
+/// Communicator.shared.send(question) { error in print(error) }
+/// ```
 public struct InteractiveImmediateMessage: Sendable {
   /// Takes a reply.
   public typealias Reply = @Sendable (ImmediateMessage) -> Void

@@ -1,6 +1,10 @@
 public import Dispatch
 
 /// A type whose values any part of an app can observe: received messages, and states that change.
+///
+/// ```swift
+/// Reachability.observe(queue: .main) { reachability in print(reachability) }
+/// ```
 public protocol Observable: Sendable {
   /// The observers of values of this type.
   static var observations: Observations<Self> { get }

@@ -2,6 +2,11 @@ internal import Dispatch
 internal import Foundation
 
 /// A token for one observer, to end it with `unobserve`.
+///
+/// ```swift
+/// let observation = GuaranteedMessage.observe { print($0) }
+/// GuaranteedMessage.unobserve(observation)
+/// ```
 public struct Observation: Hashable, Sendable {
   let uuid = UUID()
   let queue: DispatchQueue

@@ -2,6 +2,11 @@ internal import Dispatch
 internal import Synchronization
 
 /// The observers of one type. Thread-safe.
+///
+/// ```swift
+/// let observation = Reachability.observe { print($0) }
+/// Reachability.unobserve(observation)         // each type has its observations
+/// ```
 public final class Observations<Value: Sendable>: Sendable {
   typealias Handler = @Sendable (Value) -> Void
 

@@ -2,6 +2,10 @@
 ///
 /// Observers on a watch are called after each activation, and whenever the session reports that the
 /// phone's app was installed or removed. (The original never calls them.)
+///
+/// ```swift
+/// if case .paired(.installed) = Communicator.shared.currentPhoneState { print("the phone has the app") }
+/// ```
 public enum PhoneState: Sendable, Hashable {
   /// A phone is paired.
   case paired(AppState)
@@ -9,6 +13,10 @@ public enum PhoneState: Sendable, Hashable {
   case notPaired
 
   /// Whether the app is on the phone.
+  ///
+  /// ```swift
+  /// PhoneState.observe { state in if state == .paired(.notInstalled) { print("no app there") } }
+  /// ```
   public enum AppState: Sendable, Hashable {
     /// The app is installed.
     case installed

@@ -3,6 +3,12 @@ public import WatchConnectivity
 /// The reachability of the counterpart.
 ///
 /// Observers are called whenever it may have changed, and sometimes when it has not.
+///
+/// ```swift
+/// if Communicator.shared.currentReachability == .immediatelyReachable {
+///   Communicator.shared.send(ImmediateMessage(identifier: "lights"))
+/// }
+/// ```
 public enum Reachability: Sendable, Hashable {
   /// The session is not activated, or the counterpart's app is not installed: nothing can be sent.
   case notReachable

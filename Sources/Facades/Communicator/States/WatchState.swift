@@ -5,6 +5,12 @@ internal import WatchConnectivity
 ///
 /// Observers on the phone are called after each activation, which also concludes a change of watch,
 /// and whenever the session reports a change.
+///
+/// ```swift
+/// if case .paired(.installed(.enabled(let left), _)) = Communicator.shared.currentWatchState {
+///   print("the complication can be updated \(left) times today")
+/// }
+/// ```
 public enum WatchState: Sendable, Hashable {
   /// A watch is paired and the active one.
   case paired(AppState)
@@ -12,6 +18,10 @@ public enum WatchState: Sendable, Hashable {
   case notPaired
 
   /// Whether the app is on the active watch.
+  ///
+  /// ```swift
+  /// if Communicator.shared.currentWatchState.appState == .notInstalled { print("no app there") }
+  /// ```
   public enum AppState: Sendable, Hashable {
     /// The app is installed, with the state of its complication, and a directory on the phone for
     /// data about this watch only, which is nil while the session is not activated.
@@ -20,6 +30,10 @@ public enum WatchState: Sendable, Hashable {
     case notInstalled
 
     /// Whether the app's complication is on display.
+    ///
+    /// ```swift
+    /// if case .enabled(let left) = Communicator.shared.currentWatchState.complicationState { print(left) }
+    /// ```
     public enum ComplicationState: Sendable, Hashable {
       /// The complication is on display, with the number of `ComplicationInfo` transfers that still
       /// wake the watch today.

@@ -5,8 +5,20 @@ public import PropertyLists
 
 extension Counterpart {
   /// Something that a counterpart got from the session under test.
+  ///
+  /// ```swift
+  /// let watch = scene.counterpart(.watch)
+  /// try await watch.arrive()
+  /// let received = try await watch.next()
+  /// print(received.kind, received.value, received.expectsReply)
+  /// ```
   public struct Received: Sendable, Hashable {
     /// The ways in which a session sends.
+    ///
+    /// ```swift
+    /// let watch = scene.counterpart(.watch)
+    /// print(watch.received.filter { $0.kind == .userInfo }.count)
+    /// ```
     public enum Kind: String, Sendable, Hashable {
       /// `sendMessage`
       case message

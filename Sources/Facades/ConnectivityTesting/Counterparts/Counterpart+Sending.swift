@@ -8,7 +8,9 @@ extension Counterpart {
   /// Sends a message, and waits for its reply: dictionaries for `didReceiveMessage`, `.data(…)` for
   /// `didReceiveMessageData`.
   ///
-  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
+  /// - Parameters:
+  ///   - message: A dictionary, or data.
+  ///   - deadline: Until when to wait; by default 10 seconds from now.
   /// - Throws: `PeerError`: `unreachable`, `notHandled` when the delegate has no method for it, `notAnswered`
   ///   when it let the reply handler go, `timedOut`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

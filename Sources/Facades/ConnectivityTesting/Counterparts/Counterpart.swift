@@ -14,7 +14,7 @@ import WatchPairing
 /// the next step of the script; the last step stays in force.
 ///
 /// ```swift
-/// let watch = try scene.counterpart(.watch, script: [.answer(["verified": true]), .dies])
+/// let watch = scene.counterpart(.watch, script: [.answer(["verified": true]), .dies])
 /// try await watch.arrive()
 /// ```
 ///

@@ -2,6 +2,11 @@ public import PropertyLists
 
 extension Counterpart {
   /// What a counterpart does with a message.
+  ///
+  /// ```swift
+  /// let script: [Counterpart.Step] = [.answer(["verified": true]), .isDeaf, .dies]
+  /// let watch = scene.counterpart(.watch, script: script)
+  /// ```
   public struct Step: Sendable {
     enum Action: Sendable {
       case answer(@Sendable (Received) -> PropertyListValue, after: Gate?)

@@ -1,6 +1,12 @@
 import Synchronization
 
 /// A gate that a test opens: what waits behind it continues at that moment, and no clock decides.
+///
+/// ```swift
+/// let gate = Gate()
+/// let watch = scene.counterpart(.watch, script: [.answer(["verified": true], after: gate)])
+/// gate.open()                                 // now the reply comes
+/// ```
 public final class Gate: Sendable {
   private struct State {
     var isOpen: Bool

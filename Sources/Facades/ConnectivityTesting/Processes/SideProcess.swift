@@ -9,8 +9,24 @@ import SystemCalls
 /// Every wait has a deadline, and its error has the output so far. Standard output and standard error are read
 /// as one. The output is read when a test wants it: a program that prints more than a pipe holds (64 KiB) waits
 /// until then. Thread-safe; one thread at a time waits for a line.
+///
+/// ```swift
+/// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
+/// try await watch.line(containing: "ready")
+/// try await watch.stop()                      // others must not wait for it
+/// try watch.resume()
+/// watch.kill()
+/// print(try await watch.waitForEnd())
+/// ```
 public final class SideProcess: Sendable {
   /// How a process ended.
+  ///
+  /// ```swift
+  /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
+  /// watch.kill()
+  /// let end: SideProcess.End = try await watch.waitForEnd()
+  /// print(end)
+  /// ```
   public enum End: Sendable, Hashable {
     /// By itself, with a status.
     case exited(status: Int32)

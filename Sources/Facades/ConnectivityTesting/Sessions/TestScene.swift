@@ -8,6 +8,15 @@ public import WatchConnectivity
 /// Any number of scenes live in one process at the same time, and none sees another's. `end()` ends everything
 /// that the scene has made, and removes its directory; a scene that is released without it does the same in the
 /// background. A process that is killed leaves its scenes' directories in TMPDIR.
+///
+/// ```swift
+/// let scene = try TestScene()
+/// let (phone, watch) = try (scene.session(.phone), scene.session(.watch))
+/// phone.activate()
+/// watch.activate()
+/// try await phone.waitUntil(\.isReachable)
+/// try await scene.end()
+/// ```
 public final class TestScene: Sendable {
   /// How long the waits of this module last where no deadline is given.
   public static let patience: Duration = .seconds(10)

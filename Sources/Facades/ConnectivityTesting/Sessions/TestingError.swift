@@ -1,8 +1,24 @@
 public import AppGroup
 
 /// The kit could not do what a test asked for: mostly, what the test waited for did not happen.
+///
+/// ```swift
+/// do {
+///   try await scene.session(.phone).waitUntil(\.isReachable, until: .now + .milliseconds(50))
+/// } catch let error as TestingError where error.code == .timedOut {
+///   print(error)
+/// }
+/// ```
 public struct TestingError: DescribedError {
   /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try await scene.end()
+  /// } catch let error as TestingError where error.code == .directory {
+  ///   print("the scene's directory is left: \(error)")
+  /// }
+  /// ```
   public enum Code: String, Sendable, Hashable {
     /// The deadline passed.
     case timedOut

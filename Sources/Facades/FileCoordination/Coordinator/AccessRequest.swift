@@ -68,6 +68,13 @@ extension WritingOptions {
 }
 
 /// How an item is to be read. The original's names and values (NSFileCoordinator.ReadingOptions).
+///
+/// ```swift
+/// // Without asking presenters to save what they have not written yet.
+/// try FileCoordinator().coordinate(readingItemAt: file, options: .withoutChanges) { url in
+///   print(try Data(contentsOf: url).count)
+/// }
+/// ```
 public struct ReadingOptions: OptionSet, Sendable, Hashable {
   /// The options as bits.
   public let rawValue: UInt
@@ -91,6 +98,12 @@ public struct ReadingOptions: OptionSet, Sendable, Hashable {
 
 /// How an item is to be written; one of these at a time. The original's names and values
 /// (NSFileCoordinator.WritingOptions).
+///
+/// ```swift
+/// try FileCoordinator().coordinate(writingItemAt: file, options: .forDeleting) { url in
+///   try FileManager.default.removeItem(at: url)
+/// }
+/// ```
 public struct WritingOptions: OptionSet, Sendable, Hashable {
   /// The options as bits.
   public let rawValue: UInt

@@ -3,6 +3,14 @@ public import FoundationEssentials
 import Synchronization
 
 /// One item of an access to several; its accessor finds the item's place here.
+///
+/// ```swift
+/// let old = FileAccessIntent.writingIntent(with: file, options: .forMoving)
+/// let new = FileAccessIntent.writingIntent(with: file.appendingPathExtension("old"), options: .forReplacing)
+/// try FileCoordinator().coordinate(with: [old, new]) {
+///   try FileManager.default.moveItem(at: old.url, to: new.url)
+/// }
+/// ```
 public final class FileAccessIntent: Sendable {
   let request: AccessRequest
   private let place: Mutex<URL>
@@ -38,6 +46,8 @@ extension FileCoordinator {
   ///
   /// - Parameters:
   ///   - intents: which items; the accessor finds each at its intent's `url`.
+  ///   - deadline: Until when to wait for others; by default `standardWait` from now.
+  ///   - term: How long the copies and the accessor may take before others may take the access over.
   ///   - accessor: see the forms for one item.
   /// - Throws: as the forms for one item.
   public func coordinate<Result: Sendable>(
@@ -71,9 +81,14 @@ extension FileCoordinator {
 
   /// The original's form: returns at once, and calls the accessor on a queue.
   ///
-  /// - Parameter accessor: called with nil when there is access, and with an error when there is none.
-  ///   When what it left could not be published it is called again, with the error that says so: the
-  ///   original, which changes items in place, has no such case.
+  /// - Parameters:
+  ///   - intents: Which items; the accessor finds each at its intent's `url`.
+  ///   - queue: Where the accessor is called.
+  ///   - deadline: Until when to wait for others; by default `standardWait` from now.
+  ///   - term: How long the copies and the accessor may take before others may take the access over.
+  ///   - accessor: Called with nil when there is access, and with an error when there is none. If what it
+  ///     left could not be published, it is called again with the error that says so. The original, which
+  ///     changes items in place, has no such case.
   public func coordinate(
     with intents: [FileAccessIntent], queue: DispatchQueue,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,

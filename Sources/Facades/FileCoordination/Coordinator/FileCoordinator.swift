@@ -20,6 +20,14 @@ import SystemCalls
 /// them all in one call, or waits for its own item until the deadline.
 ///
 /// Cheap to make; thread-safe; good for any number of accesses, one after the other or at once.
+///
+/// ```swift
+/// try FileCoordinator().coordinate(writingItemAt: file, until: .now + .seconds(2)) { url in
+///   var text = try String(contentsOf: url, encoding: .utf8)
+///   text += "one more line\n"
+///   try Data(text.utf8).write(to: url)        // published in one step when this returns
+/// }
+/// ```
 public final class FileCoordinator: Sendable {
   /// The presenter that hears nothing of this coordinator's accesses.
   public let filePresenter: (any FilePresenter)?

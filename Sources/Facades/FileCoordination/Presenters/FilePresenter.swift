@@ -20,6 +20,19 @@ public import FoundationEssentials
 /// A conformance is never isolated to an actor, because callbacks come from elsewhere: the compiler
 /// refuses methods of the main actor, so a view controller's are `nonisolated` and say where they run
 /// (`MainActor.assumeIsolated`, with the main queue as `presentedItemQueue`).
+///
+/// ```swift
+/// final class Page: FilePresenter {
+///   let presentedItemURL: URL?
+///   let presentedItemQueue = DispatchQueue(label: "page")
+///   init(_ url: URL) { presentedItemURL = url }
+///   func presentedItemDidChange() { print("read it again") }
+/// }
+/// let page = Page(file)
+/// try FileCoordinator.addFilePresenter(page)
+/// // … and when the page is closed:
+/// FileCoordinator.removeFilePresenter(page)
+/// ```
 public protocol FilePresenter: AnyObject, Sendable {
   /// Inferred: it shows whether the presenter implements the method itself. The same holds for the others.
   associatedtype _ReaderAnswer
@@ -120,6 +133,14 @@ public protocol FilePresenter: AnyObject, Sendable {
 }
 
 /// The result of a default implementation. It shows that a presenter does not answer itself.
+///
+/// ```swift
+/// // A presenter without a method of its own for it delays no access.
+/// final class Page: FilePresenter {
+///   let presentedItemURL: URL? = nil
+///   let presentedItemQueue = DispatchQueue(label: "page")
+/// }
+/// ```
 public struct AnsweredByDefault: Sendable {}
 
 extension FilePresenter {

@@ -2,6 +2,12 @@ public import AppGroup
 public import PropertyLists
 
 /// A changed key of a suite.
+///
+/// ```swift
+/// for await change in try GroupDefaults(in: container).changes() where !change.isOwn {
+///   print(change.key, change.oldValue ?? "", change.newValue ?? "", change.publisher?.program ?? "")
+/// }
+/// ```
 public struct DefaultsChange: Sendable, Hashable {
   /// The key; dots and "@" are ordinary characters.
   public let key: String

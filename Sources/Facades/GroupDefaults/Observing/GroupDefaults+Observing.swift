@@ -65,6 +65,12 @@ private final class End: Cancelling {
 }
 
 /// The changes of a suite as they happen.
+///
+/// ```swift
+/// for await change in try GroupDefaults(in: container).changes(forKey: "volume") {
+///   print(change.newValue?.intValue ?? 0)
+/// }
+/// ```
 public struct DefaultsChanges: AsyncSequence, Sendable {
   let tracker: ChangeTracker
   let hints: ValueSnapshots

@@ -9,6 +9,12 @@ public import WatchConnectivity
 ///
 /// It is the delegate of `WCSession.default`, and carries nothing itself. The session has to know its
 /// container and its side: see `WCSession.configure`.
+///
+/// ```swift
+/// let listener = MMWormholeSession.sharedListening()
+/// listener.listenForMessage(withIdentifier: "button") { message in print(message ?? "cleared") }
+/// listener.activateListening()
+/// ```
 open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   /// The messages of the last context, to find those that are new.
   private let known = Mutex<[String: PropertyListValue]>([:])

@@ -8,6 +8,13 @@ import WatchConnectivity
 ///
 /// The key is the identifier, and the value the message as a property list, so `wormhole peer context`
 /// shows it. A message that equals the last one is not delivered again, because its context is the same.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: nil,
+///   transitingType: .sessionContext)
+/// wormhole.passMessageObject(["film": "Metropolis"] as NSCoding, identifier: "selection")
+/// ```
 open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   /// The messages that no context holds yet, because the session refused it.
   // Held during each change of the context: it excludes that of two threads' messages one is lost.

@@ -8,6 +8,13 @@ import WatchConnectivity
 /// The counterpart keeps the latest message of each identifier if the `wormholeMessenger` of its
 /// `MMWormholeSession` is such a messenger; this messenger reads those that were received in its
 /// group and directory.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole",
+///   transitingType: .sessionFile)
+/// wormhole.passMessageObject(["poster": "large"] as NSCoding, identifier: "poster")
+/// ```
 open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
   override class func new(
     _ identifier: String?, _ directory: String?

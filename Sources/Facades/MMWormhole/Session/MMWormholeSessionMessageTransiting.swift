@@ -8,6 +8,13 @@ import WatchConnectivity
 ///
 /// The original drops a message without a word while the counterpart is not reachable; here
 /// `errorHandler` receives the reason.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: nil,
+///   transitingType: .sessionMessage)
+/// wormhole.passMessageObject(["pressed": 3] as NSCoding, identifier: "button")
+/// ```
 open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
   override class func new(
     _ identifier: String?, _ directory: String?

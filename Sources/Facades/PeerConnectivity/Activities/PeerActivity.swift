@@ -5,6 +5,13 @@ public import PropertyLists
 /// What a user does at one peer, and may go on with at another: a film that is shown, a text that is written.
 ///
 /// On Apple's platforms this is `NSUserActivity`, which Foundation on Linux lacks.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let activity = PeerActivity(type: "film", title: "Metropolis", content: ["id": 23523])
+/// let offer = try phone.offer(activity)
+/// print(offer.id)
+/// ```
 public struct PeerActivity: Sendable, Hashable {
   /// What kind of activity it is: peers go on with the types that they know. By convention a reversed domain
   /// name.
@@ -28,6 +35,14 @@ public struct PeerActivity: Sendable, Hashable {
 }
 
 /// An activity that a peer offers, or that was handed over.
+///
+/// ```swift
+/// let watch = try PeerSession("watch", in: container)
+/// for offer in try watch.offers() {
+///   print(offer.title)
+///   try await watch.handOver(offer, to: "phone")
+/// }
+/// ```
 public struct PeerOffer: Sendable, Hashable {
   /// The peer that offers it, by the name it gave itself.
   public let peer: String

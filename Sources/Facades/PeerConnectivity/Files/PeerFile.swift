@@ -7,6 +7,14 @@ import SystemCalls
 ///
 /// To keep it, `claim` it, or move it away from `url`: both have the same effect. It then counts as
 /// processed, also if the process dies before it acknowledges.
+///
+/// ```swift
+/// let files = try await PeerSession("watch", in: container).receiveFiles()
+/// while let received = try await files.next(until: .now + .seconds(5)) {
+///   try received.claim(to: URL(filePath: "/tmp/" + received.name))
+///   try received.acknowledge()
+/// }
+/// ```
 public final class PeerFile: PeerDelivery {
   private let entry: QueueEntry
   private let attachment: QueueAttachment

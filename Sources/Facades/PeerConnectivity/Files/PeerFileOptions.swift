@@ -1,6 +1,12 @@
 public import AppGroup
 
 /// How a file is to be sent.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let options = PeerFileOptions(isMoved: true, expiry: .seconds(3_600))
+/// let transfer = try phone.transfer(fileAt: file, to: "watch", options: options)
+/// ```
 public struct PeerFileOptions: Sendable, Hashable {
   /// Whether the file itself is handed over: a rename on the same file system, in constant time; across
   /// file systems it is copied, and removed when the copy is safe. Then the source is gone.
@@ -30,6 +36,12 @@ public struct PeerFileOptions: Sendable, Hashable {
 }
 
 /// How much of a file is copied.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try phone.transfer(fileAt: file, to: "watch")
+/// let token = transfer.observeProgress { progress in print(Int(progress.fraction * 100), "%") }
+/// ```
 public struct PeerFileProgress: Sendable, Hashable {
   /// Bytes copied.
   public let completedBytes: Int64
@@ -42,6 +54,13 @@ public struct PeerFileProgress: Sendable, Hashable {
 }
 
 /// A file that is being copied for a peer.
+///
+/// ```swift
+/// let watch = try PeerSession("watch", in: container)
+/// for incoming in try watch.incomingFiles() {
+///   print(incoming.sender, incoming.progress.completedBytes, "of", incoming.progress.totalBytes)
+/// }
+/// ```
 public struct PeerIncomingFile: Sendable, Hashable {
   /// The peer that sends it.
   public let sender: String

@@ -5,6 +5,13 @@ public import PropertyLists
 import Synchronization
 
 /// A file on its way to a peer: it outlives the processes of both sides. Thread-safe.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try phone.transfer(fileAt: file, to: "watch", metadata: ["film": "Metropolis"])
+/// try await transfer.waitUntilStored()        // now the original may be removed
+/// print(try await transfer.finalStatus(until: .now + .seconds(60)))
+/// ```
 public final class PeerFileTransfer: Sendable {
   let intention: FileIntention
   /// The intention's.

@@ -3,8 +3,23 @@ public import FoundationEssentials
 public import PropertyLists
 
 /// A message or file that its receiver gave up and kept: to be looked at, and sent again or removed.
+///
+/// ```swift
+/// let session = try PeerSession("till", in: container)
+/// for failure in try session.failures() {
+///   print(failure.content, failure.reason)
+///   let id = try session.retry(failure: failure.id)
+///   print("sent again as", id ?? "nothing: it was gone")
+/// }
+/// ```
 public struct PeerFailure: Sendable, Hashable {
   /// The content that was sent.
+  ///
+  /// ```swift
+  /// for failure in try PeerSession("till", in: container).failures() {
+  ///   if case .message(let message) = failure.content { print(message, failure.reason) }
+  /// }
+  /// ```
   public enum Content: Sendable, Hashable {
     /// A message, with its value.
     case message(PropertyListValue)

@@ -3,6 +3,14 @@ public import FoundationEssentials
 public import PropertyLists
 
 /// A guaranteed message that came, to be acknowledged when it is handled; see `PeerDelivery`.
+///
+/// ```swift
+/// let receiver = try await PeerSession("till", in: container).receiveMessages()
+/// if let message = try await receiver.next(until: .now + .seconds(2)) {
+///   print(message.sender, message.value)
+///   try message.acknowledge()
+/// }
+/// ```
 public struct PeerMessage: PeerDelivery {
   private let entry: QueueEntry
   private let receiver: String

@@ -1,6 +1,12 @@
 public import AppGroup
 
 /// How a guaranteed message is to be sent.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let options = PeerMessageOptions(expiry: .seconds(60), key: "score", keepsReceipt: true)
+/// try await phone.enqueue(["score": 3], to: "watch", options: options)
+/// ```
 public struct PeerMessageOptions: Sendable, Hashable {
   /// The failures that it survives once it is stored; `.standard` outlives processes, `.durable` the loss
   /// of power, too.

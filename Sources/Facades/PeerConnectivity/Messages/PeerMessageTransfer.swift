@@ -2,6 +2,12 @@ public import AppGroup
 public import PropertyLists
 
 /// A guaranteed message on its way: it outlives the processes of both sides.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try await phone.enqueue(["film": "Metropolis"], to: "watch")
+/// if try await transfer.cancel() { print("nobody had taken it yet") }
+/// ```
 public struct PeerMessageTransfer: Sendable {
   /// The peer that gets it.
   public let peer: String

@@ -3,6 +3,12 @@ public import FoundationEssentials
 
 /// A peer that others know of: one that is or was active, or for which something waits or is
 /// registered.
+///
+/// ```swift
+/// for peer in try PeerSession("till", in: container).peers() {
+///   print(peer.name, peer.reachability.isReachable, peer.reachability.reason)
+/// }
+/// ```
 public struct Peer: Sendable, Hashable {
   /// Its name.
   public let name: String
@@ -11,6 +17,15 @@ public struct Peer: Sendable, Hashable {
 }
 
 /// Whether a peer can be asked now, and why not.
+///
+/// ```swift
+/// let till = try PeerSession("till", in: container)
+/// switch try till.reachability(of: "phone") {
+/// case .reachable, .launchable: print("ask now")
+/// case .suspended(let member): print("process \(member.processID) is stopped")
+/// case .gone, .neverSeen: print("enqueue it instead")
+/// }
+/// ```
 public enum PeerReachability: Sendable, Hashable {
   /// It is active and runs.
   case reachable(PresenceMember)

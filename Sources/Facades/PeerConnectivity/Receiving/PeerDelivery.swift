@@ -5,6 +5,13 @@ public import FoundationEssentials
 ///
 /// One that is neither acknowledged, failed nor released is delivered again, marked, to the next
 /// receiver. The first of these calls counts, and further calls have no effect.
+///
+/// ```swift
+/// func acknowledgeLate(_ delivery: any PeerDelivery) throws {
+///   if delivery.isRedelivery { print("again, from \(delivery.sender)") }
+///   try delivery.acknowledge()
+/// }
+/// ```
 public protocol PeerDelivery: Sendable {
   /// The transfer's id.
   var id: String { get }

@@ -7,6 +7,13 @@ import Synchronization
 /// Only one process receives for a name at a time. One that is stopped is replaced by the next process
 /// that wants to receive. When the stopped one continues, it learns so, and its deliveries do no harm:
 /// they were delivered again, marked as redeliveries, and the files are not where they were.
+///
+/// ```swift
+/// let receiver = try await PeerSession("till", in: container).receiveMessages()
+/// receiver.handle(on: .main) { message in
+///   print(message.value)                      // acknowledged when this returns
+/// }
+/// ```
 public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// How an entry becomes a delivery.
   struct Opening: Sendable {

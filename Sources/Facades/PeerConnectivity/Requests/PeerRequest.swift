@@ -4,6 +4,17 @@ public import PropertyLists
 /// A request of another peer, to be answered once. Thread-safe.
 ///
 /// The first answer counts; when a request is released without an answer, its sender learns that.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// phone.handleRequests(on: .main) { request in
+///   do {
+///     if request.expectsReply { try request.reply(["sold": request.value]) }
+///   } catch {
+///     print(error)
+///   }
+/// }
+/// ```
 public final class PeerRequest: Sendable {
   /// The question.
   public let value: PropertyListValue

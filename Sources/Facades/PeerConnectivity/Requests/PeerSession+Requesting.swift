@@ -49,8 +49,11 @@ extension PeerSession {
   /// Asks a peer without waiting; the peer gets the requests in the order of the calls.
   ///
   /// - Parameters:
+  ///   - value: What it is asked.
+  ///   - peer: The name of the peer.
   ///   - expectsReply: false to hear only that a handler has the value: the result is then an empty
   ///     dictionary.
+  ///   - deadline: Until when to wait for the reply; by default 10 seconds from now.
   ///   - queue: where the completion is called; nil for a queue of the session.
   ///   - completion: called exactly once.
   /// - Returns: a handle to cancel the request.
@@ -107,7 +110,9 @@ extension PeerSession {
 
   /// Asks all other peers that can be reached, at once.
   ///
-  /// - Parameter deadline: until when to wait for their answers; by default 10 seconds from now.
+  /// - Parameters:
+  ///   - value: What they are asked.
+  ///   - deadline: Until when to wait for their answers; by default 10 seconds from now.
   /// - Returns: the answer, or the error, of each, by its name.
   /// - Throws: `PeerError` when the peers cannot be listed.
   public func broadcast(
@@ -127,6 +132,12 @@ extension PeerSession {
 }
 
 /// A request under way.
+///
+/// ```swift
+/// let till = try PeerSession("till", in: container)
+/// let call = till.request([7, 8], to: "phone") { result in print(result) }
+/// call.cancel()
+/// ```
 public final class PeerCall: Sendable {
   private let id: UInt64
   private weak let session: PeerSession?

@@ -10,8 +10,19 @@ public let WCErrorDomain = "WCErrorDomain"
 /// As with Apple's: `catch WCError.notReachable`, `(error as? WCError)?.code`,
 /// `(error as NSError).code` and `localizedDescription` all work. `failureReason` says more than
 /// Apple's does: the obstacle, and the remedy.
+///
+/// ```swift
+/// WCSession.default.sendMessage(["seats": [7, 8]], replyHandler: nil) { error in
+///   if case WCError.notReachable = error { print("later") }
+///   if let reason = (error as? WCError)?.failureReason { print(reason) }
+/// }
+/// ```
 public struct WCError: Error, Sendable {
   /// The kind of failure; the numbers are Apple's.
+  ///
+  /// ```swift
+  /// func isWorthARetry(_ error: WCError) -> Bool { [.notReachable, .deliveryFailed].contains(error.code) }
+  /// ```
   public enum Code: Int, Sendable, Hashable {
     /// Anything that has no code of its own.
     case genericError = 7001
@@ -63,7 +74,9 @@ public struct WCError: Error, Sendable {
 
   /// An error of a code, as tests make them.
   ///
-  /// - Parameter userInfo: its failure reason and underlying error are kept, under Foundation's keys.
+  /// - Parameters:
+  ///   - code: What failed.
+  ///   - userInfo: Its failure reason and underlying error are kept, under Foundation's keys.
   public init(_ code: Code, userInfo: [String: Any] = [:]) {
     self.init(
       code, reason: userInfo[NSLocalizedFailureReasonErrorKey] as? String,

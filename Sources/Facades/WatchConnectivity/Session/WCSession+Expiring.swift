@@ -9,7 +9,7 @@ extension WCSession {
   /// the newest of its key.
   ///
   /// ```swift
-  /// session.transferUserInfo(["position": 17], expiresAfter: .seconds(60), key: "position")
+  /// WCSession.default.transferUserInfo(["position": 17], expiresAfter: .seconds(60), key: "position")
   /// ```
   ///
   /// - Parameters:

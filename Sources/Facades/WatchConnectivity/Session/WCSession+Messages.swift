@@ -10,6 +10,11 @@ import Synchronization
 /// Its methods take handlers with their isolation, which is a part of a handler's type. Those of
 /// `WCSession` itself are there beside them because of code that puts a protocol of its own before the
 /// session: the handlers of such a protocol say nothing of isolation.
+///
+/// ```swift
+/// // The members of this protocol are the forms of `sendMessage` for handlers of any kind.
+/// WCSession.default.sendMessage(["seats": [7, 8]]) { reply in print(reply["sold"] ?? 0) }
+/// ```
 public protocol WCSessionMessaging: AnyObject {}
 
 extension WCSession: WCSessionMessaging {}

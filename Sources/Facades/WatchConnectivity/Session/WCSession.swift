@@ -16,8 +16,26 @@ import Synchronization
 ///
 /// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate is told of every
 /// change.
+///
+/// ```swift
+/// final class Link: NSObject, WCSessionDelegate {
+///   func session(
+///     _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
+///     error: (any Error)?
+///   ) {
+///     session.transferUserInfo(["film": "Metropolis"])
+///   }
+/// }
+/// let link = Link()
+/// WCSession.default.delegate = link
+/// WCSession.default.activate()
+/// ```
 public final class WCSession: NSObject, Sendable {
   /// The side that a process is.
+  ///
+  /// ```swift
+  /// print(WCSession.default.role == .phone ? "this is the phone" : "this is the watch, or nothing")
+  /// ```
   public enum Role: String, Sendable {
     /// The side that runs on an iPhone on Apple's platforms.
     case phone

@@ -1,4 +1,8 @@
 /// How far a session is.
+///
+/// ```swift
+/// if WCSession.default.activationState != .activated { WCSession.default.activate() }
+/// ```
 public enum WCSessionActivationState: Int, Sendable {
   /// No communication; before `activate()`, and after a switch to another watch.
   case notActivated = 0

@@ -9,6 +9,23 @@ public import Foundation
 /// A delegate's conformance cannot be isolated to an actor, because the calls come on a queue of the
 /// session's: in a target whose default isolation is the main actor, a class that names this protocol
 /// where it is declared is of no actor; in one that says `@MainActor`, each method is `nonisolated`.
+///
+/// ```swift
+/// final class Link: NSObject, WCSessionDelegate {
+///   func session(
+///     _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
+///     error: (any Error)?
+///   ) {
+///     if let error { print(error) }
+///   }
+///   func session(
+///     _ session: WCSession, didReceiveMessage message: [String: Any],
+///     replyHandler: @escaping ([String: Any]) -> Void
+///   ) {
+///     replyHandler(["sold": message["seats"] as? [Int] ?? []])
+///   }
+/// }
+/// ```
 public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   /// The activation has ended; in the state `notActivated` with the reason.
   func session(

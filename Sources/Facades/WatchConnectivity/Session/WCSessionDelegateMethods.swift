@@ -29,6 +29,12 @@ extension WCSessionDelegate {
 
 /// A delegate's methods named `session`, as optional ones: each call returns nil if the delegate has no such
 /// method, and then has done nothing.
+///
+/// ```swift
+/// func pass(_ message: [String: Any], from session: WCSession, to other: (any WCSessionDelegate)?) {
+///   if other?.session?(session, didReceiveMessage: message) == nil { print("it has no such method") }
+/// }
+/// ```
 public struct WCSessionDelegateMethods {
   let delegate: any WCSessionDelegate
 

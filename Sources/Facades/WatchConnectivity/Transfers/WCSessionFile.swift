@@ -2,6 +2,23 @@ public import Foundation
 import PropertyLists
 
 /// A file that is sent, or that came.
+///
+/// ```swift
+/// final class Link: NSObject, WCSessionDelegate {
+///   func session(
+///     _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
+///     error: (any Error)?
+///   ) {}
+///   func session(_ session: WCSession, didReceive file: WCSessionFile) {
+///     let place = FileManager.default.temporaryDirectory.appending(path: file.fileURL.lastPathComponent)
+///     do {
+///       try FileManager.default.moveItem(at: file.fileURL, to: place)   // it is removed on return
+///     } catch {
+///       print(error)
+///     }
+///   }
+/// }
+/// ```
 public final class WCSessionFile: NSObject, Sendable {
   /// Its place; a received file lies there until the delegate's method returns, and the last component is
   /// the name that it had at its sender.

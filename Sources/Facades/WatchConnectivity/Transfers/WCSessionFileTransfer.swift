@@ -5,6 +5,11 @@ import PeerConnectivity
 
 /// A file on its way to the counterpart; made by `transferFile`. Two that mean the same transfer are
 /// equal.
+///
+/// ```swift
+/// let transfer = WCSession.default.transferFile(file, metadata: ["id": 23523])
+/// print(transfer.progress.fractionCompleted, transfer.isTransferring)
+/// ```
 public final class WCSessionFileTransfer: NSObject, Sendable {
   /// The file at its sender's place, and the metadata that is sent with it.
   public let file: WCSessionFile

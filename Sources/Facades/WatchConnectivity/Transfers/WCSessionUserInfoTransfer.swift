@@ -5,6 +5,11 @@ import PropertyLists
 
 /// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two that mean the same
 /// transfer are equal.
+///
+/// ```swift
+/// let transfer = WCSession.default.transferUserInfo(["film": "Metropolis"])
+/// if transfer.isTransferring { transfer.cancel() }
+/// ```
 public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   let course: TransferCourse
   private let content: PropertyListValue?

@@ -2,7 +2,7 @@ import Foundation
 import Measurements
 
 /// A run's rows as a drawing: for each row with a floor, the floor's time and ours on one logarithmic
-/// axis, and their ratio.
+/// axis, and their ratio. The floor is bare system calls, or another program or library.
 struct Plot {
   private let report: Report
 
@@ -27,6 +27,13 @@ struct Plot {
     let floor: Double
     let ours: Double
     let ratio: Double
+
+    /// Whether the floor is another program or library, by which the rows are named.
+    var isBesideRival: Bool {
+      ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults"].contains {
+        name.lowercased().contains($0)
+      }
+    }
   }
 
   private var bars: [Bar] {
@@ -60,6 +67,7 @@ struct Plot {
       text("Time of one operation on \(report.fileSystem)", 12, 20, "title"),
       #"<circle class="floor" cx="16" cy="36" r="4"/>"#, text("bare system calls", 26, 40),
       #"<circle class="ours" cx="146" cy="36" r="4"/>"#, text("this package", 156, 40),
+      #"<circle class="rival" cx="256" cy="36" r="4"/>"#, text("another program", 266, 40),
       text("ratio", Layout.width - 8, 40, "end"),
     ]
     for power in Int(low)...Int(high) {
@@ -71,7 +79,7 @@ struct Plot {
       let y = Layout.top + (Double(index) + 0.5) * Layout.rowHeight
       lines += [
         text(bar.name, 12, y + 4), line(x(bar.floor), y, x(bar.ours), y, "gap"),
-        dot(x(bar.floor), y, "floor"), dot(x(bar.ours), y, "ours"),
+        dot(x(bar.floor), y, bar.isBesideRival ? "rival" : "floor"), dot(x(bar.ours), y, "ours"),
         text(fixed(bar.ratio, 2), Layout.width - 8, y + 4, "end"),
       ]
     }
@@ -83,9 +91,10 @@ struct Plot {
     <style>
     text { fill: #24292f } .title { font-weight: bold } .end { text-anchor: end }
     .middle { text-anchor: middle } .grid { stroke: #d0d7de } .gap { stroke: #8c959f; stroke-width: 2 }
-    .floor { fill: #8c959f } .ours { fill: #0969da }
+    .floor { fill: #8c959f } .ours { fill: #0969da } .rival { fill: #bc4c00 }
     @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .grid { stroke: #30363d } .ours { fill: #58a6ff }
+    .rival { fill: #f0883e }
     }
     </style>
     """
