@@ -49,6 +49,20 @@ struct BackupCommandTests {
     #expect(outcome.errors.contains("already"), "\(outcome.errors)")
   }
 
+  @Test("end when they are told to, and leave nothing")
+  func interrupted() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a 1; wormhole backup file 2>said; mkfifo pipe
+      wormhole --container "$T/new" restore pipe 2>said & pid=$!
+      exec 3>pipe; head -c 5000 file >&3
+      until test -e "$T"/.wormhole-restore-*/container; do sleep 0.01; done
+      kill -TERM $pid; wait $pid; echo $?
+      ls -A "$T" | grep -e wormhole- -e new
+      """)
+    #expect(outcome.output == "143\n", "\(outcome.errors)")
+  }
+
   @Test("change nothing when they fail")
   func failures() throws {
     let outcome = try Session().shell(

@@ -19,8 +19,8 @@ package struct ContainerCopy {
   package var allowsUse = false
   /// What is left out, of the package's own values.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Told after each part how many there were, and their bytes.
-  package var progress: (_ keys: Int, _ bytes: Int) -> Void = { _, _ in }
+  /// Told after each part how many there were, and their bytes; what it throws ends the copy.
+  package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
 
@@ -89,7 +89,7 @@ package struct ContainerCopy {
     try read(reader) { item in
       summary.add(item)
       try target.put(item)
-      progress(summary.keys, summary.bytes)
+      try progress(summary.keys, summary.bytes)
     }
     summary.items = try reading { try beside.copy(to: target.directory) }
     var isDone = false

@@ -4,8 +4,8 @@ import SystemCalls
 /// Writes an item, a directory with all below it, as members of an archive.
 struct TreePacking: TreeVisitor {
   let writer: TarWriter
-  /// Told after each member.
-  let progress: () -> Void
+  /// Called after each member; what it throws ends the work.
+  let progress: () throws -> Void
 
   /// - Parameters:
   ///   - name: The directory's name, with which the paths in the archive begin.
@@ -20,7 +20,7 @@ struct TreePacking: TreeVisitor {
     _ path: [UInt8], _ status: FileStatus, kind: TarEntry.Kind, target: [UInt8] = []
   ) throws {
     try writer.put(entry(path, status, kind: kind, target: target))
-    progress()
+    try progress()
   }
 
   private func entry(
@@ -41,7 +41,7 @@ struct TreePacking: TreeVisitor {
       let file = try FileDescriptor.open(
         entry.name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking])
       try writer.put(self.entry(path, file.status(), kind: .file), contentOf: file)
-      progress()
+      try progress()
     case .symbolicLink:
       try put(path, status, kind: .link, target: linkTarget(entry.name, at: place.rawValue).bytes)
     case .fifo: try put(path, status, kind: .fifo)

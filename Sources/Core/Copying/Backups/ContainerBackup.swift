@@ -28,8 +28,8 @@ package struct ContainerBackup {
   private let source: SharedContainer
   /// What is left out, of the package's own values.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Told after each part how many there were, and their bytes.
-  package var progress: (_ parts: Int, _ bytes: Int) -> Void = { _, _ in }
+  /// Told after each part how many there were, and their bytes; what it throws ends the work.
+  package var progress: (_ parts: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
 
@@ -58,11 +58,12 @@ package struct ContainerBackup {
     var copy = ContainerCopy(of: source)
     copy.allowsUse = true
     copy.leavesOut = leavesOut
+    copy.progress = progress
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
     let writer = TarWriter(to: write)
     try reporting("back up the container", path: source.location) {
       try put(["version": .integer(Self.version), "date": .date(Date())], as: Self.head, writer)
-      var packing = TreePacking(writer: writer) { progress(writer.entries, writer.bytes) }
+      var packing = TreePacking(writer: writer) { try progress(writer.entries, writer.bytes) }
       try packing.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)
       let hash = String(writer.hashValue, radix: 16)
       try put(

@@ -97,6 +97,28 @@ final class Interruption {
     }
   }
 
+  /// Between two steps of a work that can be given up.
+  ///
+  /// - Throws: The status that the signal would have ended this process with, if there was one.
+  func endIfTold() throws {
+    for received in try signals.take() where received.signal != .continue {
+      isRequested = true
+      throw ExitStatus(.killed(signal: received.signal.rawValue))
+    }
+  }
+
+  /// Waits until there is something to read, or the end of it.
+  ///
+  /// - Throws: As `endIfTold`.
+  func wait(forInputOf descriptor: Int32) throws {
+    while true {
+      let ready = try waitReadable(
+        [descriptor, signals.descriptor], until: .now + Self.interval)
+      try endIfTold()
+      if ready[0] { return }
+    }
+  }
+
   /// The result of a call on another thread.
   private final class Outcome<Result: Sendable>: Sendable {
     let counter: SharedDescriptor

@@ -14,8 +14,8 @@ extension CommandDescription {
 
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
       written to standard output. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
-      '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left can be \
-      removed.
+      '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left \
+      can be removed.
       """,
     positionals: [
       PositionalDescription(
@@ -42,7 +42,13 @@ extension CommandDescription {
     }
     var backup = ContainerBackup(of: container)
     backup.leavesOut = { PeerNames.isLaunch($0) }
-    backup.progress = environment.partsProgress
+    // A reader of standard output that is stopped would keep this process from ending.
+    let interruption = file == "-" ? nil : try Interruption()
+    let show = environment.partsProgress
+    backup.progress = { parts, bytes in
+      try interruption?.endIfTold()
+      show(parts, bytes)
+    }
     defer { environment.showProgress(nil) }
     let deadline = arguments.deadline(standard: .seconds(60))
     let done: ContainerBackup.Summary
@@ -74,7 +80,8 @@ extension CommandDescription {
 
       A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
       a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \
-      for a container on etcd; one that a killed program left can be removed.
+      for a container on etcd; one that a killed program left can be \
+      removed.
       """,
     positionals: [
       PositionalDescription(
@@ -89,14 +96,16 @@ extension CommandDescription {
   ) { arguments, environment in
     let file = arguments.requiredText("archive")
     let (place, group) = try arguments.container.place()
+    let interruption = try Interruption()
     let input = file == "-" ? nil : SharedDescriptor(try NewFile.open(file))
     let done = try ContainerBackup.restore(
       file == "-" ? "standard input" : file, to: place, group: group,
       stagedIn: environment.temporaryDirectory, until: arguments.deadline(standard: .seconds(60))
     ) { maximum in
+      let descriptor = input?.descriptor.rawValue ?? 0
+      try interruption.wait(forInputOf: descriptor)
       do throws(Errno) {
-        return try Program.read(
-          from: input?.descriptor.rawValue ?? 0, maximumBytes: min(maximum, 256 << 10))
+        return try Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10))
       } catch {
         throw CommandError(verb: "read", object: file, reason: "\(error)", status: .inputOutput)
       }

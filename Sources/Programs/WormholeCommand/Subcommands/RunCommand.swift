@@ -19,7 +19,7 @@ extension CommandDescription {
 
       With --alone, only one process at a time runs under the name, and others wait for its end; one that \
       is stopped keeps its place, because its command may still run. On etcd a process that was cut off \
-      for too long loses the place, and ends its command.
+      for too long loses the place, and ends its command within a minute.
 
       A service manager is told that this program is ready (sd_notify) when the command has been started \
       for the first time.
