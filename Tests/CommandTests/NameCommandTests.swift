@@ -133,9 +133,16 @@ import Testing
       wormhole read x 2>"$T/said"; echo $?; wormhole queue peek x; echo $?
       wormhole destroy --yes 2>"$T/said"; echo $?
       wormhole send x 2; wormhole read x
+      for answer in n y; do
+        printf "$answer\\n" | script -qfec 'stty cols 80; wormhole destroy; echo "status $?"' /dev/null |
+          tr -d '\\r' | grep -o 'with everything in it. .y/N.\\|status .'
+      done; wormhole read x 2>"$T/said"; echo $?
+      wormhole send x 2
       wormhole presence enter till -- wormhole destroy --yes --in-use 2>"$T/said"; echo $?
       """)
-    #expect(outcome.output == "64\n1\n1\n1\n0\n1\n1\n1\n2\n0\n", "\(outcome)")
+    let question = "with everything in it? [y/N]"
+    let asked = "\(question)\nstatus 1\n\(question)\nstatus 0\n"
+    #expect(outcome.output == "64\n1\n1\n1\n0\n1\n1\n1\n2\n" + asked + "1\n0\n", "\(outcome)")
   }
 
   @Test(

@@ -109,13 +109,18 @@ import Testing
       """
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
       wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
+      wormhole update n --expires 600 -- echo 8; wormhole stat n --json | grep -c expires
+      wormhole incr n; wormhole stat n --json | grep -c expires
+      wormhole incr n --expires 600; wormhole stat n --json | grep -c expires
+      wormhole update n -- cat; wormhole stat n --json | grep -c expires
+      wormhole update n -- echo 7
       wormhole update n --default '{' -- cat 2>"$T/said"; echo $?
       holds wormhole update n -- sh -c 'echo in >"$T/in"; exec sleep 60'
       wormhole update n --timeout 0 -- cat 2>"$T/said"; echo $?
       wormhole incr n --timeout 0 2>"$T/said"; echo $?; wormhole send n 1 --timeout 0 2>"$T/said"; echo $?
       kill -9 $pid
       """)
-    #expect(outcome.output == "6\n7\n65\n124\n124\n124\n", "\(outcome)")
+    #expect(outcome.output == "6\n7\n1\n9\n0\n10\n1\n1\n65\n124\n124\n124\n", "\(outcome)")
   }
 
   @Test("What a log's command is run for is in its environment")

@@ -63,9 +63,10 @@ extension Value {
   ///     this process was stopped in the middle). `body` then runs **more than once**, each time
   ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is
   ///     thrown.
+  ///   - lifetime: The time from the call for which the new value is the value; nil for ever.
   ///   - body: Receives the value, nil if there is none, and leaves the new one there; nil removes
   ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
-  ///     its expiry; a new one does not expire. If the closure throws, nothing changes.
+  ///     its expiry. If the closure throws, nothing changes.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` with the
   ///   new holder, or an error of the file system.
@@ -73,12 +74,11 @@ extension Value {
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    expiresAfter lifetime: Duration? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    try modification(
-      .init(durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss),
-      edited(body)
-    ).run()
+    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
+    return try modification(terms, edited(body)).run()
   }
 
   /// Reads the bytes and publishes the decision of a closure; see `update`.
@@ -133,11 +133,11 @@ extension Value {
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    expiresAfter lifetime: Duration? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
     let edit = edited(body)
-    let terms = ChangeTerms(
-      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
     return try await runSuspending { modification(terms, edit) }
   }
 
@@ -168,6 +168,16 @@ extension Value {
     var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
     terms.expiry = lifetime.map(PublicationRecord.expiry)
     terms.peer = peer
+    return terms
+  }
+
+  private func updateTerms(
+    _ durability: Durability, _ deadline: ContinuousClock.Instant?, _ term: Duration,
+    _ repeatsAfterLoss: Bool, _ lifetime: Duration?
+  ) -> ChangeTerms {
+    var terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    terms.expiry = lifetime.map(PublicationRecord.expiry)
     return terms
   }
 

@@ -23,7 +23,7 @@ extension CommandDescription {
     positionals: [.identifier, .json("message")],
     options: OptionDescription.valueSources + [
       .lines,
-      .value("expires", "seconds", .seconds, help: "Without it, the message stays until the next."),
+      .messageExpires,
       .ifVersion, .durable("the message"), .writeTimeout,
     ]
   ) { arguments, environment in
@@ -127,6 +127,10 @@ extension OptionDescription {
     "if-version", "version", .identifier,
     help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
       + "'none' means that there is none.")
+
+  static let messageExpires = value(
+    "expires", "seconds", .seconds,
+    help: "Let the message be gone after this time; without it, it stays.")
 
   /// How long a write waits for others.
   static let writeTimeout = value(

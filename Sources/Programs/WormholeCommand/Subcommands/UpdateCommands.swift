@@ -19,7 +19,7 @@ extension CommandDescription {
     options: [
       .value(
         "default", "json", .text, help: "What COMMAND reads, as JSON, if there is no message."),
-      .nulls, .durable("the new message"),
+      .nulls, .messageExpires, .durable("the new message"),
       .value(
         "timeout", "seconds", .seconds, standard: "60",
         help: "How long to wait for others that change the message."),
@@ -35,7 +35,8 @@ extension CommandDescription {
     let attempts = Atomic(0)
     try arguments.container.open().value(identifier).update(
       durability: arguments.durability,
-      until: .now + (arguments.seconds("timeout") ?? .seconds(60)), term: .seconds(30)
+      until: .now + (arguments.seconds("timeout") ?? .seconds(60)), term: .seconds(30),
+      expiresAfter: arguments.seconds("expires")
     ) { message in
       let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
       message = try environment.withoutTimeLimit {
@@ -65,8 +66,8 @@ extension CommandDescription {
     name: "incr",
     abstract: "Add to a message that is a number, and print the sum.",
     discussion: """
-      No change of another process is lost. A message that does not exist counts as 0. The sum does not \
-      expire. Whole numbers have 64 bits; if the sum does not fit, or the message is no number, nothing \
+      No change of another process is lost. A message that does not exist counts as 0. Without --expires \
+      the sum does not expire. Whole numbers have 64 bits; if the sum does not fit, or the message is no number, nothing \
       changes, and the exit status is 65.
       """,
     positionals: [
@@ -75,12 +76,13 @@ extension CommandDescription {
         name: "by", help: "The number to add, 1 by default; it may be negative.",
         isOptional: true),
     ],
-    options: [.durable("the sum"), .writeTimeout]
+    options: [.messageExpires, .durable("the sum"), .writeTimeout]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let step = arguments.text("by").flatMap(PropertyListValue.init(number:)) ?? 1
     let sum = try arguments.container.open().value(identifier).update(
-      durability: arguments.durability, until: arguments.writeDeadline
+      durability: arguments.durability, until: arguments.writeDeadline,
+      expiresAfter: arguments.seconds("expires")
     ) { message in
       let sum = try (message ?? 0).adding(step, identifier)
       message = sum
