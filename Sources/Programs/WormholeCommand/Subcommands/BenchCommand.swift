@@ -34,7 +34,7 @@ extension CommandDescription {
       environment.showProgress("measuring \(name) …")
       defer { environment.showProgress(nil) }
       rows += try environment.withoutTimeLimit { try measure(bench) }
-      guard try !interruption.isRequestedNow() else { throw ExitStatus.no }
+      try interruption.endIfTold()
     }
     if arguments.has("json") {
       for row in rows { try environment.print(json: row.propertyList) }
