@@ -252,7 +252,8 @@ package struct EtcdAttachments: Sendable {
       })
     for content in found.subtracting(contents) {
       _ = try container.repeating(
-        .init(if: [.absent(waitingKey(content))], then: [.delete(self.pieces(content))]), until: soon)
+        .init(if: [.absent(waitingKey(content))], then: [.delete(self.pieces(content))]),
+        until: soon)
     }
     guard !taken.isEmpty else { return }
     let needed = Set((entries + kept).flatMap { Self.ids(in: $0) }.compactMap { $0 })
