@@ -55,7 +55,8 @@ struct TranscriptTests {
   func coverage() throws {
     let wanted = [
       "send", "read", "listen", "clear", "update", "notify", "defaults", "status", "doctor",
-      "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence",
+      "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence", "ls",
+      "stat", "incr",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

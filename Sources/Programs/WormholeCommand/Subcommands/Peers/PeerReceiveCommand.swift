@@ -22,10 +22,10 @@ extension CommandDescription {
       lists it, 'peer retry' sends it again, and 'peer forget' removes it.
 
       The command's environment has WORMHOLE_SENDER, WORMHOLE_TRANSFER (the message's id), \
-      WORMHOLE_PEER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for a message that was delivered, and perhaps handled, \
-      before, else 0) and WORMHOLE_DELIVERIES (the number of deliveries, this one included). With \
-      --envelope a line is {"deliveries": ..., "id": ..., "message": ..., "redelivery": ..., \
-      "sender": ..., "sent": ...}.
+      WORMHOLE_PEER and WORMHOLE_IDENTIFIER (both the name of the peer), WORMHOLE_TIME (of sending), \
+      WORMHOLE_REDELIVERY (1 for a message that was delivered, and perhaps handled, before, else 0) and \
+      WORMHOLE_DELIVERIES (the number of deliveries, this one included). With --envelope a line is \
+      {"deliveries": ..., "id": ..., "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it receives. SIGINT, \
