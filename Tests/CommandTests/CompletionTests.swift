@@ -9,15 +9,14 @@ import Testing
   @Test("bash offers the words that may stand at the cursor and no others")
   func bash() throws {
     let cases: [(words: [String], offered: [String])] = [
-      (["l"], ["latency", "listen", "lock", "log"]),
-      (["s"], ["send", "status"]),
+      (["l"], ["latency", "listen", "lock", "log", "ls"]),
+      (["s"], ["send", "stat", "status"]),
       (
         [""],
         [
-          "bench", "clear", "copy", "defaults", "demo", "doctor", "groups", "help", "latency", "listen",
-          "lock", "log",
-          "monitor", "notify",
-          "pairing", "peer", "read", "send", "status", "update", "watch",
+          "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit", "groups",
+          "help", "incr", "latency", "listen", "lock", "log", "ls", "monitor", "notify", "pairing",
+          "peer", "presence", "queue", "read", "send", "stat", "status", "top", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),

@@ -140,6 +140,22 @@ import Testing
     #expect(throws: JSONError.self) { try JSONReader.readOptional(Array("null 1".utf8)) }
   }
 
+  @Test(
+    "Nulls are dropped with their keys and elements, but not alone, and nothing else is let pass",
+    arguments: [
+      ("[null]", "[]"), (" [ null , 1 , null ] ", "[1]"), (#"{"a" : null }"#, "{}"),
+      (#"{"a":null,"b":{"c":null,"d":[null]}}"#, #"{"b":{"d":[]}}"#), ("null", nil),
+      ("[nul]", nil), ("[null null]", nil), (#"{"a":null,"a":1}"#, nil), ("[null,]", nil),
+    ])
+  func droppedNulls(text: String, expected: String?) throws {
+    do {
+      let value = try JSONReader.read(Array(text.utf8), nulls: .drop)
+      #expect(try JSONWriter.string(value) == expected)
+    } catch {
+      #expect(expected == nil, "\(error)")
+    }
+  }
+
   @Test("512 levels are read, 513 are refused, and a million do no harm")
   func depth() throws {
     func nested(_ depth: Int, around text: String = "") -> String {

@@ -47,6 +47,8 @@ import Testing
         Issue.record("\(String(decoding: bytes, as: UTF8.self)) became \(fingerprint(back))")
         return
       }
+      let pretty = try JSONWriter.bytes(value, isPretty: true)
+      #expect(try fingerprint(JSONReader.read(pretty)) == fingerprint(value))
     }
   }
 

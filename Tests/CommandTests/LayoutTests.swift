@@ -57,6 +57,7 @@ struct LayoutTests {
     wormhole send tickets 1; wormhole send "a much longer name for a message, with words" 2
     wormhole defaults write volume 7; wormhole notify set doors 18446744073709551615
     wormhole peer send watch 1 --from phone >"$T/id"
+    wormhole queue put jobs '{"film":"Metropolis"}' --key film >"$T/id"
     start peer serve phone -- cat
     mkdir "$C/values/tickets/lease/broken-1"
 
@@ -71,7 +72,10 @@ struct LayoutTests {
     "At a terminal every line fits, except paths and commands, which are copied", arguments: widths)
   func terminal(columns: Int) throws {
     let session = try Session()
-    let commands = ["status", "peer list", "doctor", "help listen"]
+    let commands = [
+      "status", "peer list", "doctor", "help listen", "queue list", "queue list jobs",
+      "presence list", "stat tickets jobs",
+    ]
     let outcome = try session.shell(
       Self.scene + commands.map { Self.at(columns, $0) }.joined(separator: "\n")
         + "\nkill $pid; finish")

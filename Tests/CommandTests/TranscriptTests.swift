@@ -55,7 +55,7 @@ struct TranscriptTests {
   func coverage() throws {
     let wanted = [
       "send", "read", "listen", "clear", "update", "notify", "defaults", "status", "doctor",
-      "demo", "lock", "watch", "peer", "groups", "log",
+      "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence",
     ]
     #expect(Self.names.map { $0.dropLast(4) }.sorted().map(String.init) == wanted.sorted())
   }

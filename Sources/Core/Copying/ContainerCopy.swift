@@ -1,7 +1,6 @@
 package import Containers
 import Digests
 import FileTrees
-import Presences
 import SystemCalls
 
 /// The copy of a whole container to another place, of either kind: complete, or not made at all.
@@ -128,19 +127,9 @@ package struct ContainerCopy {
   /// Refuses to copy while somebody is there who would go on with the original.
   private func refuseUse() throws {
     guard !allowsUse else { return }
-    let kinds = [NameKind.Primitive.presence, .consumer].flatMap {
-      [NameKind($0), NameKind($0, isOwn: true)]
-    }
-    for kind in kinds {
-      for name in try source.identifiers(of: kind) {
-        let presence = Presence(container: source, name: name, kind: kind)
-        guard let user = try presence.members().first else { continue }
-        throw AppGroupError(
-          .timedOut, "copy the container", path: source.location,
-          reason: "\(user.program) (\(user.processID)) uses it: it is present as \"\(name)\"",
-          remedy: "end it first, so that it does not go on with the original")
-      }
-    }
+    try ContainerUse.refuse(
+      "copy the container", source,
+      remedy: "end it first, so that it does not go on with the original")
   }
 
   private func refuseLogs() throws {

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import Logs
 public import Presences
 public import Publications
-public import Queues
+public import QueueFiles
 
 /// The state of a container at one moment: its content, the holders of its leases, and every
 /// irregularity.

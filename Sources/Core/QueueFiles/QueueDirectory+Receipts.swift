@@ -23,6 +23,21 @@ extension QueueDirectory {
     return Array(found.values)
   }
 
+  /// Returns the taken entries of all senders, and those that wait, from the first to be delivered.
+  ///
+  /// - Parameter limit: How many of those that wait are enough.
+  package func waiting(limit: Int) throws -> [QueueReceipt] {
+    var found: [QueueEntryID: QueueReceipt] = [:]
+    _ = try search { part -> Void? in
+      for batch in part == Self.pending ? try ordered(part) : try batches(part) ?? [] {
+        if part == Self.pending, found.count >= limit { break }
+        for receipt in try waiting(batch, part) { found[receipt.id] = receipt }
+      }
+      return nil
+    }
+    return Array(found.values)
+  }
+
   private func waiting(_ name: EntryFile, _ part: String) throws -> [QueueReceipt] {
     guard let entries = try batch(name, in: part)?.entries else { return [] }
     return try statuses(of: name, Set(entries.indices)).compactMap { index, status in

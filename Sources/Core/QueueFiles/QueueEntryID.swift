@@ -39,6 +39,9 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   /// Its priority.
   public var priority: EntryPriority { batch.priority }
 
+  /// When it was sent, by its sender's clock, which never goes back.
+  public var sent: Date { Date(timeIntervalSince1970: Double(batch.order) / 1e9) }
+
   /// From when it may be delivered, if it was delayed.
   public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
 

@@ -56,7 +56,7 @@ public final class QueueEntry: Sendable {
   public var sender: String { id.sender }
 
   /// When it was sent, by its sender's clock, which never goes back.
-  public var sent: Date { Date(timeIntervalSince1970: Double(id.batch.order) / 1e9) }
+  public var sent: Date { id.sent }
 
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///

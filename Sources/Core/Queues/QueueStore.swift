@@ -33,6 +33,17 @@ protocol QueueStore: Sendable {
   /// Returns the waiting and taken entries of a sender, in no order.
   func unfinished(of sender: String) throws -> [QueueReceipt]
 
+  /// Returns the waiting and taken entries of all senders, in no order.
+  ///
+  /// - Parameter limit: How many of those that wait are enough, from the first to be delivered.
+  func unfinished(limit: Int) throws -> [QueueReceipt]
+
+  /// Cancels what waits.
+  ///
+  /// - Parameter deadline: How long to wait for others that cancel.
+  /// - Returns: How many entries this has cancelled.
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
+
   /// Returns what has ended otherwise than by being processed, in the order of sending.
   func outcomes(of sender: String) throws -> [QueueOutcome]
 

@@ -19,7 +19,20 @@ extension Value {
     _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try edit(.init(durability, until: deadline), comparison(version, new))
+    try edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
+  }
+
+  /// The same for a program that has the version as `Version.text`.
+  ///
+  /// - Parameters:
+  ///   - text: Nil means that there was no value.
+  ///   - lifetime: The time from now for which the new value is the value; nil for ever.
+  package func compareAndSet(
+    versionText text: String?, _ new: PropertyListValue?, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try edit(
+      publicationTerms(durability, lifetime, deadline), comparison({ $0?.text == text }, new))
   }
 
   /// Replaces or removes the value if it is still of a version; see the form without `async`.
@@ -27,15 +40,15 @@ extension Value {
     _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await edit(.init(durability, until: deadline), comparison(version, new))
+    try await edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
   }
 
   private func comparison(
-    _ version: Version?, _ new: PropertyListValue?
+    _ isExpected: @escaping @Sendable (Version?) -> Bool, _ new: PropertyListValue?
   ) throws -> @Sendable (ValueSnapshot) -> (Edit, Bool) {
     let edit = try new.map { Edit.replace(try encode($0)) }
     return { snapshot in
-      guard snapshot.version == version else { return (.keep, false) }
+      guard isExpected(snapshot.version) else { return (.keep, false) }
       return (edit ?? (snapshot.isAbsent ? .keep : .remove), true)
     }
   }

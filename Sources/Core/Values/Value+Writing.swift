@@ -161,9 +161,9 @@ extension Value {
     return try edit(.init(until: deadline)) { (.keep, $0.isExpired) }
   }
 
-  private func publicationTerms(
+  func publicationTerms(
     _ durability: Durability, _ lifetime: Duration?, _ deadline: ContinuousClock.Instant?,
-    _ willPublish: @escaping @Sendable (Stamp) -> Void
+    _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) -> ChangeTerms {
     var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
     terms.expiry = lifetime.map(PublicationRecord.expiry)

@@ -44,13 +44,15 @@ enum Main {
     } catch {
       fail("\(error)", 74)
     }
-    _ = Connectivity.shared
-    if Cinema.options.isInBackground { return }
-    if Program.isTerminal(0), Program.isTerminal(1) {
-      Screen.shared.begin()
-    } else {
-      CommandLoop.begin()
+    if !Cinema.options.isInBackground {
+      if Program.isTerminal(0), Program.isTerminal(1) {
+        Screen.shared.begin()
+      } else {
+        CommandLoop.begin()
+      }
     }
+    // Last, because its first event may come at once, and the screen has to show it.
+    _ = Connectivity.shared
   }
 
   static func fail(_ reason: String, _ status: Int32) -> Never {

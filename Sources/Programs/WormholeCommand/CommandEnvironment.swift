@@ -8,6 +8,8 @@ struct CommandEnvironment: Sendable {
   let variable: @Sendable (String) -> String?
   /// Everything up to the end of standard input.
   let readStandardInput: @Sendable () throws -> [UInt8]
+  /// What has come on standard input; empty at its end. A terminal gives a line at once.
+  var readInput: @Sendable () throws -> [UInt8] = { [] }
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there cannot be reported anywhere.
   let writeStandardError: @Sendable ([UInt8]) -> Void
@@ -99,6 +101,47 @@ extension CommandEnvironment {
     }
   }
 
+  /// Calls a closure with each line, without its end, as it comes.
+  ///
+  /// - Parameter file: nil for standard input.
+  func forEachLine(ofFile file: String?, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
+    var rest: [UInt8] = []
+    func take(_ line: ArraySlice<UInt8>) throws {
+      try body(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+    }
+    func takeLines(of chunk: [UInt8]) throws {
+      rest += chunk
+      var start = rest.startIndex
+      while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
+        try take(rest[start..<end])
+        start = end + 1
+      }
+      rest.removeFirst(start)
+      guard rest.count <= JSONInput.maximumBytes else {
+        throw CommandError(
+          verb: "read", object: file ?? "standard input",
+          reason: "a line has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
+      }
+    }
+    if let file {
+      try takeLines(of: content(of: file))
+    } else {
+      while case let chunk = try withoutTimeLimit(inputChunk), !chunk.isEmpty {
+        try takeLines(of: chunk)
+      }
+    }
+    if !rest.isEmpty { try take(rest[...]) }
+  }
+
+  private func inputChunk() throws -> [UInt8] {
+    do {
+      return try readInput()
+    } catch {
+      throw CommandError(
+        verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
+    }
+  }
+
   /// The content of a file.
   func content(of file: String) throws -> [UInt8] {
     do throws(Errno) {
@@ -117,6 +160,7 @@ extension CommandEnvironment {
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) }, readStandardInput: readToEnd,
+      readInput: { try Program.read(from: 0, maximumBytes: 64 << 10) },
       writeStandardOutput: { try Program.write($0, to: 1) },
       // With standard error closed, only the exit status remains to tell.
       writeStandardError: { try? Program.write($0, to: 2) },

@@ -36,7 +36,8 @@ struct WormholeProgram {
   private func prepare(for parsed: ParsedArguments) throws {
     guard let answers = environment.answers, let path = try parsed.usedPath() else { return }
     try FreeDescriptors.require(
-      toUse: path, keepsSomeForTimers: parsed.commandPath.contains("peer"))
+      toUse: path,
+      keepsSomeForTimers: !["peer", "queue"].allSatisfy { !parsed.commandPath.contains($0) })
     answers.begin(path: path, timeout: parsed.seconds("timeout"), tell: environment.tell)
   }
 

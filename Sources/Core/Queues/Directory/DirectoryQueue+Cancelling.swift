@@ -2,6 +2,7 @@ import Containers
 import Entries
 import Monitoring
 import QueueFiles
+import Synchronization
 import SystemCalls
 import Values
 
@@ -19,75 +20,36 @@ extension DirectoryQueue {
   ) -> sending Change<Bool> {
     let queue = queue
     return Change(queue.directory, .init(until: deadline)) { lease, _ in
-      try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease) ?? false
+      try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease).isComplete
+        ?? false
     }
   }
-}
 
-/// Withdrawing entries from a batch that waits: it is exchanged with one in which they are
-/// withdrawn. A consumer takes one of the two.
-extension QueueDirectory {
-  /// - Parameters:
-  ///   - status: how the entries end by this.
-  ///   - lease: the queue's; if two processes withdrew at once, the second would bring back what
-  ///     the first has withdrawn from the same batch.
-  /// - Returns: whether all have ended so; false if they were taken, or have ended otherwise.
-  func withdraw(
-    _ indices: Set<Int>, of name: EntryFile, as status: QueueEntryStatus, _ lease: Lease
-  ) throws -> Bool {
-    let path = Self.pendingPath(name)
-    var batch: Batch
-    do {
-      guard let bytes = try read(path) else {
-        return try statuses(of: name, indices).values.allSatisfy { $0 == status }
-      }
-      batch = try Batch(bytes: bytes, count: name.count)
-    } catch is Batch.Unreadable {
-      // Its consumer puts it aside, and reports it.
-      return false
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
+    guard var rest = try queue.open()?.ordered(QueueDirectory.pending)[...] else { return 0 }
+    var count = 0
+    while !rest.isEmpty {
+      count += try cancellation(of: Array(rest.prefix(Self.withdrawnAtOnce)), deadline).run()
+      rest = rest.dropFirst(Self.withdrawnAtOnce)
     }
-    let waiting = indices.filter { batch.entries[$0].payload != nil }
-    let keys = waiting.compactMap { index in batch.entries[index].key.map { (index, $0) } }
-    if !waiting.isEmpty {
-      for index in waiting { batch.entries[index] = .init(withdrawnAs: status) }
-      guard try lease.exchange(try batch.bytes(), with: path) else { return false }
-      try synchronize(Self.pending)
-    }
-    for (index, key) in keys { unmark(.init(batch: name, index: index), key) }
-    if batch.isWithdrawn {
-      // Nobody sees any of it any longer; the notes first, or it would count as processed.
-      for (index, entry) in batch.entries.enumerated() {
-        try note(entry.withdrawal, of: .init(batch: name, index: index), from: nil)
-      }
-      try discard(path)
-    }
-    return indices.allSatisfy { batch.entries[$0].withdrawal == status }
+    return count
   }
-}
 
-extension Lease {
-  /// Exchanges a file with new content, and removes the old one.
-  ///
-  /// - Returns: false if there is no such file: only an existing file is exchanged.
-  /// - Throws: `leaseLost`; nothing has changed then.
-  fileprivate func exchange(_ bytes: [UInt8], with path: String) throws -> Bool {
-    let directory = stagingPlace.directory
-    let entry = nextEntry()
-    do throws(Errno) {
-      let file = try site.home.access.createFile(entry, at: directory)
-      try file.writeAll(bytes)
-      // Other entries in it may be durable.
-      try file.synchronize()
-      try rename(
-        entry, at: directory, to: site.layout.fromHeld + path, at: held.descriptor.rawValue,
-        .exchange)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      if try held.isRemoved() { throw lost() }
-      try discardOld(entry)
-      return false
+  private func cancellation(
+    of batches: [EntryFile], _ deadline: ContinuousClock.Instant?
+  ) -> sending Change<Int> {
+    let queue = queue
+    // Outside of the change, which is repeated after a lost lease, and then finds fewer.
+    let count = Mutex(0)
+    return Change(queue.directory, .init(until: deadline)) { lease, _ in
+      guard let place = try queue.open() else { return count.withLock { $0 } }
+      for batch in batches {
+        let withdrawn = try place.withdraw(
+          Set(0..<batch.count), of: batch, as: .cancelled, lease
+        ).count
+        count.withLock { $0 += withdrawn }
+      }
+      return count.withLock { $0 }
     }
-    try discardOld(entry)
-    return true
   }
 }

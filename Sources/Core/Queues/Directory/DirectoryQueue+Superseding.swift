@@ -8,7 +8,7 @@ import Values
 extension DirectoryQueue {
   /// The number withdrawn under one lease: few enough for its term, because each may take two
   /// fsyncs.
-  private static let withdrawnAtOnce = 16
+  static let withdrawnAtOnce = 16
 
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID) {

@@ -27,7 +27,7 @@ struct EtcdLook {
 
 extension EtcdQueue {
   /// How many batches are looked at in one request.
-  private static let looksAtOnce = 32
+  static let looksAtOnce = 32
 
   func look(
     at batch: EntryFile, until deadline: ContinuousClock.Instant

@@ -62,10 +62,38 @@ extension EtcdQueue {
 
   func unfinished(of sender: String) throws -> [QueueReceipt] {
     let deadline = soon
-    let batches = try client.read(range("e/"), keysOnly: true, until: deadline).items
-      .compactMap { batch($0.key) }.filter { $0.sender == sender }
-    let looks = try looks(at: batches, until: deadline)
-    return zip(batches, looks).flatMap { batch, look in
+    return try unfinished(waiting(until: deadline).filter { $0.sender == sender }, deadline)
+  }
+
+  func unfinished(limit: Int) throws -> [QueueReceipt] {
+    let deadline = soon
+    let taken = Set(
+      try client.read(range("d/"), keysOnly: true, until: deadline).items.compactMap {
+        batch($0.key)
+      })
+    let waiting = try waiting(until: deadline).filter { !taken.contains($0) }
+    var found = try unfinished(Array(taken), deadline)
+    var rest = waiting[...]
+    var count = 0
+    while count < limit, !rest.isEmpty {
+      let next = try unfinished(Array(rest.prefix(Self.looksAtOnce)), deadline)
+      rest = rest.dropFirst(Self.looksAtOnce)
+      count += next.count
+      found += next
+    }
+    return found
+  }
+
+  /// Returns the batches that nobody has settled yet, in the order of delivery.
+  private func waiting(until deadline: ContinuousClock.Instant) throws -> [EntryFile] {
+    try client.read(range("e/"), keysOnly: true, until: deadline).items
+      .compactMap { batch($0.key) }.sorted { $0.precedes($1) }
+  }
+
+  private func unfinished(
+    _ batches: [EntryFile], _ deadline: ContinuousClock.Instant
+  ) throws -> [QueueReceipt] {
+    zip(batches, try looks(at: batches, until: deadline)).flatMap { batch, look in
       (look.batch?.entries ?? []).enumerated().compactMap { index, entry in
         let status = look.status(index)
         guard !status.isEnd, let payload = entry.payload else { return nil }
@@ -134,6 +162,29 @@ extension EtcdQueue {
 
   func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool {
     try await Blocking.run { try self.cancel(id, until: deadline) }
+  }
+
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
+    try waiting(until: soon).reduce(0) { count, batch in
+      try count + cancelAll(of: batch, until: EtcdContainer.callDeadline(deadline ?? soon))
+    }
+  }
+
+  private func cancelAll(
+    of name: EntryFile, until deadline: ContinuousClock.Instant
+  ) throws -> Int {
+    // How many an earlier change withdraws, whose outcome is not known.
+    var doubtful = 0
+    return try changing(until: deadline) { inDoubt in
+      let look = try look(at: name, until: deadline)
+      let waiting = (0..<name.count).filter { look.status($0) == .stored }
+      guard !waiting.isEmpty, let item = look.entry, let batch = look.batch else {
+        return .done(inDoubt && look.claim == nil ? doubtful : 0)
+      }
+      doubtful = waiting.count
+      return .change(
+        try withdrawal(Set(waiting), of: name, batch, item, as: .cancelled), waiting.count)
+    }
   }
 
   /// Returns the change by which entries of a batch that waits are withdrawn.

@@ -77,7 +77,8 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
-  private func existing() throws -> SharedContainer? {
+  /// The same without an error for a group; nil where there is no container.
+  func existing() throws -> SharedContainer? {
     switch self {
     case .group(let group): try SharedContainer.existing(group: group)
     case .directory(let directory): try SharedContainer.existing(location: directory)

@@ -37,6 +37,9 @@ struct ShellPattern: Sendable {
     self.parts = parts
   }
 
+  /// Whether a text has a character that stands for others in a pattern.
+  static func isMeant(by text: String) -> Bool { text.contains { "*?[".contains($0) } }
+
   /// Takes the rest of a set; nil without a bracket that ends it, which makes the first one ordinary.
   private static func takeSet(_ rest: inout Substring.UnicodeScalarView) -> Part? {
     var inside = rest

@@ -76,7 +76,7 @@ extension ContainerReport.NamedPresence {
 }
 
 extension PresenceMember {
-  fileprivate var propertyList: PropertyListValue {
+  var propertyList: PropertyListValue {
     .object([
       "id": id, "process": processID, "program": program, "state": state.rawValue,
       "since": since.wholeSeconds, "isExclusive": isExclusive, "content": content,
@@ -85,7 +85,7 @@ extension PresenceMember {
 }
 
 extension ContainerReport.NamedQueue {
-  fileprivate var propertyList: PropertyListValue {
+  var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "waiting": waiting, "waitingBytes": waitingBytes,
       "oldest": oldest?.wholeSeconds, "delayed": delayed, "nextDue": nextDue?.wholeSeconds,
@@ -98,7 +98,7 @@ extension ContainerReport.NamedQueue {
 }
 
 extension ContainerReport.NamedLog {
-  fileprivate var propertyList: PropertyListValue {
+  var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "messages": messages, "bytes": bytes, "first": first,
       "last": last, "newest": newest?.wholeSeconds, "bounds": bounds.propertyList,

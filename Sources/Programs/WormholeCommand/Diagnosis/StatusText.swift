@@ -29,12 +29,12 @@ struct StatusText {
       peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
     text += table(
       ["PRESENT AS", "PROCESS"],
-      presences.flatMap { title, name in name.members.map { [title, member($0)] } })
+      presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } })
     text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
     text += table(["LOG", "MESSAGES", "READ BY"], report.names.logs.map(row))
     text += table(
       ["FAILED", "GIVEN UP", "WHY"],
-      report.own.queues.flatMap(\.peerFailures).map { [$0.id, self.text($0.date), $0.reason] })
+      report.own.queues.flatMap(\.peerFailures).map { [$0.id, $0.date.secondsText, $0.reason] })
     text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
     text += notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
     return text
@@ -45,7 +45,7 @@ struct StatusText {
     if let version = report.formatVersion { facts.append("format \(version)") }
     if let group = report.groupIdentifier { facts.append("group \(group)") }
     if let cluster = report.cluster { facts += cluster.lines }
-    if let created = report.created { facts.append("created \(text(created))") }
+    if let created = report.created { facts.append("created \(created.secondsText)") }
     if let network = report.networkFileSystem {
       facts.append("on \(network), a network file system: listeners poll")
     }
@@ -93,32 +93,11 @@ struct StatusText {
   }
 
   private func row(_ title: String, _ queue: ContainerReport.NamedQueue) -> [String] {
-    var waiting = "\(queue.waiting)"
-    if let oldest = queue.oldest {
-      waiting += " (\(size(queue.waitingBytes)), oldest \(text(oldest)))"
-    }
-    if let due = queue.nextDue {
-      waiting += ", \(queue.delayed) of them delayed, the next due \(text(due))"
-    }
-    if queue.taken > 0 { waiting += ", \(queue.taken) taken" }
-    if queue.failed > 0 { waiting += ", \(queue.failed) failed" }
-    let consumers = ([queue.consumer].compactMap(\.self) + queue.workers).map(member)
-    return [title, waiting, consumers.isEmpty ? "nobody" : consumers.joined(separator: ", ")]
+    [title, queue.waitingText, queue.consumersText]
   }
 
   private func row(_ log: ContainerReport.NamedLog) -> [String] {
-    var messages = "\(log.messages)"
-    if let newest = log.newest {
-      messages += " (\(size(log.bytes)), the last \(log.last ?? 0) of \(text(newest)))"
-    }
-    let subscribers = log.subscribers.map { reading in
-      let (name, behind) = (reading.subscriber.name, reading.subscriber.behind)
-      let process = reading.process.map { ", " + member($0) } ?? ""
-      return "\(name) (\(behind == 0 ? "all" : "all but \(behind)")\(process))"
-    }
-    return [
-      log.name, messages, subscribers.isEmpty ? "nobody" : subscribers.joined(separator: ", "),
-    ]
+    [log.name, log.messagesText, log.subscribersText]
   }
 
   private var notes: [String] {
@@ -150,19 +129,14 @@ struct StatusText {
   }
 
   private func size(_ content: ContainerReport.NamedContent) -> String {
-    content.bytes.map(size) ?? "-"
-  }
-
-  private func size(_ bytes: Int64) -> String {
-    bytes < 10_000
-      ? "\(bytes) B" : bytes < 10_000_000 ? "\(bytes / 1_000) kB" : "\(bytes / 1_000_000) MB"
+    content.bytes?.sizeText ?? "-"
   }
 
   private func condition(_ content: ContainerReport.NamedContent) -> String {
     switch content.condition {
     case .absent: "-"
     case .unreadable(let error): "cannot be read: \(error.briefReason)"
-    case .readable, .notRead: content.modified.map(text) ?? "-"
+    case .readable, .notRead: content.modified?.secondsText ?? "-"
     }
   }
 
@@ -184,12 +158,6 @@ struct StatusText {
       }
     return lease.holder.description + overdue
   }
-
-  private func member(_ member: PresenceMember) -> String {
-    "\(member.description), since \(text(member.since))"
-  }
-
-  private func text(_ date: Date) -> String { ISO8601.text(date.wholeSeconds) ?? "-" }
 
   private func table(_ head: [String], _ rows: [[String]]) -> String {
     rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: tableColumns).rendered

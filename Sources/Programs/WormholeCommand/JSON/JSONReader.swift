@@ -4,31 +4,44 @@ import PropertyLists
 ///
 /// It exists because `JSONDecoder` gives dynamic values only through a recursive enum that tries one
 /// type after the other: that is slow, takes `1.0` for an integer and names no position. Beside what the
-/// grammar forbids, it refuses duplicate keys, lone surrogates, `null` and a depth over 512.
+/// grammar forbids, it refuses duplicate keys, lone surrogates, a depth over 512, and `null` unless it is to be dropped.
 struct JSONReader {
   /// How deeply arrays and dictionaries may be nested; hostile depth must not use up the stack.
   static let maximumDepth = 512
 
+  /// What becomes of `null`, which property lists do not have.
+  enum Nulls: String, CaseIterable {
+    /// It is an error.
+    case refuse
+    /// A key whose value it is, and an element that it is, are left out.
+    case drop
+  }
+
   private let bytes: [UInt8]
+  private let nulls: Nulls
   private var position = 0
 
   /// - Throws: `JSONError` when `bytes` are not one such value and nothing more.
-  static func read(_ bytes: [UInt8]) throws(JSONError) -> PropertyListValue {
-    var reader = try JSONReader(bytes)
+  static func read(
+    _ bytes: [UInt8], nulls: Nulls = .refuse
+  ) throws(JSONError) -> PropertyListValue {
+    var reader = try JSONReader(bytes, nulls)
     let value = try reader.readValue(depth: 0)
     guard reader.byte == nil else { throw reader.expected("the end after the value") }
     return value
   }
 
   /// The same, but a lone `null` means that there is no value.
-  static func readOptional(_ bytes: [UInt8]) throws(JSONError) -> PropertyListValue? {
-    var reader = try JSONReader(bytes)
+  static func readOptional(
+    _ bytes: [UInt8], nulls: Nulls = .refuse
+  ) throws(JSONError) -> PropertyListValue? {
+    var reader = try JSONReader(bytes, nulls)
     reader.skipSpace()
     if reader.takeLiteral("null") {
       reader.skipSpace()
       if reader.byte == nil { return nil }
     }
-    return try read(bytes)
+    return try read(bytes, nulls: nulls)
   }
 
   /// Reads a value with the space around it.
@@ -67,7 +80,7 @@ struct JSONReader {
     skipSpace()
     if take("]") { return .array([]) }
     while true {
-      elements.append(try readValue(depth: depth + 1))
+      if !takeDroppedNull() { elements.append(try readValue(depth: depth + 1)) }
       if take("]") { return .array(elements) }
       guard take(",") else { throw expected("',' or ']'") }
     }
@@ -90,6 +103,8 @@ struct JSONReader {
 
   private mutating func readMembers(depth: Int) throws(JSONError) -> [String: PropertyListValue] {
     var members: [String: PropertyListValue] = [:]
+    // Also those whose value was dropped.
+    var keys: Set<String> = []
     advance()
     skipSpace()
     if take("}") { return [:] }
@@ -98,14 +113,15 @@ struct JSONReader {
       let start = position
       guard byte == UInt8(ascii: "\"") else { throw expected("a key in quotes") }
       let key = try readString()
-      guard members[key] == nil else {
+      guard !keys.contains(key) else {
         throw error(
           "the key \"\(key)\" is there already (keys that Unicode calls equivalent are the same)",
           at: start)
       }
       skipSpace()
       guard take(":") else { throw expected("':' after the key") }
-      members[key] = try readValue(depth: depth + 1)
+      keys.insert(key)
+      if !takeDroppedNull() { members[key] = try readValue(depth: depth + 1) }
       if take("}") { return members }
       guard take(",") else { throw expected("',' or '}'") }
     }
@@ -119,8 +135,9 @@ struct JSONReader {
 // The tokens.
 extension JSONReader {
   /// Checks once for all strings that the bytes are valid UTF-8.
-  private init(_ bytes: [UInt8]) throws(JSONError) {
+  private init(_ bytes: [UInt8], _ nulls: Nulls) throws(JSONError) {
     self.bytes = bytes
+    self.nulls = nulls
     if String(validating: bytes, as: UTF8.self) == nil {
       throw error("the text is not valid UTF-8", at: Self.firstInvalidByte(bytes))
     }
@@ -147,6 +164,14 @@ extension JSONReader {
     let matches = literal.withUTF8Buffer { $0.elementsEqual(bytes[position..<end]) }
     if matches { position = end }
     return matches
+  }
+
+  /// Steps over a `null` that is to be dropped, and the space around it.
+  private mutating func takeDroppedNull() -> Bool {
+    guard nulls == .drop else { return false }
+    skipSpace()
+    defer { skipSpace() }
+    return takeLiteral("null")
   }
 
   private mutating func takeDigits() -> Int {

@@ -1,17 +1,24 @@
 import PropertyLists
 
-/// Writes a property list as JSON: one line without spaces, keys in the order of their bytes.
+/// Writes a property list as JSON, with the keys in the order of their bytes: on one line without spaces,
+/// or on indented lines.
 ///
 /// The text reads back as an equal value; `TaggedScalar` describes how values that JSON lacks are
 /// written.
 struct JSONWriter {
   private var output: [UInt8] = []
+  /// Whether each element has a line of its own.
+  private let isPretty: Bool
+
+  private init(isPretty: Bool) { self.isPretty = isPretty }
 
   /// The text, without a line break at its end.
   ///
   /// - Throws: `JSONError` when the value is nested deeper than the reader would accept.
-  static func bytes(_ value: PropertyListValue) throws(JSONError) -> [UInt8] {
-    var writer = JSONWriter()
+  static func bytes(
+    _ value: PropertyListValue, isPretty: Bool = false
+  ) throws(JSONError) -> [UInt8] {
+    var writer = JSONWriter(isPretty: isPretty)
     try writer.write(value, depth: 0)
     return writer.output
   }
@@ -34,8 +41,10 @@ struct JSONWriter {
       write("[")
       for (index, element) in elements.enumerated() {
         if index > 0 { write(",") }
+        breakLine(depth + 1)
         try write(element, depth: depth + 1)
       }
+      if !elements.isEmpty { breakLine(depth) }
       write("]")
     case .dictionary(let members):
       try check(depth)
@@ -43,12 +52,18 @@ struct JSONWriter {
       let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
       for (index, (key, value)) in sorted.enumerated() {
         if index > 0 { write(",") }
+        breakLine(depth + 1)
         write(quoted: members.count == 1 ? TaggedScalar.escaped(key) : key)
-        write(":")
+        write(isPretty ? ": " : ":")
         try write(value, depth: depth + 1)
       }
+      if !members.isEmpty { breakLine(depth) }
       write("}")
     }
+  }
+
+  private mutating func breakLine(_ depth: Int) {
+    if isPretty { write("\n" + String(repeating: "  ", count: depth)) }
   }
 
   private func check(_ depth: Int) throws(JSONError) {

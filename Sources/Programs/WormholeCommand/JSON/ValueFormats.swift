@@ -7,13 +7,17 @@ enum JSONInput {
   static let maximumBytes = 256 << 20
 
   /// - Parameter source: the object of an error's sentence: "the message".
-  static func read(_ bytes: [UInt8], source: String) throws -> PropertyListValue {
-    try naming(source) { try JSONReader.read(bytes) }
+  static func read(
+    _ bytes: [UInt8], source: String, nulls: JSONReader.Nulls = .refuse
+  ) throws -> PropertyListValue {
+    try naming(source) { try JSONReader.read(bytes, nulls: nulls) }
   }
 
   /// The same, but a lone `null` means that there is no value.
-  static func readOptional(_ bytes: [UInt8], source: String) throws -> PropertyListValue? {
-    try naming(source) { try JSONReader.readOptional(bytes) }
+  static func readOptional(
+    _ bytes: [UInt8], source: String, nulls: JSONReader.Nulls = .refuse
+  ) throws -> PropertyListValue? {
+    try naming(source) { try JSONReader.readOptional(bytes, nulls: nulls) }
   }
 
   private static func naming<Value>(_ source: String, _ read: () throws -> Value) throws -> Value {
@@ -36,10 +40,13 @@ enum OutputFormat: String, CaseIterable, Sendable {
     help: "How values are printed.")
 
   /// The printed form: JSON and XML end with a line break, a binary property list does not.
-  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
+  func bytes(
+    _ value: PropertyListValue, of object: String, isPretty: Bool = false
+  ) throws -> [UInt8] {
     do {
       switch self {
-      case .json: return try JSONWriter.bytes(value) + [UInt8(ascii: "\n")]
+      case .json:
+        return try JSONWriter.bytes(value, isPretty: isPretty) + [UInt8(ascii: "\n")]
       case .plist: return try Array(value.xmlData())
       case .binary: return try value.binaryBytes()
       }

@@ -38,10 +38,6 @@ struct MonitorLine: Sendable {
 
   // MARK: Text
 
-  /// The longest value in a line, in characters, and the largest that is written at all.
-  private static let longestValue = 160
-  private static let largestValue = 65_536
-
   /// `10:15:03.123  message       tickets changed {"film":"Metropolis"}, process 11298 (wormhole)`.
   var text: String {
     let words = [
@@ -81,15 +77,7 @@ struct MonitorLine: Sendable {
   private var content: String? {
     if let problem = event.problem { return "cannot be read: \(problem.onOneLine)" }
     guard let value = event.value else { return event.kind == .call ? size : nil }
-    if case .data(let data) = value { return "data of \(data.count) B" }
-    guard (event.bytes ?? 0) <= Self.largestValue else { return size }
-    do {
-      let text = try JSONWriter.string(value).onOneLine
-      guard text.count > Self.longestValue else { return text }
-      return text.prefix(Self.longestValue) + "… " + (size ?? "")
-    } catch {
-      return size
-    }
+    return value.shortText(bytes: event.bytes) ?? size
   }
 
   private var size: String? { event.bytes.map { "(\($0) B)" } }

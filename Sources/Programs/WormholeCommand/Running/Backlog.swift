@@ -49,6 +49,7 @@ extension ParsedArguments {
   /// process is told to end.
   ///
   /// - Parameters:
+  ///   - limit: how many, `.max` for any number; by default `--count`.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil where a signal simply ends the process.
   ///   - handle: returns the item's status; nil for an item that does not count.
@@ -56,17 +57,18 @@ extension ParsedArguments {
   ///   had handled `--count` items.
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
-    until deadline: ContinuousClock.Instant, _ interruption: Interruption? = nil,
+    until deadline: ContinuousClock.Instant, _ interruption: Interruption? = nil, limit: Int? = nil,
     handle: (Item) throws -> ExitStatus?
   ) throws {
     var status = ExitStatus.done
-    var remaining = count("count") ?? .max
+    let limit = limit ?? count("count") ?? .max
+    var remaining = limit
     while remaining > 0 {
       let found: Item?? =
         if let interruption { try interruption.wait { try next(deadline) } } else {
           try next(deadline)
         }
-      guard let found else { return try (count("count") == nil ? status : .no).end() }
+      guard let found else { return try (limit == .max ? status : .no).end() }
       guard let item = found else { throw ExitStatus.deadline }
       guard let ended = try handle(item) else { continue }
       if ended != .done { status = ended }

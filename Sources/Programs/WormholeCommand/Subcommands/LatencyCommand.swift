@@ -86,7 +86,8 @@ private struct LatencyLine {
 
   var text: String {
     let parts = figures.map { "\($0.name) \(fixed($0.nanoseconds / 1_000, 0)) µs" }
-    return "\(what): " + parts.joined(separator: ", ") + " (\(times.count) message\(times.count == 1 ? "" : "s"))"
+    return "\(what): " + parts.joined(separator: ", ")
+      + " (\(times.count) message\(times.count == 1 ? "" : "s"))"
   }
 
   var json: PropertyListValue {

@@ -7,26 +7,32 @@ extension CommandDescription {
     name: "listen",
     abstract: "Print messages as they arrive, one line each.",
     discussion: """
-      With several identifiers a line is {"identifier": ..., "message": ...}; with --envelope it is \
-      that of 'read --envelope'. The command prints \
-      'listening' on standard error; from then on it misses nothing. After a burst of messages the \
-      last one is always printed, the earlier ones perhaps. The removal of a message prints nothing. \
-      If the group has no container yet, the command waits for its first use and makes nothing.
+      A name with '*', '?' or '[' is a pattern of a shell, and stands for every message whose name \
+      matches it or is exactly this text, also one that is sent for the first time later. With a \
+      pattern or several names a line is {"identifier": ..., "message": ...}; with --envelope it is \
+      that of 'read --envelope'.
+
+      The command prints 'listening' on standard error; from then on it misses nothing. After a burst of \
+      messages the last one is always printed, the earlier ones perhaps. The removal of a message prints \
+      nothing. If the group has no container yet, the command waits for its first use and makes nothing.
 
       With a COMMAND, a failure is reported and listening goes on; in the end the exit status is that \
-      of the last COMMAND that failed. COMMAND ends together with this program. Without one, \
-      listening ends when nobody reads the lines any more.
+      of the last COMMAND that failed. COMMAND ends together with this program. Its environment has \
+      WORMHOLE_IDENTIFIER, the name of the message, WORMHOLE_TIME, when it was sent, and \
+      WORMHOLE_SENDER, the peer that sent it or else the program; the last two are empty for a file that \
+      another kind of program wrote. Without a COMMAND, listening ends when nobody reads the lines any \
+      more.
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
+        name: "identifier", help: "The names of the messages, or patterns.", kind: .identifier,
         isRepeating: true)
     ],
     options: [
       .count, .timeout,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
-      .flag("current", help: "Begin with the current message, if there is one."),
-      OutputFormat.option,
+      .flag("current", help: "Begin with the current message, if there is one."), .raw,
+      OutputFormat.option, .pretty,
     ],
     tail: TailDescription(
       name: "command",
@@ -34,66 +40,138 @@ extension CommandDescription {
       isOptional: true)
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    let command = arguments.tail.map(ExternalCommand.init)
     // A command that is run for each message shares our standard output, and notices the end itself.
-    let printsLines = command == nil
+    let printsLines = arguments.tail == nil
     let opened = try arguments.container.openToListen(
       until: deadline, environment, endsWithReader: printsLines)
-    let identifiers = arguments.texts("identifier")
-    let arrivals = Backlog<(index: Int, snapshot: ValueSnapshot)>.latest { $0.index }
-    let queue = DispatchQueue(label: "wormhole.listen")
-    let observations = try identifiers.enumerated().map { index, identifier in
-      try opened.container.value(identifier).observe(
-        startsWithCurrent: arguments.has("current") || opened.isNew, on: queue
-      ) { arrivals.add((index, $0)) }
-    }
-    for (observation, identifier) in zip(observations, identifiers) {
-      environment.tellIfPolling(observation.detection, identifier)
-    }
+    let startsWithCurrent = arguments.has("current") || opened.isNew
+    let names = arguments.texts("identifier")
+    let listener =
+      names.contains(where: ShellPattern.isMeant)
+      ? try MessageListener(in: opened.container, patterns: names, startsWithCurrent, environment)
+      : try MessageListener(in: opened.container, names: names, startsWithCurrent, environment)
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
-    try withExtendedLifetime(observations) {
-      try arguments.handleEach(of: arrivals.next, until: deadline) { arrival in
-        let identifier = identifiers[arrival.index]
-        let message: PropertyListValue?
+    let handler = MessageHandler(
+      arguments: arguments, namesEach: names.count > 1 || listener.hasPatterns,
+      environment: environment)
+    try withExtendedLifetime(listener) {
+      try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
         do {
-          message = try arrival.snapshot.propertyList()
+          guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
+          // The removal of a message is not a message.
+          guard let message = try snapshot.propertyList() else { return nil }
+          return try handler.handle(message, snapshot, arrival.identifier)
         } catch let error as AppGroupError {
           // A message that cannot be read is reported, and does not count.
           environment.tell(error)
           return nil
         }
-        // The removal of a message is not a message.
-        guard let message else { return nil }
-        let content: PropertyListValue =
-          arguments.has("envelope")
-          ? arrival.snapshot.envelope(of: message, identifier)
-          : identifiers.count > 1
-            ? ["identifier": .string(identifier), "message": message] : message
-        return try handle(content, identifier, arguments.outputFormat, command, environment)
       }
     }
   }
 }
 
-/// Prints a message, or gives it to the command. A command that runs at the deadline may finish.
-private func handle(
-  _ content: PropertyListValue, _ identifier: String, _ format: OutputFormat,
-  _ command: ExternalCommand?, _ environment: CommandEnvironment
-) throws -> ExitStatus {
-  let bytes: [UInt8]
-  do {
-    bytes = try format.bytes(content, of: identifier.quoted)
-  } catch let error as CommandError {
-    environment.tell(error)
-    return .no
+/// Hears of messages, by their names or by patterns.
+private final class MessageListener {
+  struct Arrival: Sendable {
+    let identifier: String
+    /// Nil for one that is to be looked at when its turn comes.
+    let snapshot: ValueSnapshot?
   }
-  guard let command else {
-    try environment.print(bytes)
-    return .done
+
+  let arrivals = Backlog<Arrival>.latest(of: \.identifier)
+  let hasPatterns: Bool
+  private let container: SharedContainer
+  private var observations: [ObservationToken] = []
+  private var monitor: ContainerMonitor?
+  /// The messages that were handled last: two events may be of the same one.
+  private var handled: [String: Version] = [:]
+
+  init(
+    in container: SharedContainer, names: [String], _ startsWithCurrent: Bool,
+    _ environment: CommandEnvironment
+  ) throws {
+    self.container = container
+    hasPatterns = false
+    let queue = DispatchQueue(label: "wormhole.listen")
+    for name in names {
+      let observation = try container.value(name).observe(
+        startsWithCurrent: startsWithCurrent, on: queue
+      ) { [arrivals] in arrivals.add(Arrival(identifier: name, snapshot: $0)) }
+      environment.tellIfPolling(observation.detection, name)
+      observations.append(observation)
+    }
   }
-  let termination = try command.run(input: bytes).termination
-  if let failure = command.failure(termination) {
-    environment.tell("\(failure), given \(identifier.quoted)")
+
+  init(
+    in container: SharedContainer, patterns texts: [String], _ startsWithCurrent: Bool,
+    _ environment: CommandEnvironment
+  ) throws {
+    self.container = container
+    hasPatterns = true
+    let patterns = texts.map { ShellPattern($0) }
+    let matches: @Sendable (String) -> Bool = { name in
+      texts.contains { $0.utf8.elementsEqual(name.utf8) } || patterns.contains { $0.matches(name) }
+    }
+    let monitor = try ContainerMonitor(container) { [arrivals] event in
+      guard event.kind == .value, !event.isOwn, matches(event.name) else { return }
+      arrivals.add(Arrival(identifier: event.name, snapshot: nil))
+    }
+    environment.tellIfPolling(monitor.detection, "the container")
+    self.monitor = monitor
+    guard startsWithCurrent else { return }
+    for name in try container.valueIdentifiers().filter(matches).sorted() {
+      arrivals.add(Arrival(identifier: name, snapshot: nil))
+    }
   }
-  return ExitStatus(termination)
+
+  /// - Returns: nil for a message that was handled already.
+  func snapshot(of arrival: Arrival) throws -> ValueSnapshot? {
+    if let snapshot = arrival.snapshot { return snapshot }
+    let snapshot = try container.value(arrival.identifier).snapshot()
+    guard let version = snapshot.version else { return nil }
+    guard handled.updateValue(version, forKey: arrival.identifier) != version else { return nil }
+    return snapshot
+  }
+}
+
+/// Prints a message, or gives it to the command.
+private struct MessageHandler {
+  let arguments: ParsedArguments
+  /// Whether a line names its message.
+  let namesEach: Bool
+  let environment: CommandEnvironment
+
+  /// A command that runs at the deadline may finish.
+  func handle(
+    _ message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String
+  ) throws -> ExitStatus {
+    let content: PropertyListValue =
+      arguments.has("envelope")
+      ? snapshot.envelope(of: message, identifier)
+      : namesEach ? ["identifier": .string(identifier), "message": message] : message
+    let bytes: [UInt8]
+    do {
+      bytes = try arguments.bytes(content, of: identifier.quoted)
+    } catch let error as CommandError {
+      environment.tell(error)
+      return .no
+    }
+    guard let command = arguments.tail.map(ExternalCommand.init) else {
+      try environment.print(bytes)
+      return .done
+    }
+    let publisher = snapshot.publisher
+    let termination = try environment.withoutTimeLimit {
+      try command.run(
+        input: bytes,
+        variables: CommandVariable.common(
+          identifier: identifier, time: publisher?.date,
+          sender: publisher.map { $0.peer ?? $0.program }))
+    }.termination
+    if let failure = command.failure(termination) {
+      environment.tell("\(failure), given \(identifier.quoted)")
+    }
+    return ExitStatus(termination)
+  }
 }

@@ -13,17 +13,21 @@ extension CommandDescription {
     name: "append",
     abstract: "Append a message, and print its number.",
     discussion: """
-      Numbers are consecutive. The oldest messages go when the log exceeds its bounds; see 'log bounds'.
+      Numbers are consecutive. The oldest messages go when the log exceeds its bounds; see 'log bounds'. \
+      With --lines each line is a message as soon as it comes.
       """,
     positionals: [.logName, .json("message")],
-    options: OptionDescription.valueSources + [.durable("the message")],
+    options: OptionDescription.valueSources + [.lines, .durable("the message")],
     problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let name = arguments.requiredText("name")
-    let message = try arguments.value(environment, "the message")
-    let number = try arguments.container.open().log(name).append(
-      message, durability: arguments.durability)
-    try environment.print(line: String(number))
+    var opened: Log?
+    try arguments.forEachValue(environment, "the message") { message in
+      let log = try opened ?? arguments.container.open().log(name)
+      opened = log
+      try environment.print(
+        line: String(log.append(message, durability: arguments.durability)))
+    }
   }
 
   static let logRead = CommandDescription(
@@ -31,7 +35,9 @@ extension CommandDescription {
     abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
     discussion: "With --as the messages are those that this subscriber has not read.",
     positionals: [.logName],
-    options: [.subscriber, .fromNumber, .since, .count, .details, OutputFormat.option]
+    options: [
+      .subscriber, .fromNumber, .since, .count, .details, .raw, OutputFormat.option, .pretty,
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     var remaining = arguments.count("count") ?? .max
@@ -65,13 +71,15 @@ extension CommandDescription {
       printed, or when COMMAND has ended; if 'follow' is killed before that, it comes again.
 
       With a COMMAND, a failure is reported and following goes on; in the end the exit status is that \
-      of the last COMMAND that failed.
+      of the last COMMAND that failed. Its environment has WORMHOLE_IDENTIFIER, the log's name, \
+      WORMHOLE_TIME, when the message was appended, WORMHOLE_NUMBER and WORMHOLE_REDELIVERY (1 for a \
+      message that may have been handled before, else 0).
       """,
     positionals: [.logName],
     options: [
       .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout, .details, OutputFormat.option,
+      .count, .timeout, .details, .raw, OutputFormat.option, .pretty,
     ],
     tail: TailDescription(
       name: "command",
@@ -91,7 +99,9 @@ extension CommandDescription {
       do {
         let bytes = try arguments.bytes(message, name)
         if let command {
-          let termination = try command.run(input: bytes).termination
+          let termination = try environment.withoutTimeLimit {
+            try command.run(input: bytes, variables: message.variables(of: name))
+          }.termination
           if let failure = command.failure(termination) {
             environment.tell("\(failure), given message \(message.number) of \(name.quoted)")
           }
@@ -200,7 +210,7 @@ extension ParsedArguments {
         "message": content,
       ]
     }
-    return try outputFormat.bytes(content, of: "message \(message.number) of \(log.quoted)")
+    return try self.bytes(content, of: "message \(message.number) of \(log.quoted)")
   }
 }
 
@@ -213,6 +223,17 @@ extension CommandEnvironment {
     if message.unreadable > 0 {
       tell("\(message.unreadable) messages of \(log.quoted) cannot be read")
     }
+  }
+}
+
+extension LogMessage {
+  fileprivate func variables(of log: String) -> [String] {
+    [
+      CommandVariable.assignment(CommandVariable.identifier, log),
+      CommandVariable.assignment(CommandVariable.time, ISO8601.text(date) ?? ""),
+      "WORMHOLE_NUMBER=\(number)",
+      CommandVariable.assignment(CommandVariable.redelivery, isRedelivery ? "1" : "0"),
+    ]
   }
 }
 

@@ -1,6 +1,5 @@
 import AppGroup
 import PropertyLists
-import Synchronization
 
 extension CommandDescription {
   static let send = CommandDescription(
@@ -13,19 +12,38 @@ extension CommandDescription {
       With --expires the message is gone after that time for every reader, as if it was cleared. The \
       time is told by the clock of the day.
 
+      With --if-version the message is sent only if nobody has changed it since that version was read; \
+      otherwise nothing changes, and the exit status is 1.
+
+      With --lines each line is a message as soon as it comes. A line that is no value is reported and \
+      left out, and the exit status is 65 in the end.
+
       A word that is no JSON is a string: 'send greeting hello'.
       """,
     positionals: [.identifier, .json("message")],
     options: OptionDescription.valueSources + [
+      .lines,
       .value("expires", "seconds", .seconds, help: "Without it, the message stays until the next."),
-      .durable("the message"),
-    ], problem: ParsedArguments.valueProblem
+      .ifVersion, .durable("the message"), .writeTimeout,
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
-    let message = try arguments.value(environment, "the message")
-    try arguments.container.open().value(identifier).replace(
-      with: message, durability: arguments.durability,
-      expiresAfter: arguments.seconds("expires"))
+    // Opened for the first message: where there is none, no container is made.
+    var opened: Value?
+    try arguments.forEachValue(environment, "the message") { message in
+      let value = try opened ?? arguments.container.open().value(identifier)
+      opened = value
+      guard arguments.text("if-version") == nil else {
+        return try value.compareAndSet(message, arguments, to: "send")
+      }
+      try value.replace(
+        with: message, durability: arguments.durability,
+        expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+    }
+  }
+  .refusing { arguments in
+    arguments.has("lines") && arguments.text("if-version") != nil
+      ? "--lines and --if-version exclude each other" : ParsedArguments.valueProblem(arguments)
   }
 
   static let read = CommandDescription(
@@ -33,15 +51,15 @@ extension CommandDescription {
     abstract: "Print the latest message; exit status 1 if there is none.",
     discussion: """
       With --envelope a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
-      {"date": ..., "peer": ..., "process": ..., "program": ...}}: the process that sent the message, \
-      and when. "expires" is left out for a message that does not expire, "peer" for a process that \
-      was none, and "publisher" for a file that another kind of program wrote.
+      {"date": ..., "peer": ..., "process": ..., "program": ...}, "version": ...}: the process that sent \
+      the message, and when; and a text that changes with every change, for --if-version. "expires" is \
+      left out for a message that does not expire, "peer" for a process that was none, and "publisher" \
+      for a file that another kind of program wrote.
       """,
     positionals: [.identifier],
     options: [
       .flag("envelope", help: "Print the message with the process that sent it, and when."),
-      .flag("raw", help: "Print a string as its text, and data as its bytes, not as JSON."),
-      OutputFormat.option,
+      .raw, OutputFormat.option, .pretty,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
@@ -52,21 +70,24 @@ extension CommandDescription {
     }
     let content =
       arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
-    try environment.print(
-      arguments.has("raw")
-        ? content.rawBytes(of: identifier.quoted)
-        : arguments.outputFormat.bytes(content, of: identifier.quoted))
+    try environment.print(arguments.bytes(content, of: identifier.quoted))
   }
 
   static let clear = CommandDescription(
     name: "clear",
     abstract: "Remove messages.",
+    discussion: """
+      With --if-version a message is removed only if nobody has changed it since that version was read; \
+      otherwise it stays, and the exit status is 1.
+      """,
     positionals: [
       PositionalDescription(
         name: "identifier", help: "The names of the messages; any text.", kind: .identifier,
         isOptional: true, isRepeating: true)
     ],
-    options: [.flag("all", help: "Remove every message of the container.")]
+    options: [
+      .flag("all", help: "Remove every message of the container."), .ifVersion, .writeTimeout,
+    ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return }
     let identifiers =
@@ -74,7 +95,12 @@ extension CommandDescription {
     var status = ExitStatus.done
     for identifier in identifiers {
       do {
-        try container.value(identifier).remove()
+        let value = container.value(identifier)
+        if arguments.text("if-version") == nil {
+          try value.remove(until: arguments.writeDeadline)
+        } else {
+          try value.compareAndSet(nil, arguments, to: "clear")
+        }
       } catch let error as AppGroupError {
         // A message that cannot be removed does not keep the others from being removed.
         environment.tell(error)
@@ -84,51 +110,49 @@ extension CommandDescription {
     try status.end()
   }
   .refusing { arguments in
-    switch (arguments.has("all"), arguments.texts("identifier").isEmpty) {
+    if arguments.text("if-version") != nil, arguments.texts("identifier").count != 1 {
+      return "--if-version needs exactly one identifier"
+    }
+    return switch (arguments.has("all"), arguments.texts("identifier").isEmpty) {
     case (true, false): "--all and identifiers exclude each other"
     case (false, true): "missing expected argument '<identifier>': name messages, or give --all"
     case (true, true), (false, false): nil
     }
   }
+}
 
-  static let update = CommandDescription(
-    name: "update",
-    abstract: "Change a message with a command; no change of another process is lost.",
-    discussion: """
-      COMMAND reads the message on standard input, null if there is none, and prints the new one, null \
-      to remove it. If it fails, nothing changes, and its exit status is that of 'update'. It is killed \
-      together with 'update'.
+extension OptionDescription {
+  static let ifVersion = value(
+    "if-version", "version", .identifier,
+    help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
+      + "'none' means that there is none.")
 
-      'update' waits for others for up to 60 seconds. If it is stopped, or COMMAND takes longer than \
-      30 seconds, others may take the lease over; COMMAND then runs again with the newer message, and \
-      WORMHOLE_ATTEMPT in its environment is 2, 3 and so on.
-      """,
-    positionals: [.identifier],
-    options: [.durable("the new message")],
-    tail: TailDescription(
-      name: "command", help: "Reads the message and prints the new one, both as JSON.")
-  ) { arguments, environment in
-    let identifier = arguments.requiredText("identifier")
-    let command = ExternalCommand(words: arguments.tail ?? [])
-    let attempts = Atomic(0)
-    try arguments.container.open().value(identifier).update(
-      durability: arguments.durability, until: .now + .seconds(60), term: .seconds(30)
-    ) { message in
-      let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
-      message = try environment.withoutTimeLimit {
-        let input = try message.map { try OutputFormat.json.bytes($0, of: identifier.quoted) }
-        let outcome = try command.run(
-          input: input ?? Array("null\n".utf8), variables: ["WORMHOLE_ATTEMPT=\(attempt)"],
-          collectsOutput: true)
-        if let failure = command.failure(outcome.termination) {
-          throw CommandError(
-            verb: "update", object: identifier.quoted,
-            reason: "\(failure); the message is unchanged", status: ExitStatus(outcome.termination))
-        }
-        return try JSONInput.readOptional(
-          outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)")
-      }
-    }
+  /// How long a write waits for others.
+  static let writeTimeout = value(
+    "timeout", "seconds", .seconds, standard: "10",
+    help: "How long to wait for another process that changes the same.")
+}
+
+extension ParsedArguments {
+  /// The end of the wait for others; nil for the standard one.
+  var writeDeadline: ContinuousClock.Instant? { seconds("timeout").map { .now + $0 } }
+}
+
+extension Value {
+  /// Replaces or removes a message as `--if-version` says.
+  ///
+  /// - Throws: `CommandError` if it is of another version.
+  fileprivate func compareAndSet(
+    _ message: PropertyListValue?, _ arguments: ParsedArguments, to verb: String
+  ) throws {
+    let expected = arguments.text("if-version").flatMap { $0 == "none" ? nil : $0 }
+    let isDone = try compareAndSet(
+      versionText: expected, message, durability: arguments.durability,
+      expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+    guard !isDone else { return }
+    let now = try version().map { "it is of version \($0.text) now" } ?? "there is none now"
+    throw CommandError(
+      verb: verb, object: identifier.quoted, reason: "the message was changed: \(now)", status: .no)
   }
 }
 
@@ -137,7 +161,7 @@ extension ValueSnapshot {
   func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
     .object([
       "expires": expiration, "identifier": identifier, "message": message,
-      "publisher": publisher?.propertyList,
+      "publisher": publisher?.propertyList, "version": version?.text,
     ])
   }
 }

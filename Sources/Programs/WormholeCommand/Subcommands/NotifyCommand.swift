@@ -1,5 +1,7 @@
 import AppGroup
 import Dispatch
+import FoundationEssentials
+import PropertyLists
 
 extension CommandDescription {
   /// The commands for notifications: names without a payload.
@@ -21,10 +23,14 @@ extension CommandDescription {
     abstract: "Print the names of notifications as they are posted, one line each.",
     discussion: """
       The command prints 'listening' on standard error; from then on it misses nothing. Several \
-      posts of one name may be printed as one.
+      posts of one name may be printed as one. With --json a line is {"date": ..., "name": ...}, with the \
+      time at which the post was seen.
       """,
     positionals: [.notificationNames],
-    options: [.count, .timeout]
+    options: [
+      .count, .timeout,
+      .flag("json", help: "Print a line of JSON for each instead of the name alone."),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(until: deadline, environment)
@@ -42,7 +48,9 @@ extension CommandDescription {
     if !opened.isNew { environment.tellListening() }
     try withExtendedLifetime(registrations) {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
-        try environment.print(line: names[index])
+        try environment.print(
+          line: arguments.has("json")
+            ? JSONWriter.string(.object(["date": Date(), "name": names[index]])) : names[index])
         return .done
       }
     }

@@ -25,8 +25,9 @@ extension CommandDescription {
       """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .clear, .update, .notify, .log, .defaults, .peer, .pairing, .lock,
-      .watch, .monitor, .status, .doctor, .copy, .groups, .demo, .bench, .latency,
+      .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
+      .defaults, .peer, .pairing, .lock, .watch, .monitor, .top, .names, .stat, .status, .doctor,
+      .copy, .destroy, .groups, .demo, .bench, .latency,
     ],
     version: "0.1.0", run: nil)
 }

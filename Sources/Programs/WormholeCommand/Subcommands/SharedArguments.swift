@@ -1,4 +1,5 @@
 import AppGroup
+import PropertyLists
 
 // Arguments that several commands share.
 
@@ -8,6 +9,11 @@ extension OptionDescription {
   static let timeout = value(
     "timeout", "seconds", .seconds,
     help: "Give up after this time, with exit status 124; without it, never.")
+
+  static let raw = flag(
+    "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
+
+  static let pretty = flag("pretty", help: "Print JSON on several lines, indented.")
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
@@ -45,6 +51,15 @@ extension ParsedArguments {
   var durability: Durability { has("durable") ? .durable : .standard }
 
   var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
+
+  /// Returns the form in which a value is printed, as `--raw`, `--format` and `--pretty` say.
+  ///
+  /// - Parameter object: the object of an error's sentence.
+  func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
+    try has("raw")
+      ? value.rawBytes(of: object)
+      : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
+  }
 
   /// The end of the time that `--timeout` gives; without it, as good as never.
   func deadline() -> ContinuousClock.Instant {

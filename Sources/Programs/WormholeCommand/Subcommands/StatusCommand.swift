@@ -1,14 +1,25 @@
 import AppGroup
 import PeerConnectivity
 import PropertyLists
+import SystemCalls
 
 extension CommandDescription {
   static let status = CommandDescription(
     name: "status",
     abstract: "Show the content of the container, the processes present and the leases held.",
-    discussion: "It only reads: nothing changes, and no process is disturbed.",
-    options: [.json]
+    discussion: """
+      It only reads: nothing changes, and no process is disturbed.
+
+      With --watch it is shown again whenever something has happened in the container; at a terminal also \
+      every 2 seconds, on a cleared screen. The command prints 'listening' on standard error. With --json \
+      each is one line. 'wormhole top' shows rates, too.
+      """,
+    options: [
+      .json, .pretty, .flag("watch", help: "Go on, and show it again when something happens."),
+      .count, .timeout,
+    ]
   ) { arguments, environment in
+    if arguments.has("watch") { return try watchStatus(arguments, environment) }
     guard let container = try arguments.container.openExisting() else {
       let path = try arguments.container.path()
       return try environment.print(
@@ -16,19 +27,11 @@ extension CommandDescription {
           ? JSONWriter.string(.object(["container": path]))
           : "\(path)\n  no container yet; the first message makes one")
     }
-    let report = try ContainerReport.complete(on: container)
-    let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
-    if arguments.has("json") {
-      var line = report.propertyList
-      line["peers"] = .array(peers.map(\.propertyList))
-      line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
-      try environment.print(json: line)
-    } else {
-      let text = StatusText(
-        report: report, peers: peers, columns: environment.columns,
-        tableColumns: environment.tableColumns)
-      try environment.print(text.rendered)
-    }
+    try environment.print(arguments.status(of: container, environment))
+  }
+  .refusing { arguments in
+    !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
+      ? "--count and --timeout need --watch" : nil
   }
 
   static let groups = CommandDescription(
@@ -49,6 +52,60 @@ extension CommandDescription {
         line: arguments.has("json")
           ? JSONWriter.string(.object(["container": path, "group": group]))
           : group.onOneLine)
+    }
+  }
+}
+
+extension ParsedArguments {
+  /// The status as it is printed.
+  fileprivate func status(
+    of container: SharedContainer, _ environment: CommandEnvironment
+  ) throws -> [UInt8] {
+    let report = try ContainerReport.complete(on: container)
+    let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
+    guard has("json") else {
+      let text = StatusText(
+        report: report, peers: peers, columns: environment.columns,
+        tableColumns: environment.tableColumns)
+      return Array(text.rendered.utf8)
+    }
+    var line = report.propertyList
+    line["peers"] = .array(peers.map(\.propertyList))
+    line["failed"] = .array(report.own.queues.flatMap(\.peerFailures).map(\.propertyList))
+    return try bytes(line, of: "the status")
+  }
+}
+
+/// How often the status is looked at again without an event: a process that is stopped causes none.
+private let statusInterval: Duration = .seconds(2)
+/// The shortest pause between two, so that a burst of events is shown as one.
+private let statusPause: Duration = .milliseconds(100)
+
+private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
+  let deadline = arguments.deadline()
+  let opened = try arguments.container.openToListen(
+    until: deadline, environment, makesContainer: false)
+  let events = Backlog<Bool>.latest { _ in true }
+  let monitor = try ContainerMonitor(opened.container) { _ in events.add(true) }
+  environment.tellIfPolling(monitor.detection, "the container")
+  if !opened.isNew { environment.tellListening() }
+  let clears = environment.isTerminal && environment.variable("TERM") != "dumb"
+  var remaining = arguments.count("count") ?? .max
+  try withExtendedLifetime(monitor) {
+    while true {
+      let begun = ContinuousClock.now
+      let status = try arguments.status(of: opened.container, environment)
+      // It may read all of the container, so it takes a third of the time at most.
+      let pause = max(statusPause, (.now - begun) * 2)
+      try environment.print(clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + status : status)
+      remaining -= 1
+      if remaining == 0 { return }
+      pauseThread(min(pause, max(.zero, deadline - .now)))
+      // Only people see that time passes.
+      let look = environment.isTerminal ? min(deadline, .now + statusInterval) : deadline
+      if events.next(until: look) == nil, ContinuousClock.now >= deadline {
+        throw ExitStatus.deadline
+      }
     }
   }
 }

@@ -9,7 +9,16 @@ extension OptionDescription {
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
     .flag("json", help: "Refuse a word that is no JSON, instead of taking it as a string."),
+    .nulls,
   ]
+
+  static let nulls = value(
+    "nulls", "what", .choice(JSONReader.Nulls.allCases.map(\.rawValue)),
+    standard: JSONReader.Nulls.refuse.rawValue,
+    help: "What becomes of null within JSON: with 'drop', its key or element is left out.")
+
+  static let lines = flag(
+    "lines", help: "Take each line of standard input or of the file as a value, as it comes.")
 
   /// The same, and what a file or standard input may have.
   static let valueSources: [OptionDescription] =
@@ -26,6 +35,12 @@ extension ParsedArguments {
   static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
     let given = forms.filter { arguments.has($0) }
     if given.count > 1 { return "--\(given[0]) and --\(given[1]) exclude each other" }
+    if arguments.has("lines") {
+      if arguments.has("plist") { return "--lines and --plist exclude each other" }
+      if let text = arguments.text("value"), text != "-" {
+        return "--lines reads standard input or --file, and no argument"
+      }
+    }
     return arguments.text("file") != nil && arguments.text("value") != nil
       ? "give either a value or --file" : nil
   }
@@ -40,6 +55,58 @@ extension ParsedArguments {
     guard let text = text("value"), text != "-" else {
       return try value(environment.wholeStandardInput(), "\(object) on standard input")
     }
+    return try value(ofWord: text, environment, object)
+  }
+
+  /// Calls a closure with the value that the arguments give; with `--lines`, with that of each line as it
+  /// comes.
+  ///
+  /// - Throws: what the closure throws; after the last line `.badData` if one was no value. Such a line is
+  ///   reported, and left out.
+  func forEachValue(
+    _ environment: CommandEnvironment, _ object: String,
+    _ body: (PropertyListValue) throws -> Void
+  ) throws {
+    guard has("lines") else { return try body(value(environment, object)) }
+    var status = ExitStatus.done
+    var number = 0
+    try environment.forEachLine(ofFile: text("file")) { line in
+      number += 1
+      do {
+        guard let value = try value(ofLine: line, environment, "line \(number)") else { return }
+        try body(value)
+      } catch let error as LineError {
+        environment.tell(error.cause)
+        status = .badData
+      }
+    }
+    try status.end()
+  }
+
+  /// The error of a line that is no value: only this one does not end the others.
+  private struct LineError: Error {
+    let cause: CommandError
+  }
+
+  /// - Returns: nil for a line without a value: an empty one, unless it is text or data.
+  private func value(
+    ofLine line: ArraySlice<UInt8>, _ environment: CommandEnvironment, _ object: String
+  ) throws -> PropertyListValue? {
+    do {
+      // Any bytes are data.
+      guard !has("data"), let text = String(validating: line, as: UTF8.self) else {
+        return try value(Array(line), object)
+      }
+      guard has("string") || text.contains(where: { !$0.isWhitespace }) else { return nil }
+      return try value(ofWord: text, environment, object)
+    } catch let error as CommandError where error.status == .badData {
+      throw LineError(cause: error)
+    }
+  }
+
+  private func value(
+    ofWord text: String, _ environment: CommandEnvironment, _ object: String
+  ) throws -> PropertyListValue {
     guard !Self.forms.contains(where: has), text.isWord else {
       return try value(Array(text.utf8), object)
     }
@@ -53,6 +120,9 @@ extension ParsedArguments {
     }
   }
 
+  /// What becomes of null within JSON.
+  var nulls: JSONReader.Nulls { text("nulls").flatMap(JSONReader.Nulls.init) ?? .refuse }
+
   private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {
     func refused(_ reason: String) -> CommandError {
       CommandError(verb: "read", object: source, reason: reason, status: .badData)
@@ -64,7 +134,7 @@ extension ParsedArguments {
       }
       return .string(text)
     }
-    guard has("plist") else { return try JSONInput.read(bytes, source: source) }
+    guard has("plist") else { return try JSONInput.read(bytes, source: source, nulls: nulls) }
     do throws(PropertyListError) {
       return try PropertyListValue(bytes: bytes)
     } catch {

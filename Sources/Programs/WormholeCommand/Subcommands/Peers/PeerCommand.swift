@@ -20,17 +20,7 @@ extension CommandDescription {
 enum PeerVariable {
   /// The name of the peer; `wormhole` takes it as its own name, too.
   static let name = "WORMHOLE_PEER"
-  static let sender = "WORMHOLE_SENDER"
   static let transfer = "WORMHOLE_TRANSFER"
-  /// 1 for a message that was delivered before, else 0.
-  static let redelivery = "WORMHOLE_REDELIVERY"
-  /// The number of deliveries, this one included.
-  static let deliveries = "WORMHOLE_DELIVERIES"
-
-  /// - Returns: "NAME=value", without NUL, which would end it.
-  static func assignment(_ name: String, _ value: String) -> String {
-    "\(name)=\(value.filter { $0 != "\0" })"
-  }
 }
 
 extension OptionDescription {
@@ -107,8 +97,6 @@ extension QueueEntryStatus {
     case .failed: "failed"
     }
   }
-
-  var reason: String? { if case .failed(let reason) = self { reason } else { nil } }
 
   /// Ends the command after a wait for the outcome.
   ///

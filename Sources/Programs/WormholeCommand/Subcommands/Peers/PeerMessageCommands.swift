@@ -51,7 +51,7 @@ extension CommandDescription {
     options: OptionDescription.valueSources + [
       .value(
         "timeout", "seconds", .seconds, standard: "10", help: "Wait this long for the reply."),
-      .from, OutputFormat.option,
+      .from, .raw, OutputFormat.option, .pretty,
     ], problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
@@ -59,7 +59,7 @@ extension CommandDescription {
     let session = try arguments.openSession(environment)
     let reply = try session.request(
       request, to: peer, until: .now + (arguments.seconds("timeout") ?? .seconds(10)))
-    try environment.print(arguments.outputFormat.bytes(reply, of: "the reply of \(peer.quoted)"))
+    try environment.print(arguments.bytes(reply, of: "the reply of \(peer.quoted)"))
   }
 
   static let peerContext = CommandDescription(
@@ -79,6 +79,7 @@ extension CommandDescription {
     ],
     options: OptionDescription.valueForms + [
       .from, .flag("remove", help: "Remove the context for the peer."), OutputFormat.option,
+      .pretty,
     ], problem: ParsedArguments.valueProblem
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
@@ -100,7 +101,7 @@ extension CommandDescription {
         reason: "neither has set one for the other", status: .no)
     }
     try environment.print(
-      arguments.outputFormat.bytes(
+      arguments.bytes(
         .object(["received": received, "sent": sent]), of: "the context"))
   }
   .refusing { arguments in

@@ -79,8 +79,8 @@ private struct PeerServer {
     let outcome = try command.run(
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
       variables: [
-        PeerVariable.assignment(PeerVariable.name, name),
-        PeerVariable.assignment(PeerVariable.sender, request.sender),
+        CommandVariable.assignment(PeerVariable.name, name),
+        CommandVariable.assignment(CommandVariable.sender, request.sender),
       ],
       collectsOutput: true, interruption: interruption, unwanted: unwanted)
     let printed = String(decoding: outcome.output, as: UTF8.self).trimmingLineBreaks

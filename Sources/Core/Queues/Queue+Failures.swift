@@ -1,28 +1,5 @@
 import Containers
-public import FoundationEssentials
-public import PropertyLists
 public import QueueFiles
-
-/// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
-///
-/// ```swift
-/// let jobs = container.queue("jobs")
-/// for failure in try jobs.failures() {
-///   print(failure.payload, failure.reason)
-///   let id = try jobs.retry(failure.id)       // or forgetFailure(_:)
-///   print("sent again as", id?.description ?? "nothing: it was gone")
-/// }
-/// ```
-public struct QueueFailure: Sendable, Hashable {
-  /// The id of the entry; an entry that is sent again gets a new one.
-  public let id: QueueEntryID
-  /// What was sent.
-  public let payload: PropertyListValue
-  /// The reason of the failure.
-  public let reason: String
-  /// When it was given up.
-  public let date: Date
-}
 
 extension Queue {
   /// Returns the failed entries that were kept, in the order of sending.

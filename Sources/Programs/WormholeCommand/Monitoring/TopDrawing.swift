@@ -1,0 +1,161 @@
+import AppGroup
+import PeerConnectivity
+
+/// The screen of `top` as lines: a title, tables that share the rows, and the keys.
+struct TopDrawing {
+  let activity: Activity
+  /// The seconds since the beginning.
+  let second: Int
+  /// Nil as long as the container was not looked through yet.
+  let report: ContainerReport?
+  let peers: [PeerWork]
+  /// Why there is nothing newer; nil if nothing is wrong.
+  var problem: String?
+  let columns: Int
+  let rows: Int
+  let hasColour: Bool
+
+  /// The title and the keys.
+  private static let frameRows = 2
+
+  private struct Table {
+    let head: [String]
+    let rows: [[String]]
+  }
+
+  /// The lines, at most as many and as wide as the terminal.
+  var lines: [String] {
+    let space = max(0, rows - Self.frameRows)
+    var rest = space
+    // Each of the others gets a part of what is left; the busiest names get all that remains.
+    let others = [leases, queues, presences, peerTable].filter { !$0.rows.isEmpty }
+    var below: [String] = []
+    for (index, table) in others.enumerated() {
+      let share = max(2, (rest - rest / 3) / (others.count - index))
+      let lines = lines(of: table, atMost: min(share, rest))
+      below += lines
+      rest -= lines.count
+    }
+    let above = lines(of: busiest, atMost: rest)
+    let empty = Array(repeating: "", count: max(0, rest - above.count))
+    let all =
+      [styled(fitted(title, fills: true), "7")] + above + empty + below + [
+        styled(fitted(keys), "1")
+      ]
+    return Array(all.prefix(max(rows, 1)))
+  }
+
+  private var title: String {
+    let rate = "\(Self.text(activity.rate(at: second)))/s, \(activity.total) events"
+    let path = report?.path ?? ""
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    let place = path.count + rate.count + 6 <= columns ? path : name
+    let gap = max(2, columns - place.count - rate.count - 3)
+    return " " + place + String(repeating: " ", count: gap) + rate
+  }
+
+  private var keys: String {
+    if let problem { return problem.onOneLine }
+    return columns < 60 ? "q quit" : "q quit   events per second over the last \(Activity.window) s"
+  }
+
+  // MARK: Tables
+
+  private var busiest: Table {
+    let rows = activity.rows(at: second).map { row in
+      [
+        Self.text(row.rate), "\(row.total)", row.subject.kind.rawValue, row.subject.name,
+        row.last.change + (row.last.event.processID.map { " by \($0)" } ?? ""),
+      ]
+    }
+    return Table(
+      head: ["RATE", "EVENTS", "KIND", "NAME", "LAST"],
+      rows: rows.isEmpty ? [["-", "0", "nothing", "has happened yet", ""]] : rows)
+  }
+
+  private var queues: Table {
+    let all = (report?.names.queues ?? []).filter {
+      $0.waiting + $0.taken + $0.failed > 0 || $0.consumer != nil || !$0.workers.isEmpty
+    }
+    return Table(
+      head: ["QUEUE", "WAIT", "TAKEN", "FAILED", "TAKEN BY"],
+      rows: all.sorted { $0.waiting > $1.waiting }.map { queue in
+        let takers = ([queue.consumer].compactMap(\.self) + queue.workers).map(\.description)
+        return [
+          queue.name, "\(queue.waiting)", "\(queue.taken)", "\(queue.failed)",
+          takers.isEmpty ? "nobody" : takers.joined(separator: ", "),
+        ]
+      })
+  }
+
+  private var leases: Table {
+    Table(
+      head: ["LEASE OF", "HELD BY"],
+      rows: (report?.leases ?? []).map { lease in
+        [lease.title, lease.holder.description + (lease.overdue == nil ? "" : ", overdue")]
+      })
+  }
+
+  private var presences: Table {
+    Table(
+      head: ["PRESENT AS", "PROCESS"],
+      rows: (report?.names.presences ?? []).flatMap { presence in
+        presence.members.map { [presence.name, $0.description] }
+      })
+  }
+
+  private var peerTable: Table {
+    Table(
+      head: ["PEER", "WAITING", "STATE"],
+      rows: peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
+  }
+
+  /// The lines of a table: its head, as many rows as there is place for, and how many are left out.
+  private func lines(of table: Table, atMost limit: Int) -> [String] {
+    guard limit > 1 else { return [] }
+    let isCut = table.rows.count > limit - 1
+    let shown = table.rows.prefix(isCut ? max(1, limit - 2) : limit - 1)
+    let all = ([table.head] + shown).map { $0.map(\.onOneLine) }
+    // A long name must not push the numbers out of sight.
+    let widest = max(8, columns / 3)
+    let widths = table.head.indices.map { column in
+      min(widest, all.map { $0[column].count }.max() ?? 0)
+    }
+    var lines = all.map { row in
+      let cells = zip(row, widths).enumerated().map { index, cell in
+        index == row.count - 1
+          ? cell.0
+          : Self.cut(cell.0, cell.1)
+            + String(repeating: " ", count: max(0, cell.1 - cell.0.count) + 2)
+      }
+      return fitted(cells.joined())
+    }
+    lines[0] = styled(lines[0], "2")
+    if isCut, limit > 2 { lines.append(fitted("… and \(table.rows.count - shown.count) more")) }
+    return lines
+  }
+
+  // MARK: Text
+
+  /// `0`, `0.3`, `12`.
+  private static func text(_ rate: Double) -> String {
+    guard rate < 10 else { return "\(Int(rate.rounded()))" }
+    let tenths = Int((rate * 10).rounded())
+    return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+  }
+
+  private static func cut(_ text: String, _ width: Int) -> String {
+    text.count <= width ? text : text.prefix(max(0, width - 1)) + "…"
+  }
+
+  /// The last column stays empty: some terminals wrap when it is filled.
+  private func fitted(_ line: String, fills: Bool = false) -> String {
+    let width = max(1, columns - 1)
+    let cut = Self.cut(line, width)
+    return fills ? cut + String(repeating: " ", count: width - cut.count) : cut
+  }
+
+  private func styled(_ line: String, _ style: String) -> String {
+    hasColour ? "\u{1B}[\(style)m\(line)\u{1B}[0m" : line
+  }
+}

@@ -1,0 +1,147 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import SystemCalls
+
+/// Something that this process has received, to be settled when it is handled.
+protocol HandledDelivery {
+  /// What was sent.
+  var value: PropertyListValue { get }
+  var sender: String { get }
+  var sent: Date { get }
+  /// Whether it was delivered before, and perhaps handled.
+  var isRedelivery: Bool { get }
+  /// How often it was delivered, this time included.
+  var deliveries: Int { get }
+  /// The object of a sentence.
+  var title: String { get }
+  /// With what its sending tells.
+  var envelope: PropertyListValue { get }
+
+  /// What the command's environment has besides what all deliveries have.
+  func variables(receiver: String) -> [String]
+
+  /// The command that sends it again once it has failed.
+  func retryCommand(receiver: String) -> String
+
+  func acknowledge() throws
+  func fail(_ reason: String, isKept: Bool) throws
+  func release(after pause: Duration) throws
+}
+
+extension OptionDescription {
+  /// - Parameter noun: what is delivered: "a message".
+  static func retries(_ noun: String) -> OptionDescription {
+    value(
+      "retries", "n", .unsigned,
+      help: "Deliver \(noun) again this many times when the command fails on it.")
+  }
+
+  static let backoff = value(
+    "backoff", "seconds", .seconds, standard: "1", help: "The pause before the first retry.")
+}
+
+extension ParsedArguments {
+  /// The deliveries that `--retries` allows; nil for any number.
+  var maximumDeliveries: Int? {
+    unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 }
+  }
+}
+
+/// Prints what has come, or gives it to a command, and settles it.
+struct DeliveryHandler {
+  let arguments: ParsedArguments
+  /// The name that it came under.
+  let receiver: String
+  let interruption: Interruption
+  let environment: CommandEnvironment
+
+  /// Handles a delivery, and acknowledges it.
+  ///
+  /// - Returns: `.badData` for one that was refused for good; nil for one that was given back.
+  /// - Throws: when it is to be delivered again, to the next receiver.
+  func handle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
+    let hasEnvelope = arguments.has("envelope")
+    let bytes: [UInt8]
+    do {
+      bytes = try arguments.bytes(
+        hasEnvelope ? delivery.envelope : delivery.value, of: delivery.title)
+    } catch let error as CommandError {
+      // A further delivery would fail in the same way.
+      return try refuse(delivery, "\(error)", because: error.reason)
+    }
+    guard let command = arguments.tail.map(ExternalCommand.init) else {
+      if delivery.isRedelivery, !hasEnvelope {
+        environment.tell("\(delivery.title) was delivered before, and perhaps handled")
+      }
+      // What cannot be written is delivered again.
+      try environment.print(bytes)
+      try delivery.acknowledge()
+      return .done
+    }
+    let termination = try environment.withoutTimeLimit {
+      try command.run(input: bytes, variables: variables(of: delivery), interruption: interruption)
+    }.termination
+    guard let failure = command.failure(termination) else {
+      try delivery.acknowledge()
+      return .done
+    }
+    if termination == .exited(ExitStatus.badData.rawValue) {
+      return try refuse(delivery, "\(failure), given \(delivery.title)", because: failure)
+    }
+    if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
+      let isGivenBack = try giveBack(delivery, failure, maximumDeliveries)
+      return isGivenBack ? nil : ExitStatus(termination)
+    }
+    throw CommandError(
+      verb: "handle", object: delivery.title,
+      reason: "\(failure); it is delivered again to the next receiver",
+      status: ExitStatus(termination))
+  }
+
+  private func variables(of delivery: some HandledDelivery) -> [String] {
+    CommandVariable.common(identifier: receiver, time: delivery.sent, sender: delivery.sender)
+      + [
+        CommandVariable.assignment(
+          CommandVariable.redelivery, delivery.isRedelivery ? "1" : "0"),
+        CommandVariable.assignment(CommandVariable.deliveries, "\(delivery.deliveries)"),
+      ] + delivery.variables(receiver: receiver)
+  }
+
+  /// - Returns: false when it has failed instead.
+  private func giveBack(
+    _ delivery: some HandledDelivery, _ failure: String, _ maximumDeliveries: Int
+  ) throws -> Bool {
+    let sentence = "\(failure), given \(delivery.title)"
+    let retries = maximumDeliveries - delivery.deliveries
+    guard retries > 0 else {
+      try delivery.fail(failure, isKept: true)
+      let command = delivery.retryCommand(receiver: receiver)
+      environment.tell(sentence + "; it is kept: '\(command)' sends it again")
+      return false
+    }
+    // Doubled with each delivery, up to an hour.
+    let backoff = arguments.seconds("backoff") ?? .seconds(1)
+    let pause = min(backoff * (1 << min(delivery.deliveries - 1, 20)), .seconds(3_600))
+    try delivery.release(after: pause)
+    let times = retries == 1 ? "once more" : "up to \(retries) times more"
+    environment.tell(sentence + "; it is delivered \(times), next in \(pause.shortText)")
+    return true
+  }
+
+  private func refuse(
+    _ delivery: some HandledDelivery, _ sentence: String, because reason: String
+  ) throws -> ExitStatus {
+    try delivery.fail(reason, isKept: false)
+    environment.tell(sentence + "; it is not delivered again")
+    return .badData
+  }
+}
+
+extension Duration {
+  /// `0.5 s`, `8 s`.
+  fileprivate var shortText: String {
+    let seconds = self / .seconds(1)
+    return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\(seconds) s"
+  }
+}

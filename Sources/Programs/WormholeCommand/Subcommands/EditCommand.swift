@@ -1,0 +1,120 @@
+import AppGroup
+import PropertyLists
+import SystemCalls
+
+extension CommandDescription {
+  static let edit = CommandDescription(
+    name: "edit",
+    abstract: "Change a message with an editor.",
+    discussion: """
+      The message is written as JSON to a temporary file for the editor that VISUAL, or else EDITOR, \
+      names, 'vi' by default. When the editor ends with status 0, the new text becomes the message; null \
+      removes it, and a text that was left as it is changes nothing. Other processes are not kept waiting \
+      meanwhile.
+
+      If another process has changed the message meanwhile, it stays as that process made it, and the exit \
+      status is 1; if the text is no JSON, the status is 65. In both cases the text is kept in its file, \
+      whose path is printed.
+      """,
+    positionals: [.identifier], options: [.nulls, .durable("the new message"), .writeTimeout]
+  ) { arguments, environment in
+    let identifier = arguments.requiredText("identifier")
+    let value = try arguments.container.open().value(identifier)
+    let snapshot = try value.snapshot()
+    let message = try snapshot.propertyList()
+    let before =
+      try message.map {
+        try OutputFormat.json.bytes($0, of: identifier.quoted, isPretty: true)
+      } ?? Array("null\n".utf8)
+    let draft = try Draft(before, environment)
+    let after = try draft.edited()
+    guard after != before else {
+      draft.remove()
+      return environment.tell("\(identifier.quoted) is unchanged")
+    }
+    try draft.keepingAfterFailure {
+      let new = try JSONInput.readOptional(after, source: "the text", nulls: arguments.nulls)
+      guard new != nil || message != nil else { return }
+      let isDone = try value.compareAndSet(
+        snapshot.version, new, durability: arguments.durability, until: arguments.writeDeadline)
+      guard isDone else {
+        throw CommandError(
+          verb: "change", object: identifier.quoted,
+          reason: "another process has changed it meanwhile", status: .no)
+      }
+    }
+  }
+}
+
+/// A temporary file with the text that a person edits.
+private struct Draft {
+  private let path: String
+  private let environment: CommandEnvironment
+  private let editor: String
+  private let before: [UInt8]
+
+  init(
+    _ text: [UInt8], _ environment: CommandEnvironment
+  ) throws {
+    self.environment = environment
+    before = text
+    editor =
+      ["VISUAL", "EDITOR"].compactMap { environment.variable($0) }.first { !$0.isEmpty } ?? "vi"
+    let folder = environment.variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    path = "\(folder)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
+    do throws(Errno) {
+      // Private to this user, and no link that another one has put there.
+      let file = try FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600)
+      try file.writeAll(text)
+    } catch {
+      throw CommandError(
+        verb: "write", object: path, reason: "\(error); TMPDIR names another directory",
+        status: .inputOutput)
+    }
+  }
+
+  /// Runs the editor, and returns the new text.
+  func edited() throws -> [UInt8] {
+    // A shell, because the variable may contain options.
+    let shell = ExternalCommand(words: ["/bin/sh", "-c", editor + " \"$1\"", editor, path])
+    let termination: Termination
+    do {
+      // The editor gets the terminal's signals, and decides.
+      let interruption = try Interruption(quits: true)
+      let child = try shell.start(variables: [])
+      var output = CollectedOutput(nil)
+      termination = try environment.withoutTimeLimit {
+        try interruption.wait(forEndOf: child, &output)
+      }
+    } catch let error as Errno {
+      remove()
+      throw shell.error(error)
+    }
+    let text = try environment.content(of: path)
+    // The shell's status is the editor's.
+    guard let failure = ExternalCommand(words: [editor]).failure(termination) else { return text }
+    if text == before { remove() } else { environment.tell("your text is kept in \(path)") }
+    throw CommandError(
+      verb: "edit", object: "the message", reason: "\(failure); nothing was changed",
+      status: ExitStatus(termination))
+  }
+
+  /// Does something with the text, and removes the file unless that fails.
+  func keepingAfterFailure(_ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch {
+      environment.tell("your text is kept in \(path)")
+      throw error
+    }
+    remove()
+  }
+
+  func remove() {
+    do throws(Errno) {
+      try removeFile(path, at: Directory.current)
+    } catch {
+      environment.tell("\(path) cannot be removed: \(error)")
+    }
+  }
+}

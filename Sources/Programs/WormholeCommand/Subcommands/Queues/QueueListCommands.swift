@@ -1,0 +1,108 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+
+extension CommandDescription {
+  static let queueList = CommandDescription(
+    name: "list",
+    abstract: "Show the queues, or the entries of one.",
+    discussion: """
+      Of a queue all entries are shown that are taken or wait, and those that have failed and were kept, \
+      in this order; nothing is taken. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
+      "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
+      what it does not have. The status is 'taken', 'stored' or 'failed'.
+      """,
+    positionals: [
+      PositionalDescription(
+        name: "name", help: "The name of a queue; without it, the queues are shown.",
+        kind: .identifier, isOptional: true)
+    ],
+    options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
+  ) { arguments, environment in
+    guard let name = arguments.text("name") else {
+      let queues = try arguments.container.openExisting()?.report().names.queues ?? []
+      if arguments.has("json") {
+        for queue in queues { try environment.print(json: queue.propertyList) }
+        return
+      }
+      let rows = queues.map { [$0.name, $0.waitingText, $0.consumersText] }
+      return try environment.print(
+        TextTable(["QUEUE", "WAITING", "TAKEN BY"], rows, columns: environment.tableColumns)
+          .rendered)
+    }
+    guard let queue = try arguments.container.openExisting()?.queue(name) else { return }
+    let listed =
+      try queue.outstanding().map(ListedEntry.init) + queue.failures().map(ListedEntry.init)
+    if arguments.has("json") {
+      for entry in listed { try environment.print(json: entry.propertyList) }
+      return
+    }
+    try environment.print(
+      TextTable(
+        ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], listed.map(\.cells),
+        columns: environment.tableColumns
+      ).rendered)
+  }
+
+  static let queuePeek = CommandDescription(
+    name: "peek",
+    abstract:
+      "Print the next entries of a queue, and take none; exit status 1 if there is none.",
+    discussion: """
+      These are the entries that wait and are due, in the order in which they are to be delivered. With \
+      --envelope a line is as of 'queue list --json'.
+      """,
+    positionals: [.queueName],
+    options: [
+      .value("count", "n", .count, standard: "1", help: "Print at most this many."),
+      .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
+      .raw, OutputFormat.option, .pretty,
+    ]
+  ) { arguments, environment in
+    let count = arguments.count("count") ?? 1
+    let queue = try arguments.existingQueue()
+    // An entry that is delayed has its place among those that are due, so one look may find too few.
+    var (limit, due) = (count, [QueueReceipt]())
+    while let found = try queue?.outstanding(limit: limit).filter({ $0.status == .stored }) {
+      due = found.filter { ($0.id.due ?? .distantPast) <= Date() }
+      if due.count >= count || found.count < limit { break }
+      limit = limit > .max / 2 ? .max : limit * 2
+    }
+    for entry in due.prefix(count) {
+      try environment.print(
+        arguments.bytes(
+          arguments.has("envelope") ? entry.propertyList : entry.payload,
+          of: "the entry \(entry.id)"))
+    }
+    if due.isEmpty { throw ExitStatus.no }
+  }
+}
+
+/// An entry in a list: one that waits, is taken, or has failed.
+private struct ListedEntry {
+  let propertyList: PropertyListValue
+  let cells: [String]
+
+  init(_ entry: QueueReceipt) {
+    propertyList = entry.propertyList
+    var status = entry.status == .taken ? "taken" : "waits"
+    if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
+    if let priority = entry.id.priority.optionalWord { status += ", \(priority) priority" }
+    if let key = entry.key { status += ", key \(key.quoted)" }
+    cells = Self.cells(entry.id, status, entry.payload)
+  }
+
+  init(_ failure: QueueFailure) {
+    propertyList = .object([
+      "id": failure.id.description, "reason": failure.reason, "sender": failure.id.sender,
+      "sent": failure.id.sent, "status": "failed", "value": failure.payload,
+    ])
+    cells = Self.cells(failure.id, "failed: \(failure.reason)", failure.payload)
+  }
+
+  private static func cells(
+    _ id: QueueEntryID, _ status: String, _ value: PropertyListValue
+  ) -> [String] {
+    [id.description, id.sender, id.sent.secondsText, status, value.shortText() ?? "(too large)"]
+  }
+}

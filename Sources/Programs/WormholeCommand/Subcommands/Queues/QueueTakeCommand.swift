@@ -1,0 +1,97 @@
+import AppGroup
+import FoundationEssentials
+import PropertyLists
+import Synchronization
+
+extension CommandDescription {
+  static let queueTake = CommandDescription(
+    name: "take",
+    abstract: "Take entries from a queue: print each, or give it to a command.",
+    discussion: """
+      Without a COMMAND the entry is acknowledged when its line is written. A COMMAND gets it on \
+      standard input. If it ends with status 0, the entry is acknowledged. If it ends with status 65, \
+      the entry has failed for good: its sender learns that, taking goes on, and the exit status is 65 \
+      in the end. After any other failure the entry is released, which means that it is delivered to the \
+      next process that takes, and this process ends with COMMAND's exit status. The same happens to an \
+      entry whose process is killed; COMMAND is killed with it.
+
+      With --retries such a failure does not end taking: the entry is given back, and delivered again \
+      after a pause that doubles each time, up to an hour. After the first delivery and so many retries \
+      the entry has failed, and is kept: 'queue list' shows it, 'queue retry' sends it again, and 'queue \
+      forget' removes it.
+
+      The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
+      WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
+      delivered, and perhaps handled, before, else 0) and WORMHOLE_DELIVERIES (the number of \
+      deliveries, this one included). With --envelope a line is {"deliveries": ..., "id": ..., \
+      "redelivery": ..., "sender": ..., "sent": ..., "value": ...}.
+
+      Any number of processes may take at the same time. If there is no entry, the command waits for \
+      one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
+      SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.
+      """,
+    positionals: [.queueName],
+    options: [
+      .value("count", "n", .count, standard: "1", help: "Take this many, one after the other."),
+      .flag("follow", help: "Take one after the other, until this process is told to end."),
+      .timeout,
+      .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
+      .raw, OutputFormat.option, .pretty, .retries("an entry"), .backoff,
+    ],
+    tail: TailDescription(
+      name: "command",
+      help: "Run for each entry, with the entry on standard input, instead of printing it.",
+      isOptional: true)
+  ) { arguments, environment in
+    let deadline = arguments.deadline()
+    let name = arguments.requiredText("name")
+    let queue = try arguments.container.open().queue(name)
+    let interruption = try Interruption(endsWithReader: arguments.tail == nil)
+    let found = try interruption.wait {
+      try queue.work(
+        until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
+    }
+    guard let worker = found else { throw ExitStatus.no }
+    defer { worker.close() }
+    let handler = DeliveryHandler(
+      arguments: arguments, receiver: name, interruption: interruption, environment: environment)
+    let isWaiting = Atomic(false)
+    try arguments.handleEach(
+      of: { limit in
+        if let entry = try worker.next(until: .now) { return entry }
+        if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
+          environment.tellListening(endsWithReader: false)
+        }
+        return try worker.next(until: limit)
+      }, until: deadline, interruption,
+      limit: arguments.has("follow") ? .max : arguments.count("count") ?? 1
+    ) { try handler.handle($0) }
+  }
+  .refusing { arguments in
+    if arguments.tail == nil, arguments.text("retries") != nil {
+      return "--retries needs a command: an entry that was printed is not delivered again"
+    }
+    return arguments.has("follow") && arguments.text("count") != nil
+      ? "--follow and --count exclude each other" : nil
+  }
+}
+
+extension QueueEntry: HandledDelivery {
+  var value: PropertyListValue { payload }
+
+  var title: String { "the entry \(id) from \(sender.quoted)" }
+
+  /// Keys are only ever added.
+  var envelope: PropertyListValue {
+    .object([
+      "deliveries": deliveries, "id": id.description, "key": key, "redelivery": isRedelivery,
+      "sender": sender, "sent": sent, "value": payload,
+    ])
+  }
+
+  func variables(receiver: String) -> [String] { ["WORMHOLE_ENTRY=\(id)"] }
+
+  func retryCommand(receiver: String) -> String {
+    "wormhole queue retry \(receiver.quotedForShell) \(id)"
+  }
+}

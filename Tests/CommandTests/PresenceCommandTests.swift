@@ -1,0 +1,83 @@
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("wormhole presence", .blocking) struct PresenceCommandTests {
+  @Test("A process is present while its command runs, and has its status", .bothEngines)
+  func present() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole presence list till; echo $?
+      wormhole presence enter till --content '{"port":1}' -- sh -c '
+        echo $WORMHOLE_IDENTIFIER
+        wormhole presence list --json | sed "s/,\\"host.*isEx/,\\"isEx/; s/,\\"id.*isEx/,\\"isEx/" |
+          grep -o "{\\"content.*name\\":\\"till\\""
+        wormhole presence wait till --json | wc -l; exit 4' 2>"$T/said"
+      echo $?
+      wormhole presence list till; echo $?
+      wormhole presence list
+      """)
+    #expect(
+      outcome.output == """
+        1
+        till
+        {"content":{"port":1},"isExclusive":false,"name":"till"
+        1
+        4
+        1
+
+        """, "\(outcome)")
+  }
+
+  @Test("Waiting ends when enough have come, and when the last is gone", .bothEngines)
+  func waiting() throws {
+    let outcome = try Session().shell(
+      """
+      start presence wait till --count 2 >"$T/null"
+      wormhole presence enter till -- sleep 60 & one=$!
+      wormhole presence enter till -- sleep 60 & two=$!
+      finish; echo $?
+      wormhole presence wait till --count 2 --timeout 0 >"$T/null"; echo $?
+      start presence wait till --gone
+      kill -TERM $one $two; wait $one; echo $?; wait $two; finish; echo $?
+      wormhole presence wait till --timeout 0 2>"$T/said"; echo $?
+      """)
+    #expect(outcome.output == "0\n0\n143\n0\n124\n", "\(outcome)")
+  }
+
+  @Test("Only one is exclusive at a time; the next enters when it was killed", .bothEngines)
+  func exclusive() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/in"
+      wormhole presence enter till --exclusive -- sh -c 'echo $$ >"$T/in"; exec sleep 60' & one=$!
+      read -r command <"$T/in"
+      wormhole presence enter till --exclusive --timeout 0 -- true 2>"$T/said"; echo $?
+      grep -c "process $one (wormhole)" "$T/said"
+      wormhole presence enter till --exclusive --timeout 30 -- echo entered & two=$!
+      kill -KILL $one; wait $two; echo $?
+      gone $command && echo dead
+      """, within: .seconds(60))
+    #expect(outcome.output == "124\n1\nentered\n0\ndead\n", "\(outcome)")
+  }
+
+  /// ```
+  /// first                       second
+  /// its command runs; stopped
+  ///                             takes the role over
+  /// goes on: its command is
+  /// told to end
+  /// ```
+  @Test("One that was stopped and overtaken ends its command, and says so")
+  func overtaken() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/in"
+      wormhole presence enter till --exclusive -- sh -c 'echo >"$T/in"; exec sleep 60' 2>"$T/said" &
+      one=$!; read -r x <"$T/in"; kill -STOP $one; stopped $one
+      wormhole presence enter till --exclusive -- echo entered
+      kill -CONT $one; wait $one; echo $?; grep -c 'told to end' "$T/said"
+      """)
+    #expect(outcome.output == "entered\n1\n1\n", "\(outcome)")
+  }
+}

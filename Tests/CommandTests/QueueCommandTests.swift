@@ -1,0 +1,160 @@
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("wormhole queue", .blocking) struct QueueCommandTests {
+  @Test("Entries are taken one at a time, by priority, then in the order of sending", .bothEngines)
+  func order() throws {
+    let outcome = try Session().shell(
+      """
+      for value in 1 2 text; do wormhole queue put jobs $value; done >"$T/ids" 2>"$T/said"
+      wormhole queue put jobs '{"a":[1]}' --priority high >>"$T/ids"
+      wormhole queue put jobs 4 --delay 3600 >>"$T/ids"
+      sort -u "$T/ids" | wc -l
+      wormhole queue peek jobs --count 9
+      wormhole queue take jobs; wormhole queue take jobs --count 2
+      wormhole queue take jobs --raw
+      wormhole queue take jobs --timeout 0; echo $?
+      wormhole queue peek jobs; echo $?
+      """)
+    #expect(
+      outcome.output == """
+        5
+        {"a":[1]}
+        1
+        2
+        "text"
+        {"a":[1]}
+        1
+        2
+        text
+        124
+        1
+
+        """, "\(outcome)")
+  }
+
+  @Test("The end of a command settles the entry", .bothEngines)
+  func settling() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs 7 --from till)
+      test "$(wormhole queue list jobs --json | grep -c '"status":"stored"')" = 1
+      # Inside, it is taken; then it is released.
+      wormhole queue take jobs -- sh -c '
+        wormhole queue list jobs --json | grep -o "\\"status\\":.*"; exit 3' 2>"$T/said"; echo $?
+      wormhole queue take jobs -- sh -c '
+        test "$WORMHOLE_ENTRY" = "$0" || exit 9
+        echo "$(cat) $WORMHOLE_IDENTIFIER $WORMHOLE_SENDER $WORMHOLE_REDELIVERY $WORMHOLE_DELIVERIES"
+        expr "$WORMHOLE_TIME" : "2[0-9]*-[01][0-9]-[0-3][0-9]T.*Z$" >/dev/null' "$id"
+      echo $?
+      # Refused for good, and the sender of the other learns nothing of it.
+      wormhole queue put jobs 8 >"$T/null"; wormhole queue put jobs 9 >"$T/null"
+      wormhole queue take jobs --count 2 -- sh -c 'test $(cat) = 9 || exit 65' 2>"$T/said"; echo $?
+      wormhole queue take jobs --timeout 0; echo $?
+      """)
+    #expect(
+      outcome.output == """
+        "status":"taken","value":7}
+        3
+        7 jobs till 1 2
+        0
+        65
+        124
+
+        """, "\(outcome)")
+  }
+
+  /// ```
+  /// first                       second
+  /// its command has 1
+  ///                             waits for an entry
+  /// is killed with its command
+  ///                             gets 1, marked
+  /// ```
+  @Test("What a killed process has taken goes to one that waits", .bothEngines)
+  func killed() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 >"$T/null"
+      mkfifo "$T/in"
+      wormhole queue take jobs -- sh -c 'echo $$ >"$T/in"; exec sleep 60' & one=$!
+      read -r command <"$T/in"
+      start queue take jobs --envelope >"$T/heard"
+      kill -9 $one
+      finish; echo $?
+      grep -o '"redelivery":[a-z]*' "$T/heard"; gone $command
+      """, within: .seconds(60))
+    #expect(outcome.output == "0\n\"redelivery\":true\n", "\(outcome)")
+  }
+
+  @Test("A failed entry is kept, listed, sent again and forgotten", .bothEngines)
+  func failures() throws {
+    let outcome = try Session().shell(
+      """
+      failed() { wormhole queue list jobs --json | sed -n 's/.*"id":"\\([^"]*\\)","reason".*/\\1/p'; }
+      wormhole queue put jobs 1 >"$T/null"
+      wormhole queue take jobs --retries 1 --backoff 0 -- sh -c 'echo $WORMHOLE_DELIVERIES; exit 5' \
+        2>"$T/said"; echo $?
+      grep -c "queue retry jobs $(failed)'" "$T/said"
+      test "$(wormhole queue retry jobs "$(failed)")" = "$(wormhole queue list jobs --json |
+        sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" && echo again
+      wormhole queue take jobs --retries 0 -- false 2>"$T/said"
+      wormhole queue forget jobs "$(failed)"; echo $?
+      wormhole queue forget jobs nonsense 2>"$T/said"; echo $?
+      wormhole queue list jobs
+      """)
+    #expect(outcome.output == "1\n2\n5\n1\nagain\n0\n1\n", "\(outcome)")
+  }
+
+  @Test("Waiting entries are cancelled, one or all, and their sender learns it", .bothEngines)
+  func cancelling() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs 1)
+      wormhole queue cancel jobs "$id"; echo $?
+      wormhole queue cancel jobs "$id"; echo $?
+      wormhole queue cancel jobs nonsense 2>"$T/said"; echo $?
+      wormhole queue put jobs 2 --wait processed >"$T/null" 2>"$T/why" & waiting=$!
+      until wormhole queue peek jobs >"$T/null"; do sleep 0.01; done
+      wormhole queue put jobs 3 >"$T/null"
+      wormhole queue purge jobs 2>"$T/said"; echo $?
+      wormhole queue purge jobs --yes
+      wait $waiting; echo $?; grep -c cancelled "$T/why"
+      wormhole queue purge nowhere --yes
+      """)
+    #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n", "\(outcome)")
+  }
+
+  @Test("--follow goes on until it is told to end, with status 0")
+  func following() throws {
+    let outcome = try Session().shell(
+      """
+      start queue take jobs --follow >"$T/heard"
+      wormhole queue put jobs 1 >"$T/null"; hears 1
+      wormhole queue put jobs 2 >"$T/null"; hears 2
+      kill -TERM $pid; finish; echo $?
+      """)
+    #expect(outcome.output == "0\n", "\(outcome)")
+  }
+
+  @Test("A list for people has a row for each queue and each entry")
+  func lists() throws {
+    let outcome = try Session().shell(
+      """
+      id=$(wormhole queue put jobs '{"film":"M"}' --key k)
+      wormhole queue list | cut -c -8
+      wormhole queue list jobs | tr -s ' ' | sed -E "s|$id|ID|; s/[0-9T:-]+Z/TIME/"
+      wormhole queue list --json | grep -o '"waiting":1,'
+      """)
+    #expect(
+      outcome.output == """
+        QUEUE  W
+        jobs   1
+        ENTRY FROM SENT STATUS VALUE
+        ID wormhole TIME waits, key "k" {"film":"M"}
+        "waiting":1,
+
+        """, "\(outcome)")
+  }
+}

@@ -1,0 +1,180 @@
+import TestScopes
+import TestSupport
+import Testing
+
+@Suite("Messages from a shell", .blocking) struct ValueCommandTests {
+  @Test("incr loses no addition of another process, and refuses what is no number", .bothEngines)
+  func increment() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole incr n; wormhole incr n 4; wormhole incr n -2; wormhole incr n 0.5
+      wormhole incr new >"$T/null"
+      for worker in 1 2 3 4; do
+        for step in 1 2 3 4 5; do wormhole incr many || echo failed; done >"$T/out-$worker" &
+      done; wait
+      wormhole read many; cat "$T"/out-? | sort -n | uniq | wc -l
+      wormhole send text hello; wormhole incr text 2>"$T/said"; echo $?; wormhole read text
+      wormhole send big 9223372036854775807; wormhole incr big 2>"$T/said"; echo $?
+      wormhole incr n word 2>"$T/said"; echo $?
+      """, within: .seconds(60))
+    #expect(
+      outcome.output == "1\n5\n3\n3.5\n20\n20\n65\n\"hello\"\n65\n64\n", "\(outcome)")
+  }
+
+  @Test("A version is compared and set: of two that have seen the same, one writes", .bothEngines)
+  func versions() throws {
+    let outcome = try Session().shell(
+      """
+      version() { wormhole stat "$1" --json | sed 's/.*"version":"\\([^"]*\\)".*/\\1/'; }
+      wormhole send x 0 --if-version none; echo $?
+      wormhole send x 9 --if-version none 2>"$T/said"; echo $?
+      seen=$(version x)
+      grep -cF "$seen" "$T/said"
+      wormhole send x 1 --if-version "$seen" & one=$!
+      wormhole send x 1 --if-version "$seen" & two=$!
+      wait $one; a=$?; wait $two; b=$?; echo $((a + b)); wormhole read x
+      wormhole clear x --if-version "$seen" 2>>"$T/null"; echo $?
+      wormhole clear x --if-version "$(version x)"; echo $?
+      wormhole clear x --if-version none; echo $?
+      wormhole send x 2 --if-version none --expires 600; wormhole stat x --json | grep -c expires
+      wormhole clear --all --if-version none 2>"$T/said"; echo $?
+      """)
+    #expect(outcome.output == "0\n1\n1\n1\n1\n1\n0\n0\n1\n64\n", "\(outcome)")
+  }
+
+  @Test("With --lines each line is sent as it comes; one that is no value is reported and left out")
+  func lines() throws {
+    let outcome = try Session().shell(
+      """
+      start listen feed >"$T/heard"
+      mkfifo "$T/in"; wormhole send feed --lines <"$T/in" 2>"$T/said" & sender=$!
+      exec 4>"$T/in"
+      echo '{"a":1}' >&4; hears '{"a":1}'
+      printf '\\nword\\n{bad\\n' >&4; hears '"word"'
+      printf '[2]' >&4; exec 4>&-
+      wait $sender; echo $?; hears '[2]'; kill $pid
+      cat "$T/said"
+      printf 'a\\n\\n1\\n' | wormhole queue put jobs --lines --string | wc -l
+      wormhole queue peek jobs --count 3
+      printf '1\\n2\\n' >"$T/file"; wormhole log append sales --lines --file "$T/file"
+      echo 1 | wormhole send feed 1 --lines 2>"$T/null"; echo $?
+      # No UTF-8: data all the same, and otherwise no reason to leave out the next line.
+      printf '\\377\n' | wormhole send feed --lines --data; wormhole read feed
+      printf '\\377\n5\n' | wormhole send feed --lines 2>"$T/said"; echo $?; wormhole read feed
+      """)
+    #expect(
+      outcome.output == """
+        65
+        wormhole: cannot read line 4: bad JSON at line 1, column 2: expected a key in quotes, found 'b'
+        3
+        "a"
+        ""
+        "1"
+        1
+        2
+        64
+        {"$data":"/w=="}
+        65
+        5
+
+        """, "\(outcome)")
+  }
+
+  @Test("Nulls are refused, or dropped with their keys and elements")
+  func nulls() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send x '{"a":null,"b":[1,null],"c":{"d":null}}' 2>"$T/said"; echo $?
+      wormhole send x '{"a":null,"b":[1,null],"c":{"d":null}}' --nulls drop; wormhole read x
+      echo null | wormhole send x --nulls drop 2>"$T/said"; echo $?
+      wormhole update x --nulls drop -- echo '[null,7]'; wormhole read x
+      wormhole read x --pretty
+      """)
+    #expect(
+      outcome.output == """
+        65
+        {"b":[1],"c":{}}
+        65
+        [7]
+        [
+          7
+        ]
+
+        """, "\(outcome)")
+  }
+
+  @Test("update begins with the default where there is no message, and has a timeout")
+  func update() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
+      wormhole update n --default 5 -- sh -c 'read n; echo $((n + 1))'; wormhole read n
+      wormhole update n --default '{' -- cat 2>"$T/said"; echo $?
+      holds wormhole update n -- sh -c 'echo in >"$T/in"; exec sleep 60'
+      wormhole update n --timeout 0 -- cat 2>"$T/said"; echo $?
+      wormhole incr n --timeout 0 2>"$T/said"; echo $?; wormhole send n 1 --timeout 0 2>"$T/said"; echo $?
+      kill -9 $pid
+      """)
+    #expect(outcome.output == "6\n7\n65\n124\n124\n124\n", "\(outcome)")
+  }
+
+  @Test("What a log's command is run for is in its environment")
+  func logVariables() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole log append sales '"M"'
+      wormhole log follow sales --count 1 -- sh -c 'cat
+        echo $WORMHOLE_IDENTIFIER $WORMHOLE_NUMBER $WORMHOLE_REDELIVERY
+        expr "$WORMHOLE_TIME" : "2[0-9]*-[01][0-9]-[0-3][0-9]T.*Z$" >/dev/null || echo no time' 2>"$T/said"
+      """)
+    #expect(outcome.output == "1\n\"M\"\nsales 1 0\n", "\(outcome)")
+  }
+}
+
+@Suite("wormhole edit", .blocking) struct EditCommandTests {
+  @Test("The text of the editor becomes the message, and its file is removed", .bothEngines)
+  func edits() throws {
+    let outcome = try Session().shell(
+      """
+      export TMPDIR="$T" VISUAL= EDITOR='sed -i s/1/2/'
+      wormhole send x '{"a":[1]}'
+      wormhole edit x; wormhole read x
+      VISUAL='sh -c "cat \\"\\$0\\""' wormhole edit x 2>"$T/said"; cat "$T/said"
+      EDITOR='echo null >' wormhole edit x; wormhole read x 2>"$T/said"; echo $?
+      EDITOR='sed -i s/null/7/' wormhole edit x; wormhole read x
+      EDITOR=false wormhole edit x 2>"$T/said"; echo $?
+      ls "$T" | grep -c wormhole-
+      """)
+    #expect(
+      outcome.output == """
+        {"a":[2]}
+        {
+          "a": [
+            2
+          ]
+        }
+        wormhole: "x" is unchanged
+        1
+        7
+        1
+        0
+
+        """, "\(outcome)")
+  }
+
+  @Test("A change of another process is not overwritten, and no text is lost", .bothEngines)
+  func conflicts() throws {
+    let outcome = try Session().shell(
+      """
+      export TMPDIR="$T" VISUAL=
+      kept() { sed -n 's/.*your text is kept in //p' "$T/said"; }
+      wormhole send x 1
+      EDITOR='sh -c "wormhole send x 2; echo 3 >\\"\\$0\\""' wormhole edit x 2>"$T/said"; echo $?
+      wormhole read x; cat "$(kept)"; rm "$(kept)"
+      EDITOR='echo no JSON >' wormhole edit x 2>"$T/said"; echo $?; cat "$(kept)"; rm "$(kept)"
+      EDITOR='sh -c "echo 4 >\\"\\$0\\"; exit 5"' wormhole edit x 2>"$T/said"; echo $?; cat "$(kept)"
+      wormhole read x
+      """)
+    #expect(outcome.output == "1\n2\n3\n65\nno JSON\n5\n4\n2\n", "\(outcome)")
+  }
+}
