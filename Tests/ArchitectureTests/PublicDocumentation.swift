@@ -35,24 +35,6 @@ func exampleFindings(in text: SourceText, path: String) -> [Finding] {
   }
 }
 
-/// Returns the number of lines of the examples in comments, with their fences
-/// and the empty line that separates each from the words above it.
-func linesOfExamples(in text: SourceText) -> Int {
-  var isInside = false
-  var count = 0
-  var last = ""
-  for comment in text.lines.map(\.trimmedComment) {
-    if comment == "/// ```swift" {
-      isInside = true
-      if last == "///" { count += 1 }
-    }
-    if isInside { count += 1 }
-    if comment == "/// ```" { isInside = false }
-    last = comment
-  }
-  return count
-}
-
 /// Returns the text after the modifiers of a line with a public declaration; imports do not count.
 private func publicDeclaration(_ code: String) -> String? {
   let modifiers: Set<Substring> = [

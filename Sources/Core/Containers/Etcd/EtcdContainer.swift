@@ -19,7 +19,7 @@ package final class EtcdContainer: Sendable {
   private let current = Mutex<WeakSession>(WeakSession())
   /// Excludes: two threads that make a session at once.
   private let making = Mutex(())
-  let mirrors = Mutex<[WeakMirror]>([])
+  let followers = EtcdFollowers()
 
   private struct WeakSession: Sendable {
     weak var session: EtcdSession?

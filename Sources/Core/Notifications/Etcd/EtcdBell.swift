@@ -2,6 +2,7 @@ import Containers
 import EtcdClient
 import Monitoring
 import SystemCalls
+import Values
 
 /// A notification's key on etcd: each post puts it, so its revision is new after every post.
 ///

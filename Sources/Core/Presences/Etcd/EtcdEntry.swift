@@ -2,6 +2,7 @@ import Containers
 import EtcdClient
 import Monitoring
 import SystemCalls
+import Values
 
 /// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed.
 ///

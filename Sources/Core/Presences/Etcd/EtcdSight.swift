@@ -3,6 +3,7 @@ import Dispatch
 import EtcdClient
 import Monitoring
 import Synchronization
+import Values
 
 /// The members of a presence on etcd as they change: a mirror of their keys.
 final class EtcdSight: PresenceSight {

@@ -34,7 +34,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     try view.begin()
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
-    view.checkNowAndThen()
+    store.container.add(view)
   }
 
   deinit { end() }

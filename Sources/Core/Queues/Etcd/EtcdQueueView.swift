@@ -12,7 +12,7 @@ import SystemCalls
 ///
 /// The contents of entries are not kept. It never goes back: what is not newer than it is dropped. After
 /// a break, and now and then, it is read again, because old servers may lose events.
-final class EtcdQueueView: Sendable {
+final class EtcdQueueView: EtcdFollower {
   /// A claim, as far as others have to know it.
   struct Claim {
     let consumer: String
@@ -40,7 +40,6 @@ final class EtcdQueueView: Sendable {
   let arrivals = Arrivals()
   /// The queue on which it is read again.
   private let control = Blocking.queue()
-  private static let checkInterval: Duration = .seconds(30)
 
   /// - Parameter own: the name of this consumer.
   init(_ store: EtcdQueue, own: String, keepsOrder: Bool) {
@@ -258,13 +257,6 @@ final class EtcdQueueView: Sendable {
     }
   }
 
-  /// Reads it now and then, as long as it lasts.
-  func checkNowAndThen() {
-    Blocking.timers.asyncAfter(deadline: .now() + Self.checkInterval.dispatchInterval) {
-      [weak self] in
-      guard let self, !self.state.withLock(\.isCancelled) else { return }
-      self.readAgain(watching: false)
-      self.checkNowAndThen()
-    }
-  }
+  /// Reads it again, without waiting.
+  func check() { readAgain(watching: false) }
 }

@@ -30,7 +30,7 @@ enum EtcdRows {
     var rows = try values(bench, servers, container, title)
     rows += try latency(bench, servers, container, title)
     rows += try queues(bench, servers, container, title)
-    rows.append(try requests(bench, servers, container, directory, title))
+    rows += try requests(bench, servers, container, directory, title)
     rows.append(try crowd(bench, servers, container, title))
     rows.append(try files(bench, servers, container, directory, title))
     if members == 1 {
@@ -70,7 +70,6 @@ enum EtcdRows {
           number += 1
           try value.replace(with: SharedCount.content(number))
         }, floor: { try raw.ask(put) }),
-      // What a publication has to be, because a plain put could overwrite what is newer.
       try compare(
         "publish / raw transaction",
         ours: {
@@ -98,13 +97,12 @@ enum EtcdRows {
     }
     defer { observation.cancel() }
     let (raw, watching) = (try servers.connection(), try servers.connection())
-    let put = RawEtcd.put("raw-observed", text)
-    try raw.ask(put)
+    try raw.ask(RawEtcd.put("raw-observed", text))
     try watching.watch("raw-observed")
     var number: UInt64 = 0
-    return [
+    return try writes("raw-observed").map { name, write in
       try bench.compare(
-        title + "publication → observer / raw put → line of a watch", rounds: bench.rounds,
+        title + "publication → observer / raw \(name) → line of a watch", rounds: bench.rounds,
         runs: bench.scaled(100), expected: .ratioAtMost(1.5),
         ours: {
           number += 1
@@ -112,10 +110,16 @@ enum EtcdRows {
           try heard.wait(for: number)
         },
         floor: {
-          try raw.ask(put)
+          try raw.ask(write)
           try watching.line()
         })
-    ]
+    }
+  }
+
+  /// The raw writes that a floor may be made of: the cheapest one, and the one that a publication has to
+  /// be, because a plain put could overwrite what is newer.
+  private static func writes(_ key: String) -> [(name: String, request: [UInt8])] {
+    [("put", RawEtcd.put(key, text)), ("transaction", RawEtcd.transaction(key, text))]
   }
 
   private static func queues(
@@ -150,29 +154,31 @@ enum EtcdRows {
     return [sending, taking]
   }
 
-  /// The floor does what a request has to: a put that a watch tells the other side, and one back.
+  /// The floor does what a request has to: a write that a watch tells the other side, and one back.
   private static func requests(
     _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ directory: String,
     _ title: String
-  ) throws -> Row {
+  ) throws -> [Row] {
     let other = try Worker("answer", [servers.location, directory])
     let session = try PeerSession("asker", in: container)
     let connections = try (0..<4).map { _ in try servers.connection() }
-    let puts = ["raw-request", "raw-reply"].map { RawEtcd.put($0, text) }
-    try connections[1].watch("raw-request")
-    try connections[3].watch("raw-reply")
-    let row = try bench.compare(
-      title + "request / 2 raw puts → lines of watches", rounds: bench.rounds,
-      runs: bench.scaled(100), expected: .ratioAtMost(1.5),
-      ours: { _ = try session.request(SharedCount.payload, to: "answerer") },
-      floor: {
-        try connections[0].ask(puts[0])
-        try connections[1].line()
-        try connections[2].ask(puts[1])
-        try connections[3].line()
-      })
+    for (key, watching) in [("raw-request", 1), ("raw-reply", 3)] {
+      try connections[watching].watch(key)
+    }
+    let rows = try zip(writes("raw-request"), writes("raw-reply")).map { request, reply in
+      try bench.compare(
+        title + "request / 2 raw \(request.name)s → lines of watches", rounds: bench.rounds,
+        runs: bench.scaled(100), expected: .ratioAtMost(1.5),
+        ours: { _ = try session.request(SharedCount.payload, to: "answerer") },
+        floor: {
+          try connections[0].ask(request.request)
+          try connections[1].line()
+          try connections[2].ask(reply.request)
+          try connections[3].line()
+        })
+    }
     withExtendedLifetime(other) {}
-    return row
+    return rows
   }
 
   /// Measures a file from its sender to its receiver, who has it on this machine afterwards. The floor

@@ -1,3 +1,4 @@
+package import Containers
 import Dispatch
 package import EtcdClient
 package import Monitoring
@@ -8,7 +9,7 @@ import Synchronization
 /// It never goes back: what is not newer than the last revision is dropped. After a break it goes on
 /// where it was, and reads the range once more, because old servers may lose events; after a
 /// compaction it reads the range again and watches from there.
-package final class EtcdMirror: Watching {
+package final class EtcdMirror: Watching, EtcdFollower {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
     /// The revision that the items are of, at least.
@@ -127,7 +128,7 @@ package final class EtcdMirror: Watching {
   }
 
   /// Reads the range once more, in case that events were lost.
-  func check() { readAgain(watching: false) }
+  package func check() { readAgain(watching: false) }
 
   private func readAgain(watching: Bool, after pause: Duration = .zero) {
     let mustRead = state.withLock { state in
@@ -158,36 +159,5 @@ package final class EtcdMirror: Watching {
       // It may be mended, in etcd or on the way there.
       readAgain(watching: watching, after: min(max(pause * 2, .milliseconds(100)), .seconds(5)))
     }
-  }
-}
-
-// A look now and then.
-extension EtcdContainer {
-  /// How often mirrors read their ranges again.
-  static let checkInterval: Duration = .seconds(30)
-
-  fileprivate func add(_ mirror: EtcdMirror) {
-    let isFirst = mirrors.withLock { mirrors in
-      defer { mirrors.append(WeakMirror(mirror: mirror)) }
-      return mirrors.isEmpty
-    }
-    if isFirst { checkLater() }
-  }
-
-  private func checkLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + Self.checkInterval.dispatchInterval) {
-      [weak self] in
-      guard let self else { return }
-      let mirrors = self.mirrors.withLock { mirrors in
-        mirrors.removeAll { $0.mirror == nil }
-        return mirrors.compactMap(\.mirror)
-      }
-      for mirror in mirrors { mirror.check() }
-      if !mirrors.isEmpty { self.checkLater() }
-    }
-  }
-
-  struct WeakMirror: Sendable {
-    weak var mirror: EtcdMirror?
   }
 }
