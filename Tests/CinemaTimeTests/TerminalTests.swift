@@ -187,10 +187,15 @@ struct TerminalTests {
     // Any key is the answer to a message.
     try watch.press("x")
     try watch.wait(forPicture: "face", "40x20")
-    for window in [watch, phone] {
+    try watch.press("q")
+    try watch.wait(for: "status 0")
+    let small = try Window("watch \(clock)", cast.directory, columns: 20, rows: 8)
+    try small.wait(forPicture: "face", "20x8")
+    for window in [small, phone] {
       try window.press("q")
       try window.wait(for: "status 0")
     }
+    #expect(!small.terminal.looks.isSubset(of: ["0", "1", "7"]), "colours")
     #expect(watch.terminal.looks.isSubset(of: ["0"]))
     #expect(phone.terminal.looks.isSuperset(of: ["7", "97;40"]))
     #expect(phone.terminal.looks.isSubset(of: ["0", "1", "7", "97;40"]))
