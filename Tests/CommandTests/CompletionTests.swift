@@ -90,7 +90,8 @@ import Testing
       ("send --durable t", "tickets two\\ words"), ("listen a ti", "tickets"),
       ("defaults read ", "volume"), ("defaults read --suite hall ", "gain"),
       ("defaults read --suite ", "hall"), ("notify post ", "lights"), ("peer request ", "till"),
-      ("log read ", "sales"), ("--group ", "group.com.example.cinema"),
+      ("log read ", "sales"), ("queue take ", "jobs"), ("presence wait ", "hall"),
+      ("stat ti", "tickets"), ("--group ", "group.com.example.cinema"),
       ("--container /nowhere read ", ""), ("help read ", ""),
       ("--group group.com.example.cinema read ", "elsewhere"), ("complete-", ""),
     ]
@@ -102,6 +103,7 @@ import Testing
       wormhole send "$(printf 'two\\nlines')" 1
       wormhole defaults write volume 1; wormhole defaults write gain 1 --suite hall
       wormhole notify post lights; wormhole peer send till 1 >"$T/null"; wormhole log append sales 1 >"$T/null"
+      wormhole queue put jobs 1 >"$T/null"; wormhole presence enter hall -- true
       (unset WORMHOLE_CONTAINER; wormhole --group group.com.example.cinema send elsewhere 1)
       wormhole --generate-completion-script bash >script
       cat >asking <<'END'

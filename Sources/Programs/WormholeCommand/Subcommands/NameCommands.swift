@@ -58,7 +58,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "name", help: "The names; any text.", kind: .identifier, isRepeating: true)
+        name: "name", help: "The names; any text.", kind: .live(.messages), isRepeating: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in

@@ -16,7 +16,7 @@ extension CommandDescription {
       """,
     options: [
       .json, .pretty, .flag("watch", help: "Go on, and show it again when something happens."),
-      .count, .timeout,
+      .count, .timeout, .readyDescriptor,
     ]
   ) { arguments, environment in
     if arguments.has("watch") { return try watchStatus(arguments, environment) }

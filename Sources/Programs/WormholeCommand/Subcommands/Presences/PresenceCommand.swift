@@ -24,7 +24,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "name", help: "The name; without it, all names are shown.", kind: .identifier,
+        name: "name", help: "The name; without it, all names are shown.", kind: .live(.presences),
         isOptional: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
@@ -50,7 +50,7 @@ extension CommandDescription {
     positionals: [.presenceName],
     options: [
       .value("count", "n", .count, standard: "1", help: "Wait for at least this many."),
-      .flag("gone", help: "Wait until no process is present."), .timeout,
+      .flag("gone", help: "Wait until no process is present."), .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each instead of text for people."),
     ]
   ) { arguments, environment in
@@ -91,7 +91,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   static let presenceName = PositionalDescription(
-    name: "name", help: "The name; any text.", kind: .identifier)
+    name: "name", help: "The name; any text.", kind: .live(.presences))
 }
 
 extension CommandEnvironment {

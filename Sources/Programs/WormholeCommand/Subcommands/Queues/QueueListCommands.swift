@@ -15,7 +15,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "name", help: "The name of a queue; without it, the queues are shown.",
-        kind: .identifier, isOptional: true)
+        kind: .live(.queues), isOptional: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in

@@ -34,7 +34,7 @@ extension CommandDescription {
     options: [
       .value("count", "n", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until this process is told to end."),
-      .timeout,
+      .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
       .raw, OutputFormat.option, .pretty, .retries("an entry"), .backoff,
     ],
