@@ -155,7 +155,7 @@ import Testing
       $0.split(separator: "\t").first
     }
     #expect(
-      offered == ["status", "post", "--durable", "--format", "set", "show", "--urgent"])
+      offered == ["stat", "status", "post", "--durable", "--format", "set", "show", "--urgent"])
   }
 
   @Test("Every command and option is in every script")
