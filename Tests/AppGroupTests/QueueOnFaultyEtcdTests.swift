@@ -87,6 +87,26 @@ struct QueueOnFaultyEtcdTests {
 
   @Test("takes a mark back that was made, though its answer was lost")
   func lostMark() throws {
+    try afterLostMark { entry, marks in
+      // A sender does this before it removes the content; the next one believes the mark.
+      try entry.unmark()
+      #expect(try marks() == [])
+      #expect(try entry.marked() == nil)
+    }
+  }
+
+  @Test("knows a mark that was made, though its answer was lost")
+  func foundMark() throws {
+    try afterLostMark { entry, _ in
+      let mark = try entry.marked()
+      #expect(mark == "whole")
+    }
+  }
+
+  /// Marks a taken entry, which etcd does without an answer, and then answers again.
+  ///
+  /// - Parameter body: Gets the entry, and a look at the marks that etcd has.
+  private func afterLostMark(_ body: (QueueEntry, () throws -> [String]) throws -> Void) throws {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint)
     let queue = try queue(proxy.endpoint)
@@ -105,32 +125,7 @@ struct QueueOnFaultyEtcdTests {
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
     proxy.lose(oneIn: 0)
     proxy.unblock()
-    // A sender does this before it removes the content; the next one believes the mark.
-    try entry.unmark()
-    #expect(try marks() == [])
-    #expect(try entry.marked() == nil)
-    try entry.acknowledge()
-  }
-
-  @Test("knows a mark that was made, though its answer was lost")
-  func foundMark() throws {
-    let node = try EtcdNode()
-    let proxy = try LossyProxy(to: node.endpoint)
-    let queue = try queue(proxy.endpoint)
-    try queue.sender("a").enqueue(1)
-    let consumer = try queue.consume()
-    let entry = try #require(try consumer.next(until: soon))
-    let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
-    let claim = keys.claimKey(entry.id.batch)
-    _ = try failure(
-      of: { try entry.mark("whole") }, within: .seconds(2), losing: proxy,
-      until: {
-        let item = try keys.client.read(.key(claim), until: soon).items.first
-        return EtcdClaim(try #require(item).value).marks.values.contains("whole")
-      })
-    proxy.lose(oneIn: 0)
-    proxy.unblock()
-    #expect(try entry.marked() == "whole")
+    try body(entry, marks)
     try entry.acknowledge()
   }
 
