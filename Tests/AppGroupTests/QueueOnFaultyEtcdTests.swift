@@ -69,8 +69,17 @@ struct QueueOnFaultyEtcdTests {
     #expect(error?.code == .outcomeUnknown, "\(String(describing: error))")
   }
 
-  @Test("says that the end of an entry is unknown, if its answer was lost and then nobody answers")
-  func lostEnd() throws {
+  /// An entry that a consumer has taken through a proxy, and direct access to the keys of its queue.
+  private struct Taken {
+    let node: EtcdNode
+    let proxy: LossyProxy
+    let consumer: Queue.Consumer
+    let entry: QueueEntry
+    let keys: EtcdQueue
+    let claim: [UInt8]
+  }
+
+  private func taken() throws -> Taken {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint)
     let queue = try queue(proxy.endpoint)
@@ -79,6 +88,14 @@ struct QueueOnFaultyEtcdTests {
     let entry = try #require(try consumer.next(until: soon))
     let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
     let claim = keys.claimKey(entry.id.batch)
+    return Taken(
+      node: node, proxy: proxy, consumer: consumer, entry: entry, keys: keys, claim: claim)
+  }
+
+  @Test("says that the end of an entry is unknown, if its answer was lost and then nobody answers")
+  func lostEnd() throws {
+    let taken = try taken()
+    let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
     let error = try failure(
       of: { try entry.acknowledge() }, losing: proxy,
       until: { try keys.client.read(.key(claim), until: soon).items.isEmpty })
@@ -107,14 +124,8 @@ struct QueueOnFaultyEtcdTests {
   ///
   /// - Parameter body: Gets the entry, and a look at the marks that etcd has.
   private func afterLostMark(_ body: (QueueEntry, () throws -> [String]) throws -> Void) throws {
-    let node = try EtcdNode()
-    let proxy = try LossyProxy(to: node.endpoint)
-    let queue = try queue(proxy.endpoint)
-    try queue.sender("a").enqueue(1)
-    let consumer = try queue.consume()
-    let entry = try #require(try consumer.next(until: soon))
-    let keys = try #require(try self.queue(node.endpoint).store as? EtcdQueue)
-    let claim = keys.claimKey(entry.id.batch)
+    let taken = try taken()
+    let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
     func marks() throws -> [String] {
       let item = try keys.client.read(.key(claim), until: soon).items.first
       return EtcdClaim(try #require(item).value).marks.values.sorted()

@@ -32,11 +32,7 @@ extension CommandDescription {
       when it is swept. On etcd there are no leases and no logs, and all other changes are printed, \
       in their order.
       """,
-    positionals: [
-      PositionalDescription(
-        name: "pattern", help: "Print only names that match one of these.", isOptional: true,
-        isRepeating: true)
-    ],
+    positionals: [.namePatterns],
     options: [
       .value(
         "only", "kind,...", .choices(MonitorLine.Kind.allCases.map(\.rawValue)),

@@ -15,11 +15,7 @@ extension CommandDescription {
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name.
       """,
-    positionals: [
-      PositionalDescription(
-        name: "pattern", help: "Print only names that match one of these.", isOptional: true,
-        isRepeating: true)
-    ],
+    positionals: [.namePatterns],
     options: [
       .value(
         "only", "kind,...", .choices(ListedName.Kind.allCases.map(\.rawValue)),
@@ -200,4 +196,10 @@ private struct KnownUnderName {
             line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent)) + "\n"
     }
   }
+}
+
+extension PositionalDescription {
+  static let namePatterns = PositionalDescription(
+    name: "pattern", help: "Print only names that match one of these.", isOptional: true,
+    isRepeating: true)
 }
