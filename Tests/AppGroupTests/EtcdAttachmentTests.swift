@@ -188,6 +188,32 @@ struct EtcdAttachmentTests {
     #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "whole", isWhole: true)])
   }
 
+  @Test("is sent no further once its sender's process has lost its session")
+  func lostSession() throws {
+    let queue = try queue("here")
+    let stage = try queue.sender("a").stage("x", bytes: Int64(content.count))
+    try keys(queue).container.session(until: soon).end()
+    let source = try self.source()
+    let error = #expect(throws: AppGroupError.self) {
+      try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    }
+    #expect(try error?.code == .leaseLost && pieces(queue).isEmpty)
+  }
+
+  @Test("arrives whole, though every third answer to its sender is lost")
+  func lostAnswers() throws {
+    let proxy = try LossyProxy(to: try #require(location.endpoints.first), losingOneIn: 3)
+    var faulty = location
+    faulty.endpoints = [proxy.endpoint]
+    let path = directory.path + "/there"
+    try send("x", SharedContainer(etcd: faulty, companion: path).queue("q"))
+    #expect(proxy.lost >= 2)
+    let consumer = try queue("here").consume()
+    let attachment = try #require(try consumer.next(until: soon)?.attachment)
+    #expect(
+      try attachment.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20) == content)
+  }
+
   @Test("that is larger than the limit is refused with the limit, before anything is sent")
   func tooLarge() throws {
     let queue = try queue("here")

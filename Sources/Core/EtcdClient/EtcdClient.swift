@@ -175,6 +175,21 @@ package final class EtcdClient: Sendable {
       results: (answer.responses ?? []).map(\.result))
   }
 
+  /// Puts a key whose content never changes, without a condition.
+  ///
+  /// A late copy of it overwrites nothing, but the key may come back after it was deleted. So the
+  /// caller deletes keys that nothing refers to. For large contents: the gateway reads what stands in
+  /// a transaction several times, which takes twice as long as the same put alone.
+  ///
+  /// - Throws: `.unreachable`: it may have been put; what the cluster refuses.
+  package func put(
+    _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let _: WirePlainAnswer = try cluster.call(
+      "kv/put", WireTransaction.Put(key: Data(key), value: Data(value), lease: WireInteger(0)),
+      .repeatable, until: deadline)
+  }
+
   /// Watches a range from a revision on; see `EtcdWatch`.
   ///
   /// - Parameters:

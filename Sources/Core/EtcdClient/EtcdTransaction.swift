@@ -1,7 +1,7 @@
 /// A change that etcd makes only under conditions: all of it, in one revision, or nothing.
 ///
-/// There is no other way to write, and none without a condition: a late copy of such a write could
-/// overwrite what is newer.
+/// No write is without a condition, because a late copy of it could overwrite what is newer. The one
+/// exception is `EtcdClient.put`.
 package struct EtcdTransaction: Hashable, Sendable {
   /// The conditions; all of them have to hold.
   package var conditions: [Condition]

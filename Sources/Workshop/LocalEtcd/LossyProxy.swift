@@ -2,8 +2,8 @@ import RivalCalls
 import Synchronization
 import SystemCalls
 
-/// A proxy before a member of etcd that loses answers to transactions (the transaction is made, and the
-/// connection ends before its answer), cuts connections, and lets nobody through for a while.
+/// A proxy before a member of etcd that loses answers to transactions and puts (they are made, and the
+/// connection ends before the answer), cuts connections, and lets nobody through for a while.
 package final class LossyProxy: Sendable {
   package let endpoint: String
   private let listener: SharedDescriptor
@@ -42,7 +42,7 @@ package final class LossyProxy: Sendable {
     }
   }
 
-  /// How many answers to transactions there were, those that were lost among them.
+  /// How many answers to transactions and puts there were, those that were lost among them.
   package var answers: Int { traffic.answers.load(ordering: .relaxed) }
 
   /// How many answers were lost.
@@ -119,7 +119,7 @@ package final class LossyProxy: Sendable {
     do {
       let server = try FileDescriptor.connected(toPort: port)
       let ends = [client.descriptor.rawValue, server.rawValue]
-      var isTransaction = false
+      var isWrite = false
       while true {
         let isReady = try waitReadable(ends, until: .now + .seconds(3_600))
         if isReady[0] {
@@ -127,7 +127,7 @@ package final class LossyProxy: Sendable {
           guard !bytes.isEmpty else { return }
           if bytes.starts(with: "POST ".utf8) {
             let path = String(decoding: bytes.prefix(200).split(separator: 0x20)[1], as: UTF8.self)
-            isTransaction = path.hasPrefix("/v3/kv/txn")
+            isWrite = ["/v3/kv/txn", "/v3/kv/put"].contains(path)
             traffic.onRequest(path)
           }
           try server.sendAll(bytes)
@@ -135,8 +135,8 @@ package final class LossyProxy: Sendable {
         if isReady[1] {
           let bytes = try Program.read(from: ends[1], maximumBytes: 1 << 16)
           guard !bytes.isEmpty else { return }
-          if isTransaction {
-            isTransaction = false
+          if isWrite {
+            isWrite = false
             if traffic.losesThis() { return }
           }
           try client.descriptor.sendAll(bytes)

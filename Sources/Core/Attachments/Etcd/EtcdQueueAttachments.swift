@@ -118,15 +118,15 @@ final class EtcdStage: AttachmentStage {
       var (done, number) = (Int64(0), Int64(0))
       while done < manifest.size {
         try check()
+        // A piece has no condition, and what is put after the session has ended stays until a sweep.
+        try session.confirm(until: .now + EtcdContainer.standardWait)
         let room = Int(min(Int64(buffer.count), manifest.size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It is shorter than it was; the caller notices that it was changed.
         guard count > 0 else { break }
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         hash.update(piece)
-        guard try keys.put(Array(piece), number, of: id, begun: begun, manifest) else {
-          throw lost()
-        }
+        try keys.put(Array(piece), number, of: manifest)
         done += Int64(count)
         number += 1
         copied(done)

@@ -8,8 +8,9 @@ import SystemCalls
 
 /// A mailbox of this process on etcd, which is made again under its address when its session has ended.
 ///
-/// Entries are delivered from the events of the watch, on a queue of its own, and deleted on another,
-/// many at once. **At most once**: what was delivered and may still be there is remembered until it is
+/// Entries are delivered from the events of the watch, on a queue of its own, and deleted on another, a
+/// little later and many at once, because their deletion must not keep etcd from the answers to them.
+/// **At most once**: what was delivered and may still be there is remembered until it is
 /// deleted; a complete look counts for all events up to its revision.
 final class EtcdMailbox: MailboxHold {
   /// The owner's key.
@@ -51,6 +52,8 @@ final class EtcdMailbox: MailboxHold {
   /// How long a complete look may take before it is made later.
   private static let lookWait: Duration = .seconds(2)
   private static let retry: Duration = .seconds(1)
+  /// How long an entry may stay after its delivery; others are deleted with it.
+  private static let deletionPause: Duration = .milliseconds(50)
   /// How many entries are deleted at once.
   private static let batch = 100
 
@@ -240,7 +243,13 @@ final class EtcdMailbox: MailboxHold {
       defer { state.isDeleting = true }
       return !state.isDeleting
     }
-    if mustBegin { deleting.async { [weak self] in self?.deleteAll() } }
+    if mustBegin { deleteLater(after: Self.deletionPause) }
+  }
+
+  private func deleteLater(after pause: Duration) {
+    deleting.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.deleteAll()
+    }
   }
 
   private func deleteAll() {
@@ -257,10 +266,7 @@ final class EtcdMailbox: MailboxHold {
           EtcdTransaction(if: [.exists(keys.owner)], then: batch.map { .delete(.key($0)) }),
           until: .now + EtcdContainer.standardWait)
       } catch {
-        deleting.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
-          [weak self] in self?.deleteAll()
-        }
-        return
+        return deleteLater(after: Self.retry)
       }
       state.withLock { $0.delivered.removeFirst(batch.count) }
       // In turn with the looks, each of which may have seen them before.

@@ -15,16 +15,17 @@ package import SystemCalls
 /// ```
 ///
 /// **Sending.** The manifest is put first, without a checksum, under the session of the sender's
-/// process: it goes with that, and each piece is put under the condition that it is there. The last
-/// step puts it again, with the checksum and under no lease: from then on the content is whole.
+/// process, and goes with that. The pieces follow, each put without a condition, because nobody else
+/// puts its key. The last step puts the manifest again, if it is as it was, with the checksum and under
+/// no lease: from then on the content is whole.
 ///
 /// **Renaming** and **taking** move the manifest from one key to another, under the condition that it
 /// is as it was; so a sender and a consumer that act at once have it or not. The pieces stay where they
 /// are.
 ///
 /// **Ending.** The manifest and the pieces are deleted in the step that settles the entry. Pieces that no
-/// manifest names were left by a sender that ended, and are swept: no manifest names them later, because
-/// the name of content is the first id of its attachment, which is used once.
+/// manifest names were left by a sender that ended, or came late, and are swept: no manifest names them
+/// later, because the name of content is the first id of its attachment, which is used once.
 package struct EtcdAttachments: Sendable {
   /// What is known of an attachment.
   package struct Manifest: Sendable, Hashable {
@@ -117,26 +118,20 @@ package struct EtcdAttachments: Sendable {
   }
 
   /// Puts a piece.
-  ///
-  /// - Returns: False if the attachment is not there any more.
-  package func put(
-    _ bytes: [UInt8], _ number: Int64, of id: String, begun: Int64, _ manifest: Manifest
-  ) throws -> Bool {
-    try container.repeating(
-      .init(
-        if: [.modified(waitingKey(id), at: begun)],
-        then: [.put(key: pieceKey(manifest.content, number), value: bytes)]), until: soon
-    ).succeeded
+  package func put(_ bytes: [UInt8], _ number: Int64, of manifest: Manifest) throws {
+    try client.put(pieceKey(manifest.content, number), bytes, until: soon)
   }
 
   /// Makes it whole: it lasts from now on.
   ///
-  /// - Returns: False if it is not there any more.
+  /// - Returns: False if it is not there any more; then its pieces are removed, which nobody needs.
   package func complete(_ id: String, _ manifest: Manifest, begun: Int64) throws -> Bool {
-    try container.commit(
+    let isWhole = try container.commit(
       .init(if: [], then: []),
       .init(key: waitingKey(id), base: begun, seen: begun, value: manifest.bytes()), until: soon
     ).succeeded
+    if !isWhole { try removePieces(manifest.content) }
+    return isWhole
   }
 
   // MARK: Looking
@@ -250,11 +245,7 @@ package struct EtcdAttachments: Sendable {
       pieces.map {
         String(decoding: $0.key.dropFirst(start).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
       })
-    for content in found.subtracting(contents) {
-      _ = try container.repeating(
-        .init(if: [.absent(waitingKey(content))], then: [.delete(self.pieces(content))]),
-        until: soon)
-    }
+    for content in found.subtracting(contents) { try removePieces(content) }
     guard !taken.isEmpty else { return }
     let needed = Set((entries + kept).flatMap { Self.ids(in: $0) }.compactMap { $0 })
     for item in taken {
@@ -263,6 +254,12 @@ package struct EtcdAttachments: Sendable {
       _ = try container.repeating(
         .init(if: [.modified(item.key, at: item.modified)], then: removal(item)), until: soon)
     }
+  }
+
+  /// Removes pieces that no manifest names, or will.
+  private func removePieces(_ content: String) throws {
+    _ = try container.repeating(
+      .init(if: [.absent(waitingKey(content))], then: [.delete(pieces(content))]), until: soon)
   }
 
   /// Returns an entry of a sender that waits or is taken, and names an attachment with a prefix; nil if
