@@ -1,5 +1,6 @@
 import AppGroup
 import RivalCalls
+import Synchronization
 package import SystemCalls
 
 /// A game of ping-pong whose player blocks its thread.
@@ -27,6 +28,9 @@ package final class Paddle: Sendable {
   private let heard: RawValue
   private let sent: RawValue
   private let events: FileDescriptor
+  // The other side may answer before this one has removed what it replaced, and then another thread
+  // sends the next ping.
+  private let sending = Mutex(())
 
   package init(_ directory: String, hears: String, sends: String) throws {
     heard = try RawValue(directory, hears)
@@ -36,7 +40,12 @@ package final class Paddle: Sendable {
     _ = try events.addWatch(directory + "/values/" + hears, [.movedTo, .onlyDirectory])
   }
 
-  package func send(_ number: UInt64) throws(Errno) { try sent.publish(RawValue.content(number)) }
+  package func send(_ number: UInt64) throws(Errno) {
+    let result = sending.withLock { _ in
+      Result { () throws(Errno) in try sent.publish(RawValue.content(number)) }
+    }
+    try result.get()
+  }
 
   /// Waits until the value holds another number than the last one.
   package func next(after last: UInt64) throws(Errno) -> UInt64 {

@@ -31,7 +31,7 @@ enum EtcdRows {
     rows += try latency(bench, servers, container, title)
     rows += try queues(bench, servers, container, title)
     rows += try requests(bench, servers, container, directory, title)
-    rows.append(try crowd(bench, servers, container, title))
+    rows += try crowd(bench, servers, container, title)
     rows.append(try files(bench, servers, container, directory, title))
     if members == 1 {
       rows += try names(bench, container, title)
@@ -223,26 +223,29 @@ enum EtcdRows {
   /// Measures threads that publish at once: each publication's part of the whole.
   private static func crowd(
     _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
-  ) throws -> Row {
+  ) throws -> [Row] {
     let values = (0..<writers).map { container.value("crowd-\($0)") }
     let connections = try (0..<writers).map { _ in try servers.connection() }
     let each = bench.scaled(200)
     let content = SharedCount.content(1)
-    return try bench.compare(
-      title + "publish, \(writers) threads / raw puts, \(writers) connections",
-      rounds: bench.rounds, expected: .ratioAtMost(1.5),
-      ours: {
-        try nanosecondsPerRun(threads: writers, each: each) { index in
-          let value = values[index]
-          return { try value.replace(with: content) }
-        }
-      },
-      floor: {
-        try nanosecondsPerRun(threads: writers, each: each) { index in
-          let (connection, put) = (connections[index], RawEtcd.put("raw-\(index)", text))
-          return { try connection.ask(put) }
-        }
-      })
+    let kinds = writes("raw").map(\.name).enumerated()
+    return try kinds.map { kind, name in
+      try bench.compare(
+        title + "publish, \(writers) threads / raw \(name)s, \(writers) connections",
+        rounds: bench.rounds, expected: .ratioAtMost(1.5),
+        ours: {
+          try nanosecondsPerRun(threads: writers, each: each) { index in
+            let value = values[index]
+            return { try value.replace(with: content) }
+          }
+        },
+        floor: {
+          try nanosecondsPerRun(threads: writers, each: each) { index in
+            let (connection, write) = (connections[index], writes("raw-\(index)")[kind].request)
+            return { try connection.ask(write) }
+          }
+        })
+    }
   }
 
   /// Observes many names, which share one connection.
