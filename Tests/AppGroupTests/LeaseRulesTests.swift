@@ -158,12 +158,7 @@ struct LeaseRulesTests {
       try makeDirectory(scene.lease + "/broken-b")
       try scene.make("broken-b/x-1-1-1-1-1-a", containing: "late")
       let victim = try Participant(scene.directory.path)
-      try victim.tell("die \(place) set k 1")
-      do {
-        hasEnded = try victim.answer() == "done"
-      } catch is Participant.Failure {
-        #expect(try victim.wait() == .killed(signal: 9))
-      }
+      hasEnded = try !victim.dies(of: "die \(place) set k 1")
       if try scene.names(in: "held").contains("clean") {
         #expect(!(try scene.names().contains("broken-b")), "killed before call \(place)")
       }

@@ -200,12 +200,7 @@ struct LeaseTests {
       #expect(try a.ask("hold k 1") == "holding")
       try a.send(.stop)
       try a.waitUntilStopped()
-      try b.tell("die \(place) add k 10")
-      do {
-        survived = try b.answer() == "done"
-      } catch is Participant.Failure {
-        #expect(try b.wait() == .killed(signal: 9))
-      }
+      survived = try !b.dies(of: "die \(place) add k 10")
       try value.update { $0 = .integer(($0?.int64Value ?? 0) + 100) }
       try a.send(.continue)
       #expect(try a.ask("go") == "holding")

@@ -14,17 +14,6 @@
   struct LogCrashTests {
     private static let shares = TriedSteps.shares
 
-    private func killed(_ victim: Participant, _ command: String) throws -> Bool {
-      try victim.tell(command)
-      do {
-        #expect(try victim.answer() == "done", "\(command)")
-        return false
-      } catch is Participant.Failure {
-        #expect(try victim.wait() == .killed(signal: 9))
-        return true
-      }
-    }
-
     /// - Returns: nil if it was stopped; its answer otherwise.
     private func stopped(_ late: Participant, _ command: String) throws -> String? {
       try late.tell(command)
@@ -41,7 +30,7 @@
         // Each message takes one away then.
         if isBounded { try scene.log.setBounds(.init(messages: 2, bytes: 1 << 20)) }
         let notes = scene.directory.path + "/appended"
-        let wasKilled = try killed(scene.participant(), "die \(step) log-append l 0 3 \(notes)")
+        let wasKilled = try scene.participant().dies(of: "die \(step) log-append l 0 3 \(notes)")
         let appended = try scene.noted(notes).count
         let last = try scene.directory.container().log("l").append(9)
         let comment: Comment = "before call \(step): \(scene.directory.listing)"
@@ -99,7 +88,7 @@
         let scene = try LogScene()
         try scene.append(0..<3)
         let notes = scene.directory.path + "/read"
-        let wasKilled = try killed(scene.participant(), "die \(step) log-drain l a \(notes)")
+        let wasKilled = try scene.participant().dies(of: "die \(step) log-drain l a \(notes)")
         let before = try scene.noted(notes)
         #expect(try scene.participant().ask("log-drain l a \(notes)") == "done")
         let all = try scene.noted(notes)

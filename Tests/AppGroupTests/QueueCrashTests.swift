@@ -13,18 +13,6 @@ struct QueueCrashTests {
   /// The steps of becoming a consumer, most of which are those of a presence, have their own tests.
   private static let shares = TriedSteps.shares
 
-  /// Returns whether it was killed; false if it has fewer steps.
-  private func killed(_ victim: Participant, _ command: String) throws -> Bool {
-    try victim.tell(command)
-    do {
-      #expect(try victim.answer() == "done", "\(command)")
-      return false
-    } catch is Participant.Failure {
-      #expect(try victim.wait() == .killed(signal: 9))
-      return true
-    }
-  }
-
   @Test(
     "loses nothing and reorders nothing when its sender is killed before any of its steps",
     arguments: shares)
@@ -33,8 +21,7 @@ struct QueueCrashTests {
     while true {
       let scene = try QueueScene()
       let log = scene.directory.path + "/sent"
-      let wasKilled = try killed(
-        scene.participant(), "die \(step) queue-send q a 0 2 \(log)")
+      let wasKilled = try scene.participant().dies(of: "die \(step) queue-send q a 0 2 \(log)")
       let stored = try scene.logged(log).count
       try scene.queue.sender("a").enqueue(9)
       let delivered = try scene.drain()
@@ -62,7 +49,7 @@ struct QueueCrashTests {
       try scene.queue.sender("a").enqueue(2, expires: .zero)
       try scene.queue.sender("a").enqueue(3)
       let log = scene.directory.path + "/handled"
-      let wasKilled = try killed(scene.participant(), "die \(step) queue-work q \(log)")
+      let wasKilled = try scene.participant().dies(of: "die \(step) queue-work q \(log)")
       let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
       let again = try scene.drain()
       checkDeliveries(

@@ -166,15 +166,7 @@ struct QueueDelayTests {
         try sender.enqueue(2, priority: .high)
         try eventually("it is due") { try #require(sender.outstanding()[1].id.due) <= Date() }
         let log = scene.directory.path + "/handled"
-        let victim = try scene.participant()
-        try victim.tell("die \(step) queue-work q \(log)")
-        var wasKilled = false
-        do {
-          #expect(try victim.answer() == "done")
-        } catch is Participant.Failure {
-          wasKilled = true
-          #expect(try victim.wait() == .killed(signal: 9))
-        }
+        let wasKilled = try scene.participant().dies(of: "die \(step) queue-work q \(log)")
         let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
         let again = try scene.drain()
         checkDeliveries(handled + again, of: ["a": [2, 1, 0]], "killed before call \(step)")

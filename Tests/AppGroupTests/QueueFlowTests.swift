@@ -123,16 +123,7 @@ import Testing
     }
 
     private func isKilled(_ command: String) throws -> Bool {
-      let process = try scene.participant()
-      try process.tell(command)
-      do {
-        let answer = try process.answer(within: .seconds(120))
-        #expect(answer == "done")
-        return false
-      } catch is Participant.Failure {
-        #expect(try process.wait() == .killed(signal: 9))
-        return true
-      }
+      try scene.participant().dies(of: command, within: .seconds(120))
     }
 
     func check() throws {

@@ -91,15 +91,7 @@ struct QueueKeyTests {
         let scene = try QueueScene()
         try scene.sendTogether([0], from: "a", key: "k")
         try scene.sendTogether([1, 2], from: "a")
-        let sender = try scene.participant()
-        try sender.tell("die \(step) queue-key q a k 3")
-        let wasKilled: Bool
-        do {
-          #expect(try sender.answer() == "done")
-          wasKilled = false
-        } catch is Participant.Failure {
-          wasKilled = true
-        }
+        let wasKilled = try scene.participant().dies(of: "die \(step) queue-key q a k 3")
         // Neither of the two waits any more when the next one arrived.
         if step % 4 == share {
           try scene.queue.sender("a").enqueue(4, key: "k")

@@ -141,15 +141,7 @@ struct QueueReceiptTests {
       var step = 0
       while true {
         let scene = try QueueScene()
-        let sender = try scene.participant()
-        try sender.tell("die \(step) queue-keep q a 7")
-        let wasKilled: Bool
-        do {
-          #expect(try sender.answer() == "done")
-          wasKilled = false
-        } catch is Participant.Failure {
-          wasKilled = true
-        }
+        let wasKilled = try scene.participant().dies(of: "die \(step) queue-keep q a 7")
         let receipts = try scene.queue.sender("a").receipts()
         let delivered = try scene.drain().map(\.number)
         #expect(receipts.allSatisfy { $0.payload == 7 && $0.status == .stored })

@@ -155,14 +155,7 @@ struct QueueReleaseTests {
       let scene = try QueueScene()
       let ids = try scene.sendTogether(Array(0..<together), from: "a")
       let log = scene.directory.path + "/log"
-      let victim = try scene.participant()
-      try victim.tell("die \(step) queue-poison q 3 \(log)")
-      var wasKilled = false
-      do {
-        #expect(try victim.answer() == "done")
-      } catch is Participant.Failure {
-        wasKilled = true
-      }
+      let wasKilled = try scene.participant().dies(of: "die \(step) queue-poison q 3 \(log)")
       let consumer = try scene.queue.consume(maximumDeliveries: 3)
       var others: [Int] = []
       while let entry = try consumer.next(until: .now) {
@@ -199,14 +192,7 @@ struct QueueReleaseTests {
       try scene.queue.sender("a").enqueue(7)
       let consumer = try scene.queue.consume()
       try #require(try consumer.next(until: .now)).fail("on purpose", isKept: true)
-      let victim = try scene.participant()
-      try victim.tell("die \(step) queue-retry q")
-      var wasKilled = false
-      do {
-        #expect(try victim.answer() == "done")
-      } catch is Participant.Failure {
-        wasKilled = true
-      }
+      let wasKilled = try scene.participant().dies(of: "die \(step) queue-retry q")
       for failure in try scene.queue.failures() {
         #expect(try scene.queue.retry(failure.id) != nil)
       }

@@ -176,15 +176,7 @@ struct QueueWorkerTests {
         #expect(try dead.ask("queue-acknowledge q") == "done")
         try dead.end()
         let log = scene.directory.path + "/handled"
-        let victim = try scene.participant()
-        try victim.tell("die \(step) queue-share q \(log)")
-        var wasKilled = false
-        do {
-          #expect(try victim.answer() == "done")
-        } catch is Participant.Failure {
-          wasKilled = true
-          #expect(try victim.wait() == .killed(signal: 9))
-        }
+        let wasKilled = try scene.participant().dies(of: "die \(step) queue-share q \(log)")
         let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
         let worker = try scene.queue.work()
         let again = try scene.drain(worker)

@@ -15,18 +15,6 @@ struct FileCrashTests {
   private static let shares = [0, 1]
   static let stride = Program.environment("FILES_EVERY_STEP") == nil ? 6 : 1
 
-  /// Returns whether it was killed; false if it has fewer steps.
-  private func killed(_ victim: Participant, _ command: String) throws -> Bool {
-    try victim.tell(command)
-    do {
-      #expect(try victim.answer() == "done", "\(command)")
-      return false
-    } catch is Participant.Failure {
-      #expect(try victim.wait() == .killed(signal: 9))
-      return true
-    }
-  }
-
   /// Returns the number of steps of becoming the consumer of a queue, which have their own tests.
   private func entering() throws -> Int {
     let scene = try FileScene()
@@ -46,7 +34,7 @@ struct FileCrashTests {
       let url = try scene.write(content, "f")
       let transfer = try scene.sender.intendTransfer(
         fileAt: url, to: "watch", options: .init(isMoved: isMoved))
-      let wasKilled = try killed(scene.participant(), "die \(step) file-copy phone")
+      let wasKilled = try scene.participant().dies(of: "die \(step) file-copy phone")
       // It may have been stored, and handled before its sender runs again.
       let before = try scene.receiveAll()
       try scene.sender.sendOutgoingFiles()
@@ -105,8 +93,8 @@ struct FileCrashTests {
       let transfer = try scene.sender.intendTransfer(fileAt: scene.write(content, "f"), to: "watch")
       try scene.sender.sendOutgoingFiles()
       try makeDirectory(scene.path("claimed"))
-      let wasKilled = try killed(
-        scene.participant(), "die \(step) file-work watch \(scene.path("claimed"))")
+      let wasKilled = try scene.participant().dies(
+        of: "die \(step) file-work watch \(scene.path("claimed"))")
       let claimed = try scene.read(scene.path("claimed/f"))
       let again = try scene.receiveAll()
       let comment: Comment = "before call \(step): \(scene.directory.listing)"

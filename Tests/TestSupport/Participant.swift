@@ -88,6 +88,26 @@ package final class Participant: Sendable {
     }
   }
 
+  /// Executes a command that kills it before one of its calls, if it makes so many.
+  ///
+  /// - Returns: Whether it was killed; false if the command was done.
+  /// - Throws: `Failure` if it answered anything else, or ended in another way.
+  package func dies(of command: String, within limit: Duration = .seconds(30)) throws -> Bool {
+    try tell(command)
+    let answer: String
+    do {
+      answer = try self.answer(within: limit)
+    } catch let failure as Failure {
+      let end = try wait()
+      guard end == .killed(signal: 9) else {
+        throw Failure(description: "\(command): \(failure); \(end)")
+      }
+      return true
+    }
+    guard answer == "done" else { throw Failure(description: "\(command): \(answer)") }
+    return false
+  }
+
   /// Waits until it has answered, is stopped, or has ended.
   ///
   /// - Returns: Whether it has answered; the answer remains to be read.
