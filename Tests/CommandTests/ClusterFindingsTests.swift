@@ -11,7 +11,7 @@ import Testing
 @testable import Publications
 @testable import WormholeCommand
 
-@Suite("What doctor finds about a cluster's clocks and watches", .blocking)
+@Suite("What doctor finds about a cluster's clocks, watches and versions", .blocking)
 struct ClusterFindingsTests {
   private func findings(
     _ change: (inout ContainerReport, inout ClusterReport.Member) -> Void
@@ -78,6 +78,20 @@ struct ClusterFindingsTests {
     #expect(late.count == 1 && late[0].contains("took 1500.0 ms"), "\(late)")
     let silent = findings { $1.watchFailure = "no member told the history of the key in time" }
     #expect(silent.count == 1 && silent[0].contains("told nothing"), "\(silent)")
+  }
+
+  @Test(
+    "A version with a known fault is named, with the one that mends it",
+    arguments: [
+      ("3.4.23", ["note: etcd 3.4.23 may tell changes twice"]), ("3.4.31", []), ("3.4.100", []),
+      ("3.5.2", ["note: etcd 3.5.2 may tell", "warning: etcd 3.5.2 may differ"]),
+      ("3.5.12", ["note: etcd 3.5.12 may tell"]), ("3.5.13", []), ("3.6.0", []), ("3.5.x", []),
+    ])
+  func versions(version: String, expected: [String]) {
+    let found = findings { $1.version = version }
+    #expect(found.count == expected.count, "\(found)")
+    for (found, expected) in zip(found, expected) { #expect(found.hasPrefix(expected)) }
+    #expect(found.allSatisfy { $0.contains("(mended in 3.") })
   }
 
   @Test("A member of a running cluster tells its time and the history of a key")

@@ -125,19 +125,40 @@ enum ClusterFindings {
     ]
   }
 
+  /// A fault of etcd that some of its patch versions have (its change log).
+  private struct KnownFault {
+    /// "3.4."
+    let series: String
+    /// The patch versions before this one have it.
+    let mended: Int
+    let level: Finding.Level
+    /// What follows the version.
+    let what: String
+  }
+
+  private static let forgetfulWatches =
+    "may tell changes twice or lose them after a compaction; programs look again every half minute"
+  private static let knownFaults = [
+    KnownFault(series: "3.4.", mended: 31, level: .note, what: forgetfulWatches),
+    KnownFault(series: "3.5.", mended: 13, level: .note, what: forgetfulWatches),
+    KnownFault(
+      series: "3.5.", mended: 6, level: .warning,
+      what: "may differ in its data from other members after it was killed"),
+  ]
+
   private static func versions(
     _ members: [ClusterReport.Member], _ report: ContainerReport
   ) -> [Finding] {
-    let old = members.compactMap(\.version).filter { $0.hasPrefix("3.4.") }
-      .compactMap { Int($0.dropFirst(4)) }.filter { $0 < 31 }
-    guard let oldest = old.min() else { return [] }
-    return [
-      finding(
-        .note,
-        "etcd 3.4.\(oldest) may tell changes twice or lose them after a compaction (mended in 3.4.31); "
-          + "programs look again every half minute.",
+    let versions = members.compactMap(\.version)
+    return knownFaults.compactMap { fault in
+      let patches = versions.filter { $0.hasPrefix(fault.series) }
+        .compactMap { Int($0.dropFirst(fault.series.count)) }
+      guard let oldest = patches.min(), oldest < fault.mended else { return nil }
+      return finding(
+        fault.level,
+        "etcd \(fault.series)\(oldest) \(fault.what) (mended in \(fault.series)\(fault.mended)).",
         report.path, "Use a newer version where there is one.")
-    ]
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
-/// A strand that sends files to the other workers, and receives those for its own name.
+/// A strand that sends files to the other workers, cancels some, and receives those for its own name.
 struct FileStrand {
   let session: PeerSession
   let recorder: Recorder
@@ -15,14 +15,16 @@ struct FileStrand {
     if random.chance(30) {
       let slot = Int.random(in: 0..<arguments.processes, using: &random)
       for _ in 0..<Int.random(in: 1...4, using: &random) {
-        try send(to: RequestStrand.name(slot: slot), isMoved: random.chance(30))
+        let (number, transfer) = try send(
+          to: RequestStrand.name(slot: slot), isMoved: random.chance(30))
+        if random.chance(10) { try cancel(transfer, number, after: random.milliseconds(0...20)) }
       }
     } else {
       try receive(&random)
     }
   }
 
-  private func send(to peer: String, isMoved: Bool) throws {
+  private func send(to peer: String, isMoved: Bool) throws -> (UInt64, PeerFileTransfer) {
     let number = recorder.newNumber()
     let path = arguments.directory.file(number)
     let file = try FileDescriptor.open(path, [.writeOnly, .create])
@@ -34,6 +36,18 @@ struct FileStrand {
     // From here on delivery is promised, whatever happens to this process.
     try recorder.note(.file(.sent(number: number, id: transfer.id)))
     try recorder.note(.did("transfer"))
+    return (number, transfer)
+  }
+
+  /// Cancels it before it is copied, meanwhile, or when it may have been delivered. An error leaves open
+  /// what became of it.
+  private func cancel(_ transfer: PeerFileTransfer, _ number: UInt64, after pause: Duration) throws
+  {
+    pauseThread(pause)
+    try recorder.note(.file(.cancelling(number: number)))
+    let isCancelled = try transfer.cancel()
+    try recorder.note(.file(.cancelled(number: number, isCancelled)))
+    try recorder.note(.did("cancel a transfer"))
   }
 
   private func receive(_ random: inout SeededGenerator) throws {
@@ -109,7 +123,11 @@ struct FileStrand {
     for session in sessions {
       try session.activate()
       for transfer in try session.fileTransfers() {
-        try transfer.waitUntilStored(until: .now + .seconds(30))
+        do {
+          try transfer.waitUntilStored(until: .now + .seconds(30))
+        } catch let error as PeerError where error.code == .cancelled {
+          // Given up by a process that ended meanwhile. If it was not, the file counts as lost.
+        }
       }
     }
     for session in sessions {
