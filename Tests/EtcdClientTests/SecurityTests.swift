@@ -69,6 +69,9 @@ struct SecurityTests {
       if: [.absent(Array(text.utf8))], then: [.put(key: Array(text.utf8), value: [1])])
   }
 
+  /// Has what JSON has to escape.
+  private static let password = #"p"w\é"#
+
   /// A member that asks for a password; the user "u" may use what begins with "p/".
   private func lockedNode() throws -> EtcdNode {
     let node = try EtcdNode()
@@ -82,7 +85,7 @@ struct SecurityTests {
         "role/grant",
         #"{"name":"r","perm":{"permType":"READWRITE","key":"cC8=","range_end":"cDA="}}"#
       ),
-      ("user/add", #"{"name":"u","password":"pw"}"#),
+      ("user/add", #"{"name":"u","password":"p\"w\\é"}"#),
       ("user/grant", #"{"user":"u","role":"r"}"#),
       ("enable", "{}"),
     ] { try node.ask("auth/" + path, json) }
@@ -92,12 +95,12 @@ struct SecurityTests {
   @Test("is told by user and password, again when the token is not valid any longer")
   func passwords() throws {
     let node = try lockedNode()
-    let client = node.client { $0.credentials = Credentials(user: "u", password: "pw") }
+    let client = node.client { $0.credentials = Credentials(user: "u", password: Self.password) }
     #expect(try client.commit(create("p/1"), until: soon).succeeded)
     let outside = try error { _ = try client.commit(create("q/1"), until: soon) }
     #expect(outside.code == .permissionDenied)
     // Has no watch, so that its next call is the first to hear that its token is unknown.
-    let second = node.client { $0.credentials = Credentials(user: "u", password: "pw") }
+    let second = node.client { $0.credentials = Credentials(user: "u", password: Self.password) }
     #expect(try second.read(.key(Array("p/1".utf8)), until: soon).items.count == 1)
 
     let (heard, refused, later) = (Heard(), Heard(), Heard())

@@ -95,7 +95,7 @@ extension EtcdClient {
   /// Returns all members of the cluster.
   package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
     let answer: WireMembersAnswer = try cluster.call(
-      "cluster/member/list", [String: String](), .repeatable, until: deadline)
+      "cluster/member/list", [:], .repeatable, until: deadline)
     return (answer.members ?? []).map {
       Member(memberID: $0.number ?? "", name: $0.name ?? "", endpoints: $0.addresses ?? [])
     }
@@ -104,7 +104,7 @@ extension EtcdClient {
   /// Returns the raised alarms: "NOSPACE", "CORRUPT".
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
     let answer: WireAlarmsAnswer = try cluster.call(
-      "maintenance/alarm", ["action": "GET"], .repeatable, until: deadline)
+      "maintenance/alarm", ["action": .word("GET")], .repeatable, until: deadline)
     return (answer.alarms ?? []).map { $0.alarm ?? "" }.filter { !$0.isEmpty }
   }
 
@@ -112,10 +112,8 @@ extension EtcdClient {
   package func count(
     _ range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int {
-    var request = WireRangeRequest(range)
-    request.countOnly = true
     let answer: WireRangeAnswer = try cluster.call(
-      "kv/range", request, .repeatable, until: deadline)
+      "kv/range", .range(range, countOnly: true), .repeatable, until: deadline)
     return Int(answer.count?.value ?? 0)
   }
 }

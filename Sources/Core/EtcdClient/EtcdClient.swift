@@ -125,11 +125,9 @@ package final class EtcdClient: Sendable {
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, limit: Int,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Page {
-    var request = WireRangeRequest(range)
-    request.limit = WireInteger(Int64(limit))
-    request.revision = revision.map { WireInteger($0) }
-    if keysOnly { request.keysOnly = true }
-    let page: WireRangeAnswer = try cluster.call("kv/range", request, .repeatable, until: deadline)
+    let page: WireRangeAnswer = try cluster.call(
+      "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly), .repeatable,
+      until: deadline)
     return Page(
       revision: page.header?.revision?.value ?? 0, items: page.items,
       isIncomplete: page.more ?? false)
@@ -168,7 +166,7 @@ package final class EtcdClient: Sendable {
     _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     let answer: WireTransactionAnswer = try cluster.call(
-      "kv/txn", WireTransaction(transaction),
+      "kv/txn", WireText(transaction),
       transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline)
     return EtcdTransaction.Outcome(
       succeeded: answer.succeeded ?? false, revision: answer.header?.revision?.value ?? 0,
@@ -186,8 +184,7 @@ package final class EtcdClient: Sendable {
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let _: WirePlainAnswer = try cluster.call(
-      "kv/put", WireTransaction.Put(key: Data(key), value: Data(value), lease: WireInteger(0)),
-      .repeatable, until: deadline)
+      "kv/put", .put(key, value), .repeatable, until: deadline)
   }
 
   /// Watches a range from a revision on; see `EtcdWatch`.
@@ -232,7 +229,7 @@ extension EtcdClient {
     let seconds = max(1, lifetime.components.seconds)
     do throws(EtcdError) {
       let _: WireLeaseAnswer = try cluster.call(
-        "lease/grant", ["ID": String(number), "TTL": String(seconds)], .repeatable,
+        "lease/grant", ["ID": .number(number), "TTL": .number(seconds)], .repeatable,
         until: deadline)
     } catch {
       // Our own, by an earlier try whose answer was lost.
@@ -248,7 +245,7 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let answer: WireKeepAliveAnswer = try cluster.call(
-      "lease/keepalive", ["ID": String(lease)], .repeatable, until: deadline)
+      "lease/keepalive", ["ID": .number(lease)], .repeatable, until: deadline)
     guard answer.result?.timeToLive != nil else {
       if let error = answer.error { throw EtcdError(.refused, error.message ?? "no reason") }
       throw EtcdError(.leaseGone, "the lease has ended")
@@ -261,7 +258,7 @@ extension EtcdClient {
   ) throws(EtcdError) {
     do throws(EtcdError) {
       let _: WirePlainAnswer = try cluster.call(
-        "lease/revoke", ["ID": String(lease)], .repeatable, until: deadline)
+        "lease/revoke", ["ID": .number(lease)], .repeatable, until: deadline)
     } catch {
       guard error.code == .leaseGone else { throw error }
     }
@@ -274,8 +271,7 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> LeaseStatus {
     let answer: WireLeaseAnswer = try cluster.call(
-      "lease/timetolive", WireLeaseQuestion(lease: WireInteger(lease)), .repeatable, until: deadline
-    )
+      "lease/timetolive", ["ID": .number(lease), "keys": .yes], .repeatable, until: deadline)
     let left = answer.timeToLive?.value ?? 0
     guard left >= 0 else {
       throw EtcdError(.leaseGone, "the lease has ended")

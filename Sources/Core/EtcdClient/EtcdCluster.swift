@@ -42,10 +42,10 @@ final class EtcdCluster: Sendable {
   /// Asks the members one after the other, beginning with the one that answered last, until one
   /// answers or the deadline passes.
   func call<Answer: WireAnswer>(
-    _ path: String, _ message: some Encodable, _ effect: Effect,
+    _ path: String, _ message: WireText, _ effect: Effect,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Answer {
-    let content = try EtcdWire.encode(message)
+    let content = message.bytes
     var reasons: [String: String] = [:]
     var pause = Duration.milliseconds(10)
     while true {
@@ -231,10 +231,10 @@ extension EtcdCluster {
   ) throws(EtcdError) -> Attempt<String?> {
     guard let credentials = configuration.credentials else { return .answered(nil) }
     if let token = state.withLock({ $0.token }) { return .answered(token) }
-    let content = try EtcdWire.encode([
-      "name": credentials.user, "password": credentials.password,
-    ])
-    switch post(endpoint, "auth/authenticate", content, token: nil, until: deadline) {
+    let content: WireText = [
+      "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
+    ]
+    switch post(endpoint, "auth/authenticate", content.bytes, token: nil, until: deadline) {
     case .failure(let error): return try attempt(of: error)
     case .success(let answer) where answer.status == 200:
       let message = EtcdWire.decode(answer.content, as: WirePlainAnswer.self)

@@ -42,21 +42,18 @@ final class EtcdWatches: Sendable {
     _ range: KeyRange, from revision: Int64, _ onNews: @escaping @Sendable (EtcdNews) -> Void
   ) throws(EtcdError) -> EtcdWatch {
     try startThreadOnce()
-    let added = state.withLock { state in
-      Result { () throws(EtcdError) in
-        let number = state.nextNumber
-        state.nextNumber += 1
-        state.handlers[number] = onNews
-        state.table.add(number, range, from: revision)
-        if let stream = state.stream {
-          stream.send(try state.table.ask(for: number))
-        } else if state.start == nil {
-          state.start = .now
-        }
-        return (number, mustConnect: state.stream == nil)
+    let (number, mustConnect) = state.withLock { state in
+      let number = state.nextNumber
+      state.nextNumber += 1
+      state.handlers[number] = onNews
+      state.table.add(number, range, from: revision)
+      if let stream = state.stream {
+        stream.send(state.table.ask(for: number))
+      } else if state.start == nil {
+        state.start = .now
       }
+      return (number, state.stream == nil)
     }
-    let (number, mustConnect) = try added.get()
     if mustConnect { wake() }
     return EtcdWatch(number: number, watches: self)
   }
@@ -69,12 +66,7 @@ final class EtcdWatches: Sendable {
     let isLast = state.withLock { state in
       guard state.handlers.removeValue(forKey: number) != nil else { return false }
       state.table.remove(number)
-      do throws(EtcdError) {
-        state.stream?.send(try WatchTable.refrain(from: number))
-      } catch {
-        // What the member tells of it is not handed out.
-        return state.handlers.isEmpty
-      }
+      state.stream?.send(WatchTable.refrain(from: number))
       return state.handlers.isEmpty
     }
     if isLast { wake() }
@@ -183,7 +175,7 @@ final class EtcdWatches: Sendable {
     state.generation += 1
     state.token = token
     state.stalled = nil
-    let content = try state.table.begin()
+    let content = state.table.begin()
     // The last one has been cancelled.
     guard !content.isEmpty else { return }
     let generation = state.generation

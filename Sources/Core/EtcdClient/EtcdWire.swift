@@ -1,10 +1,8 @@
 import FoundationEssentials
 
 /// A 64-bit number, which is a string in the JSON of protocol buffers; zero is left out there.
-struct WireInteger: Codable {
+struct WireInteger: Decodable {
   let value: Int64
-
-  init(_ value: Int64) { self.value = value }
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -13,24 +11,10 @@ struct WireInteger: Codable {
     }
     value = text
   }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(String(value))
-  }
 }
 
-/// The JSON of etcd's gateway: bytes are base64. Names have underscores in its answers; in requests it
-/// takes the names of Swift, too, as the JSON of protocol buffers asks for.
+/// The JSON of the answers of etcd's gateway: bytes are base64, names have underscores.
 enum EtcdWire {
-  static func encode(_ message: some Encodable) throws(EtcdError) -> [UInt8] {
-    do {
-      return Array(try JSONEncoder().encode(message))
-    } catch {
-      throw EtcdError(.refused, "the request cannot be written as JSON: \(error)")
-    }
-  }
-
   private static let decoder = JSONDecoder()
 
   /// - Returns: nil if the bytes are something else.
@@ -97,20 +81,6 @@ struct WireKeyValue: Decodable {
   }
 }
 
-struct WireRangeRequest: Encodable {
-  let key: Data
-  let rangeEnd: Data?
-  var revision: WireInteger?
-  var limit: WireInteger?
-  var keysOnly: Bool?
-  var countOnly: Bool?
-
-  init(_ range: KeyRange) {
-    key = Data(range.first)
-    rangeEnd = range.end.map { Data($0) }
-  }
-}
-
 struct WireRangeAnswer: WireAnswer {
   let header: WireHeader?
   let kvs: [WireKeyValue]?
@@ -118,62 +88,6 @@ struct WireRangeAnswer: WireAnswer {
   let count: WireInteger?
 
   var items: [KeyValue] { (kvs ?? []).map(\.keyValue) }
-}
-
-struct WireTransaction: Encodable {
-  struct Compare: Encodable {
-    let key: Data
-    let target: String
-    let result: String
-    var version: WireInteger?
-    var createRevision: WireInteger?
-    var modRevision: WireInteger?
-    var lease: WireInteger?
-    var value: Data?
-
-    init(_ condition: EtcdTransaction.Condition) {
-      key = Data(condition.key)
-      result = condition.relation.rawValue
-      switch condition.target {
-      case .version(let number): (target, version) = ("VERSION", WireInteger(number))
-      case .created(let number): (target, createRevision) = ("CREATE", WireInteger(number))
-      case .modified(let number): (target, modRevision) = ("MOD", WireInteger(number))
-      case .lease(let number): (target, lease) = ("LEASE", WireInteger(number))
-      case .value(let bytes): (target, value) = ("VALUE", Data(bytes))
-      }
-    }
-  }
-
-  struct Put: Encodable {
-    let key: Data
-    let value: Data
-    let lease: WireInteger
-  }
-
-  struct Operation: Encodable {
-    var requestPut: Put?
-    var requestDeleteRange: WireRangeRequest?
-    var requestRange: WireRangeRequest?
-
-    init(_ operation: EtcdTransaction.Operation) {
-      switch operation {
-      case .put(let key, let value, let lease):
-        requestPut = Put(key: Data(key), value: Data(value), lease: WireInteger(lease))
-      case .delete(let range): requestDeleteRange = WireRangeRequest(range)
-      case .read(let range): requestRange = WireRangeRequest(range)
-      }
-    }
-  }
-
-  let compare: [Compare]
-  let success: [Operation]
-  let failure: [Operation]
-
-  init(_ transaction: EtcdTransaction) {
-    compare = transaction.conditions.map { Compare($0) }
-    success = transaction.operations.map { Operation($0) }
-    failure = transaction.otherwise.map { Operation(.read($0)) }
-  }
 }
 
 struct WireTransactionAnswer: WireAnswer {
@@ -200,16 +114,6 @@ struct WireTransactionAnswer: WireAnswer {
   let header: WireHeader?
   let succeeded: Bool?
   let responses: [Response]?
-}
-
-struct WireLeaseQuestion: Encodable {
-  enum CodingKeys: String, CodingKey {
-    case lease = "ID"
-    case keys
-  }
-
-  let lease: WireInteger
-  let keys = true
 }
 
 /// The answers about leases.

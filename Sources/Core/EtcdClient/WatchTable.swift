@@ -48,54 +48,37 @@ struct WatchTable {
     asked = []
   }
 
-  private struct Creation: Encodable {
-    let createRequest: Request
-
-    struct Request: Encodable {
-      let key: Data
-      let rangeEnd: Data?
-      let startRevision: WireInteger
-      let watchId: WireInteger
-      let fragment = true
-    }
-  }
-
-  private struct Cancellation: Encodable {
-    let cancelRequest: Request
-
-    struct Request: Encodable {
-      let watchId: WireInteger
-    }
-  }
-
   /// Begins a connection.
   ///
   /// - Returns: What it asks for: all watches, each where it stopped.
-  mutating func begin() throws(EtcdError) -> [UInt8] {
+  mutating func begin() -> [UInt8] {
     asked = []
     var content: [UInt8] = []
     #if DEBUG
       if EtcdFault.resumingLate.isActive { for number in lost { entries[number]?.next += 1 } }
     #endif
-    for number in entries.keys.sorted() { content += try ask(for: number) }
+    for number in entries.keys.sorted() { content += ask(for: number) }
     return content
   }
 
   /// Returns what a connection that exists asks for to serve a watch.
-  mutating func ask(for number: Int) throws(EtcdError) -> [UInt8] {
+  mutating func ask(for number: Int) -> [UInt8] {
     entries[number]?.fragments = []
     guard let entry = entries[number] else { return [] }
-    let request = Creation.Request(
-      key: Data(entry.range.first), rangeEnd: entry.range.end.map { Data($0) },
-      startRevision: WireInteger(entry.next), watchId: WireInteger(Int64(number)))
     asked.append(number)
-    return try EtcdWire.encode(Creation(createRequest: request))
+    let creation: WireText = [
+      "create_request": [
+        "key": .bytes(entry.range.first), "range_end": entry.range.end.map { .bytes($0) },
+        "start_revision": .number(entry.next), "watch_id": .number(Int64(number)), "fragment": .yes,
+      ]
+    ]
+    return creation.bytes
   }
 
   /// Returns what a connection says to serve a watch no longer.
-  static func refrain(from number: Int) throws(EtcdError) -> [UInt8] {
-    try EtcdWire.encode(
-      Cancellation(cancelRequest: .init(watchId: WireInteger(Int64(number)))))
+  static func refrain(from number: Int) -> [UInt8] {
+    let cancellation: WireText = ["cancel_request": ["watch_id": .number(Int64(number))]]
+    return cancellation.bytes
   }
 
   private struct Line: Decodable {
