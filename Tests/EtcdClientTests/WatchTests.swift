@@ -235,12 +235,19 @@ struct FaultTests {
     // It is there and would take it.
     #expect(try other.client().read(.key(key), until: soon).items.isEmpty)
     node.end()
-    do {
-      _ = try mixed.commit(write, until: .now + .milliseconds(500))
-      Issue.record("the wrong cluster has answered")
-    } catch {
-      #expect(error.code == .unreachable)
-      #expect(error.reason.contains("\(other.endpoint): it belongs to another cluster"))
+    for put in [false, true] {
+      do {
+        let deadline = ContinuousClock.now + .milliseconds(500)
+        if put {
+          try mixed.put(key, [1], until: deadline)
+        } else {
+          _ = try mixed.commit(write, until: deadline)
+        }
+        Issue.record("the wrong cluster has answered")
+      } catch {
+        #expect(error.code == .unreachable)
+        #expect(error.reason.contains("\(other.endpoint): it belongs to another cluster"))
+      }
     }
     #expect(try other.client().read(.key(key), until: soon).items.isEmpty)
   }

@@ -184,7 +184,7 @@ package final class EtcdClient: Sendable {
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let _: WirePlainAnswer = try cluster.call(
-      "kv/put", .put(key, value), .repeatable, until: deadline)
+      "kv/put", .put(key, value), .repeatableWrite, until: deadline)
   }
 
   /// Watches a range from a revision on; see `EtcdWatch`.

@@ -9,6 +9,8 @@ final class EtcdCluster: Sendable {
   enum Effect {
     /// Nothing more than asking once: a read, a keep-alive, a grant of a lease with a number.
     case repeatable
+    /// The same, but another cluster would take it, too: a put of what never changes.
+    case repeatableWrite
     /// It could happen twice, so it is sent once.
     case once
   }
@@ -107,7 +109,7 @@ final class EtcdCluster: Sendable {
   ) throws(EtcdError) -> Attempt<Answer> {
     let deadline = min(deadline, .now + configuration.patience)
     // Another cluster would take a write, too. Its first member shows which cluster it is.
-    if effect == .once, !isVerified(endpoint) {
+    if effect != .repeatable, !isVerified(endpoint) {
       let status: Attempt<WirePlainAnswer> = try send(
         endpoint, "maintenance/status", Array("{}".utf8), until: deadline)
       switch status {
