@@ -106,6 +106,44 @@ struct QueueCrashTests {
     #expect(step > entering + 10)
   }
 
+  @Test(
+    "says that a consumer has lost an entry only if the next one gets it, wherever its end was stopped",
+    arguments: ["queue-acknowledge q", "queue-fail q", "queue-fail q kept"], [1, 2])
+  func endStopped(end: String, together: Int) throws {
+    var step = 0
+    var answers: Set<String> = []
+    var lateRecords = 0
+    while true {
+      let scene = try QueueScene()
+      try scene.sendTogether(Array(0..<together), from: "a")
+      let late = try scene.participant()
+      #expect(try late.ask("queue-consume q") == "done")
+      #expect(try late.ask("queue-next q") == "a 0")
+      try late.tell("stop \(step) \(end)")
+      guard try !late.hasAnswer() else { break }
+      let consumer = try scene.queue.consume()
+      let again = try scene.drain(consumer).map(\.number)
+      try late.send(.continue)
+      let answer = try String(late.answer().prefix(15))
+      answers.insert(answer)
+      // Of several entries, the record of those that are processed was open already.
+      let isLate = again.first == 0 && answer == "done"
+      if isLate, end.contains("acknowledge"), together > 1 {
+        lateRecords += 1
+      } else {
+        #expect(
+          answer == (again.first == 0 ? "error leaseLost" : "done"),
+          "stopped before call \(step): \(again), \(scene.directory.listing)")
+      }
+      #expect(again.suffix(together - 1) == Array(1..<together)[...])
+      #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+      step += 1
+    }
+    #expect(answers.contains("error leaseLost") && lateRecords <= 1)
+    // A processed entry that is alone ends with its first step.
+    #expect(answers.contains("done") || end.contains("acknowledge"))
+  }
+
   @Test("replaces a consumer that is stopped, whose late acknowledgement does no harm")
   func replaced() throws {
     let scene = try QueueScene()

@@ -61,7 +61,9 @@ enum QueueVerbs {
       kept.withLock { $0.entries[queue.name] = entry }
       return describe(entry)
     case "queue-acknowledge": try kept.withLock { $0.entries[queue.name] }?.acknowledge()
-    case "queue-fail": try kept.withLock { $0.entries[queue.name] }?.fail("on purpose")
+    case "queue-fail":
+      let entry = kept.withLock { $0.entries[queue.name] }
+      try entry?.fail("on purpose", isKept: rest.first == "kept")
     case "queue-poison":
       let consumer = try queue.consume(
         until: .now + .seconds(5), maximumDeliveries: Int(rest[0]))

@@ -61,7 +61,8 @@ public final class QueueEntry: Sendable {
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///
   /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced while it was stopped; the
-  ///   entry is then delivered to its successor. Otherwise errors of the file system.
+  ///   entry is then delivered to its successor. One that was stopped and replaced within this very
+  ///   call may not be told so. Otherwise errors of the file system.
   /// - Complexity: one unlink; for an entry that was stored together with others, an open, a write
   ///   and a close until the last of them.
   public func acknowledge() throws { try end(as: .processed) }

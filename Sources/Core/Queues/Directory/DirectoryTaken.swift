@@ -40,19 +40,34 @@ struct DirectoryTaken: TakenStore {
 
   func settle(_ end: Settlement) throws {
     let place = try open()
-    if end.isKept, let reason = end.status.reason {
-      try place.keep(end.entry, end.id, reason, of: consumer)
-    }
-    // The note comes first and is final: an entry with a note is not delivered again.
-    if end.status != .processed { try place.note(end.status, of: end.id, from: consumer) }
-    if end.isLast {
-      try discard(hasNotes: end.hasNotes, at: place)
-    } else {
-      try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
+    // What is stored first is final: an entry that is kept, or has a note, is not delivered again.
+    var isFinal = false
+    do {
+      if end.isKept, let reason = end.status.reason {
+        try place.keep(end.entry, end.id, reason, of: consumer)
+        isFinal = true
+      }
+      if end.status != .processed {
+        try place.note(end.status, of: end.id, from: consumer)
+        isFinal = true
+      }
+      if end.isLast {
+        try discard(hasNotes: end.hasNotes, at: place)
+      } else {
+        try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
+      }
+    } catch let error as Errno where error == .noSuchFile && isFinal {
+      // This consumer was replaced. The next one completes the rest.
     }
   }
 
-  func finish(hasNotes: Bool) throws { try discard(hasNotes: hasNotes, at: open()) }
+  func finish(hasNotes: Bool) throws {
+    do {
+      try discard(hasNotes: hasNotes, at: open())
+    } catch let error as Errno where error == .noSuchFile {
+      // This consumer was replaced, and all entries have ended. The next one finds that.
+    }
+  }
 
   // The batch first: the record of settled entries means nothing without it. A batch of one that is
   // delivered for the first time has nothing beside it.
