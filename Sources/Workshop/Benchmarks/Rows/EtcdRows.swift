@@ -27,14 +27,15 @@ enum EtcdRows {
     }
     // Answers as soon as there is a leader.
     let container = try servers.container()
-    var rows = try values(bench, servers, container, title)
+    // Before the others, whose memory it would use again.
+    var rows = members == 1 ? try names(bench, container, title) : []
+    rows += try values(bench, servers, container, title)
     rows += try latency(bench, servers, container, title)
     rows += try queues(bench, servers, container, title)
     rows += try requests(bench, servers, container, directory, title)
     rows += try crowd(bench, servers, container, title)
     rows.append(try files(bench, servers, container, directory, title))
     if members == 1 {
-      rows += try names(bench, container, title)
       rows += try start(bench, servers, directory)
     } else {
       rows.append(try reconnecting(bench, servers, container, title))
