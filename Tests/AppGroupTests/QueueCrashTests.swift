@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Containers
+@testable import Queues
 @testable import Values
 
 @Suite("A queue, whatever happens to its processes,", .blocking)
@@ -142,6 +143,25 @@ struct QueueCrashTests {
     #expect(answers.contains("error leaseLost") && lateRecords <= 1)
     // A processed entry that is alone ends with its first step.
     #expect(answers.contains("done") || end.contains("acknowledge"))
+  }
+
+  @Test("gets no second consumer beside the first from one that has lost the role while it began")
+  func lostRole() throws {
+    let scene = try QueueScene()
+    let first = try scene.queue.consume()
+    let taken = try scene.names("taken")
+    // In the place of a registration that somebody has overtaken.
+    let other = try scene.queue.container.presence("other").enterExclusively(until: soon)
+    let terms = DeliveryTerms(OpenQueue(scene.queue), released: ReleasedEntries {})
+    for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
+      let error = #expect(throws: AppGroupError.self) {
+        _ = try scene.queue.store.source(for: role, terms)
+      }
+      #expect(error?.code == .leaseLost)
+    }
+    #expect(try scene.names("taken") == taken)
+    try scene.queue.sender("a").enqueue(7)
+    #expect(try scene.drain(first) == [.init("a", 7)])
   }
 
   @Test("replaces a consumer that is stopped, whose late acknowledgement does no harm")

@@ -86,8 +86,10 @@ struct DirectoryConsumer: ConsumerSource {
       let path = QueueDirectory.taken + "/" + first
       return try ifPresent(place.move(path, to: takenPath)) != nil
     }
-    guard try place.consumers().isEmpty else {
-      // All that is there belongs to workers.
+    let others = try place.consumers()
+    guard others.isEmpty else {
+      // One that has the queue alone is there by right of the role, which this process has lost then.
+      guard others.allSatisfy(OtherConsumers.isWorker) else { throw queue.replaced() }
       return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
     // Somebody removed it: an empty directory makes way for a complete one.

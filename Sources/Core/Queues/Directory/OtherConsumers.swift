@@ -32,6 +32,9 @@ struct OtherConsumers {
     prefix + registration.id
   }
 
+  /// Whether a directory is a worker's.
+  static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
+
   /// When to look again; nil if there are no others.
   var due: ContinuousClock.Instant? { mayExist ? nextLook : nil }
 
@@ -78,7 +81,7 @@ struct OtherConsumers {
 
   /// - Returns: nil if it is not present any more.
   private func owner(of directory: String) throws -> PresenceMember? {
-    if directory.hasPrefix(Self.prefix) {
+    if Self.isWorker(directory) {
       let id = directory.dropFirst(Self.prefix.count).prefix { $0 != "." }
       return try queue.role.place.living(String(id))
     }
