@@ -145,6 +145,30 @@ struct QueueCrashTests {
     #expect(answers.contains("done") || end.contains("acknowledge"))
   }
 
+  @Test(
+    "has ended for a consumer that is replaced after its last entry, before the batch is removed")
+  func replacedAtEnd() throws {
+    let scene = try QueueScene()
+    try scene.sendTogether([0, 1], from: "a")
+    let first = try scene.queue.consume()
+    let batch = try #require(try first.next(until: .now)).batch
+    // As two threads do that settle the last two entries: neither finds its own to be the last.
+    for index in 0...1 {
+      try batch.store.settle(
+        Settlement(
+          id: QueueEntryID(batch: batch.name, index: index), entry: batch.entries[index],
+          status: .processed, isKept: false, isLast: false, hasNotes: true))
+    }
+    let taken = "\(scene.place)/taken/"
+    try rename(
+      taken + batch.consumer, at: Directory.current, to: taken + "consumer-next",
+      at: Directory.current)
+    try batch.store.finish(hasNotes: true)
+    first.close()
+    #expect(try scene.drain().isEmpty)
+    #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
   @Test("gets no second consumer beside the first from one that has lost the role while it began")
   func lostRole() throws {
     let scene = try QueueScene()

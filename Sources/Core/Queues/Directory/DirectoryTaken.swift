@@ -58,6 +58,7 @@ struct DirectoryTaken: TakenStore {
       }
     } catch let error as Errno where error == .noSuchFile && isFinal {
       // This consumer was replaced. The next one completes the rest.
+      return
     }
   }
 
@@ -66,6 +67,7 @@ struct DirectoryTaken: TakenStore {
       try discard(hasNotes: hasNotes, at: open())
     } catch let error as Errno where error == .noSuchFile {
       // This consumer was replaced, and all entries have ended. The next one finds that.
+      return
     }
   }
 

@@ -127,6 +127,7 @@ struct FileStrand {
           try transfer.waitUntilStored(until: .now + .seconds(30))
         } catch let error as PeerError where error.code == .cancelled {
           // Given up by a process that ended meanwhile. If it was not, the file counts as lost.
+          continue
         }
       }
     }
