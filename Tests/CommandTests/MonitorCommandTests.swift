@@ -11,7 +11,7 @@ struct MonitorCommandTests {
   /// differ.
   private static let functions = """
     monitors() { start monitor "$@" >"$T/heard"; }
-    sees() { for text; do until grep -qF -- "$text" "$T/heard"; do sleep 0.01; done; done; }
+    sees() { says "$T/heard" "$@"; }
     told() {
       kill $pid; wait $pid 2>"$T/null"
       cut -c 15- "$T/heard" | tr -s ' ' |
@@ -65,7 +65,7 @@ struct MonitorCommandTests {
       monitors --except 'peer/till/activity'
       wormhole peer serve till -- cat 2>"$T/said" & peer=$!
       sees 'till entered'
-      until grep -q listening "$T/said"; do sleep 0.01; done
+      says "$T/said" listening
       wormhole peer request till '[7,8]' >"$T/null"; sees 'request       till '
       kill $peer; sees 'till left'
       wormhole peer receive till --count 1 >"$T/null" 2>&1 & receiver=$!
@@ -103,7 +103,7 @@ struct MonitorCommandTests {
     let outcome = try run(
       """
       wormhole peer serve till -- cat 2>"$T/said" & peer=$!
-      until grep -q listening "$T/said"; do sleep 0.01; done
+      says "$T/said" listening
       monitors --only peer
       kill -KILL $peer; sees till
       told

@@ -78,7 +78,7 @@ import Testing
       """
       wormhole send film-1 0; wormhole send other 0
       start listen 'film-*' 'a[1]' --count 5 >"$T/heard"
-      hear() { wormhole send "$1" "$2"; until grep -qF "\\"$1\\",\\"message\\":$2" "$T/heard"; do sleep 0.01; done; }
+      hear() { wormhole send "$1" "$2"; says "$T/heard" "\\"$1\\",\\"message\\":$2"; }
       hear film-1 1; wormhole send other 1; hear film-2 2; wormhole clear film-2; hear film-2 3
       # A name that is exactly the pattern's text is heard, too.
       hear 'a[1]' 4; hear a1 5

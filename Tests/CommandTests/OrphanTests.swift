@@ -80,7 +80,7 @@ struct OrphanTests {
       echo 0 >f; wormhole send x 1; wormhole peer send box 1
       wormhole \(command) -- sh -c ': {}; echo $$ >new; mv new main; exec sleep 25' 2>said & pid=$!
       case '\(command)' in *serve*)
-        until grep -q listening said; do sleep 0.01; done
+        says said listening
         wormhole peer request box 1 --timeout 20 2>"$T/null" &
       esac
       until test -s main; do sleep 0.01; done

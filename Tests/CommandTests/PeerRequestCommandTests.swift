@@ -47,7 +47,7 @@ struct PeerRequestCommandTests {
       """
       mkfifo "$T/in"
       wormhole peer serve watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" & server=$!
-      until grep -q listening "$T/said"; do sleep 0.01; done
+      says "$T/said" listening
       wormhole peer request watch 1 --timeout 25 & sender=$!
       read -r command <"$T/in"; kill -9 $server $command
       wait $sender; echo $?
@@ -83,7 +83,7 @@ struct PeerRequestCommandTests {
     let outcome = try Session().shell(
       """
       wormhole peer serve watch -- echo 1 2>"$T/said" & first=$!
-      until grep -q listening "$T/said"; do sleep 0.01; done
+      says "$T/said" listening
       kill -STOP $first; stopped $first
       wormhole peer request watch 0 --timeout 0.1 2>"$T/late"; echo $?; grep -c stopped "$T/late"
       start peer serve watch --count 1 -- echo 2

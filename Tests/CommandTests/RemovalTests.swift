@@ -43,7 +43,7 @@ struct RemovalTests {
         wormhole peer receive d </dev/null >"$T/lines" 2>"$T/receiver-$1" & pids="$pids $!"
       }
       receiving() {
-        until grep -q listening "$T/receiver-$1"; do
+        until grep -qs listening "$T/receiver-$1"; do
           # On a busy machine it may have found no container after its patience.
           kill -0 $! 2>"$T/null" || receive $1
           sleep 0.02

@@ -26,9 +26,9 @@ struct Session {
   }
 
   /// Functions for scripts: `start` begins a listening command and returns when it says that it
-  /// listens, `finish` waits for its end and has its status; `hears` returns when lines are in
-  /// `$T/heard`. `gone` returns when a process is dead. `holds` begins any command and returns when that says `in` to `$T/in`; `stopped` waits
-  /// until a process is.
+  /// listens, `finish` waits for its end and has its status. `says` returns when texts are in a file,
+  /// which need not exist before; `hears` when lines are in `$T/heard`. `holds` begins any command and
+  /// returns when that says `in` to `$T/in`; `stopped` and `gone` wait until a process is.
   private static let functions = """
     cd "$T" || exit 70
     start() {
@@ -38,6 +38,10 @@ struct Session {
     }
     finish() {
       wait "$pid"; ended=$?; cat <&3 >&2; rm "$T/gate"; return $ended
+    }
+    says() {
+      file=$1; shift
+      for text; do until grep -qsF -- "$text" "$file"; do sleep 0.01; done; done
     }
     hears() { for line; do until grep -qxF -- "$line" "$T/heard"; do sleep 0.01; done; done; }
     holds() {

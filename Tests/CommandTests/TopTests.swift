@@ -106,7 +106,7 @@ import Testing
   func screen() throws {
     let outcome = try Session().shell(
       """
-      sees() { until grep -qF -- "$1" "$T/screen"; do sleep 0.01; done; }
+      sees() { says "$T/screen" "$1"; }
       wormhole send tickets 1; wormhole queue put jobs 1 >"$T/null"
       mkfifo "$T/keys"
       TERM=xterm NO_COLOR=1 script -qfec 'stty cols 80 rows 24; stty -g; wormhole top; echo "status $?"
@@ -141,7 +141,7 @@ import Testing
   func watching() throws {
     let outcome = try Session().shell(
       """
-      sees() { until grep -qF -- "$1" "$T/heard"; do sleep 0.01; done; }
+      sees() { says "$T/heard" "$1"; }
       wormhole send tickets 1
       start status --watch --json >"$T/heard"
       sees '"identifier":"tickets"'

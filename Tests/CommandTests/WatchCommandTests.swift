@@ -58,7 +58,7 @@ struct WatchCommandTests {
       echo 1 >f
       start watch f >"$T/heard"; first=$pid
       wormhole watch f --count 1 >"$T/other" 2>"$T/second" & second=$!
-      until grep -q listening "$T/second"; do sleep 0.01; done
+      says "$T/second" listening
       wormhole lock f -- true
       hears 'relinquish writer' 'reacquire writer'; wait $second; cat "$T/other"
       kill $first; finish
@@ -84,7 +84,7 @@ struct WatchCommandTests {
       """
       mkdir d
       { wormhole watch d 2>"$T/said"; echo $? >"$T/status"; } | head -1 &
-      until grep -q listening "$T/said"; do sleep 0.01; done
+      says "$T/said" listening
       touch d/a
       until test -s "$T/status"; do echo >>d/a; sleep 0.01; done; wait
       cat "$T/status"; cat "$T/said"
