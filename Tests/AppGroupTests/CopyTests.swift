@@ -194,7 +194,9 @@ struct CopyTests {
     let source = try scene.container(.etcd, "source")
     try scene.fill(source)
     guard case .etcd(let container) = source.engine else { return }
-    let piece = container.key(.queue, "files", "/t/waiting/00000001")
+    let pieces = KeyRange.prefix(container.key(.queue, "files", "/t/waiting/"))
+    let piece = try #require(try container.client.read(pieces, until: soon).items.dropFirst().first)
+      .key
     let deletion = EtcdTransaction(if: [.exists(piece)], then: [.delete(.key(piece))])
     #expect(try container.client.commit(deletion, until: soon).succeeded)
     let place = try scene.place(.directory, "other")

@@ -8,6 +8,7 @@ import Testing
 
 @testable import Attachments
 @testable import Containers
+@testable import QueueFiles
 @testable import Queues
 
 /// What files promise only on etcd; the rest is in the suite that runs on both engines.
@@ -140,7 +141,7 @@ struct EtcdAttachmentTests {
     let queue = try queue("here")
     try send("x", queue)
     let keys = try keys(queue)
-    let second = keys.key("t/x/00000001")
+    let second = try pieces(queue)[1].key
     var operation = EtcdTransaction.Operation.delete(.key(second))
     switch damage {
     case .changed: operation = .put(key: second, value: [UInt8](repeating: 1, count: 512 << 10))
@@ -158,41 +159,176 @@ struct EtcdAttachmentTests {
     if damage != .foreignManifest { #expect(try pieces(queue).isEmpty) }
   }
 
-  @Test("of a sender that ended in the middle goes with it, and its pieces with a sweep")
+  /// Sends the first two of three pieces, and returns the stage.
+  private func begin(_ id: String, _ queue: Queue) throws -> any AttachmentStage {
+    let stage = try queue.sender("a").stage(id, bytes: Int64(content.count))
+    let source = try self.source()
+    #expect(throws: NeverHappened.self) {
+      var checks = 0
+      _ = try stage.copy(
+        source, source.status(), durability: .standard,
+        check: {
+          checks += 1
+          if checks == 3 { throw NeverHappened(what: "the end") }
+        }, copied: { _ in })
+    }
+    return stage
+  }
+
+  private func complete(_ stage: any AttachmentStage) throws {
+    let source = try self.source()
+    _ = try stage.copy(
+      source, source.status(), durability: .standard, check: {}, copied: { _ in })
+  }
+
+  private func received(_ queue: Queue) throws -> [UInt8]? {
+    let consumer = try queue.consume()
+    defer { consumer.close() }
+    let entry = try #require(try consumer.next(until: soon))
+    defer { #expect(throws: Never.self) { try entry.acknowledge() } }
+    return try entry.attachment?.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20)
+  }
+
+  @Test("of a sender that ended in the middle waits for the next one, and goes after its time")
   func deadSender() throws {
     let queue = try queue("here")
     try send("whole", queue)
     do {
-      let stage = try queue.sender("a").stage("dead", bytes: Int64(content.count))
-      let source = try self.source()
-      #expect(try queue.incomingAttachments().map(\.id) == ["dead"])
-      #expect(throws: NeverHappened.self) {
-        var checks = 0
-        _ = try stage.copy(
-          source, source.status(), durability: .standard,
-          check: {
-            checks += 1
-            if checks == 3 { throw NeverHappened(what: "the end") }
-          }, copied: { _ in })
-      }
+      let stage = try begin("dead", queue)
       let incoming = try queue.incomingAttachments()
       #expect(
         incoming == [.init(id: "dead", sender: "a", completedBytes: 1 << 20, totalBytes: 1_300_000)]
       )
+      withExtendedLifetime(stage) {}
     }
-    // Nothing else of this process has a session.
-    try eventually("it is gone") { try queue.incomingAttachments().isEmpty }
+    // Nothing else of this process has a session that ends with it.
+    try eventually("it is not sent any more") { try queue.incomingAttachments().isEmpty }
+    _ = try queue.container.sweep()
     #expect(try pieces(queue).count == 5)
+    let keys = try keys(queue)
+    let manifest = try keys.client.read(.key(keys.key("a/dead")), until: soon).items.first
+    let lease = try #require(manifest?.lease)
+    #expect(try keys.client.leaseStatus(lease, until: soon).granted == .seconds(600))
+    try keys.client.revokeLease(lease, until: soon)
     _ = try queue.container.sweep()
     #expect(try pieces(queue).count == 3)
     #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "whole", isWhole: true)])
+  }
+
+  @Test("is continued by the next sender: no piece is sent twice, and the one before has lost it")
+  func continued() throws {
+    let queue = try queue("here")
+    let late = try begin("first", queue)
+    let sent = try pieces(queue).map(\.modified)
+    let sender = try queue.sender("a")
+    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["absent", "first"])
+    try complete(next)
+    let all = try pieces(queue).map(\.modified)
+    #expect(all.count == 3 && all.prefix(2) == sent[...])
+    #expect(try queue.waitingAttachments(prefix: "") == [.init(id: "next", isWhole: true)])
+    let error = #expect(throws: AppGroupError.self) { try complete(late) }
+    #expect(error?.code == .leaseLost)
+    try sender.enqueue([QueueAttachment.key: "next"])
+    #expect(try received(queue) == content)
+    #expect(try pieces(queue).isEmpty)
+  }
+
+  @Test("is what its last sender has read, though the file was changed, and others still send")
+  func changedSource() throws {
+    let queue = try queue("here")
+    let late = try begin("first", queue)
+    let sender = try queue.sender("a")
+    var changed = content
+    changed[3] = ~changed[3]
+    let path = directory.path + "/changed"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(changed)
+    let source = try FileDescriptor.open(path, .readOnly)
+    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["first"])
+    // It was stopped before its last piece. Its session is certain, so it puts that.
+    _ = try? complete(late)
+    _ = try next.copy(
+      source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    #expect(try pieces(queue).count == 3, "the first piece of before is gone")
+    _ = try? complete(late)
+    #expect(try pieces(queue).count == 4, "and comes back, late")
+    try sender.enqueue([QueueAttachment.key: "next"])
+    #expect(try received(queue) == changed)
+    #expect(try pieces(queue).isEmpty)
+  }
+
+  @Test("of another size, whole, or not there is not continued", arguments: ["other", "whole", "no"])
+  func notContinued(_ old: String) throws {
+    let queue = try queue("here")
+    let stage = try begin("other", queue)
+    try send("whole", queue)
+    let sender = try queue.sender("a")
+    let next = try sender.stage(
+      "next", bytes: old == "other" ? 1_200_000 : 1_300_000, continuing: [old])
+    try complete(next)
+    #expect(try queue.waitingAttachments(prefix: old).count == (old == "no" ? 0 : 1))
+    withExtendedLifetime(stage) {}
+  }
+
+  /// Writes what a consumer of this machine that is gone has left of a file.
+  private func leave(_ bytes: [UInt8], of id: String, _ queue: Queue) throws {
+    let place = try queue.openOrMake()
+    try place.prepare("etcd-gone")
+    let path = AttachmentPlace.takenPath(id, by: "etcd-gone")
+    try place.makeDirectory(path)
+    try place.createFile(path + "/incoming").writeAll(bytes)
+  }
+
+  @Test("of which a consumer that is gone has fetched a part is fetched from there on")
+  func fetched() throws {
+    let queue = try queue("here")
+    try send("x", queue)
+    // The first piece is as it was sent, the second one is not, and the third one is cut off.
+    var part = content
+    part[600_000] = ~part[600_000]
+    try leave(Array(part.prefix(1_200_000)), of: "x", queue)
+    let keys = try keys(queue)
+    let first = try pieces(queue)[0].key
+    // It is not asked for.
+    _ = try keys.container.repeating(
+      .init(if: [.exists(first)], then: [.delete(.key(first))]), until: soon)
+    #expect(try received(queue) == content)
+    #expect(!directory.listing.contains("etcd-gone"), "\(directory.listing)")
+  }
+
+  @Test("of which a part was fetched before etcd was out of reach is fetched from there on")
+  func fetchedBefore() throws {
+    let place = try queue("here").openOrMake()
+    let parts = FetchedParts()
+    try place.prepare("etcd-own")
+    let outage = #expect(throws: EtcdError.self) {
+      try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { file, part in
+        #expect(part == nil)
+        try file.writeAll([1, 2, 3])
+        throw EtcdError(.unreachable, "")
+      }
+    }
+    #expect(outage?.code == .unreachable && !directory.listing.contains("incoming"))
+    let full = #expect(throws: Errno.self) {
+      try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { _, part in
+        let found = try part?.descriptor.readToEnd(expectedBytes: 3, maximumBytes: 9)
+        #expect(found == [1, 2, 3])
+        throw Errno.noSpace
+      }
+    }
+    #expect(full == .noSpace)
+    try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { file, part in
+      #expect(part == nil, "a full disk keeps nothing")
+      try file.writeAll([4])
+      return true
+    }
+    #expect(directory.listing.contains("etcd-own/attachment-x/content"))
   }
 
   @Test("is sent no further once its sender's process has lost its session")
   func lostSession() throws {
     let queue = try queue("here")
     let stage = try queue.sender("a").stage("x", bytes: Int64(content.count))
-    try keys(queue).container.session(until: soon).end()
+    try keys(queue).container.lastingSession(until: soon).end()
     let source = try self.source()
     let error = #expect(throws: AppGroupError.self) {
       try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })

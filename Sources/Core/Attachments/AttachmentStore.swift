@@ -9,7 +9,7 @@ protocol AttachmentStore: Sendable {
   func location(of id: String) -> String
 
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
   ) throws -> any AttachmentStage
 
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment]
@@ -55,13 +55,15 @@ extension Queue.Sender {
   /// - Parameters:
   ///   - id: up to 128 letters, digits, dots and hyphens that name no other attachment, and never did.
   ///   - bytes: the size of its content.
+  ///   - old: attachments of the same file that are not whole. On etcd it continues one of them, which
+  ///     is there no longer then.
   ///   - entry: the entry of another queue that is being forwarded: the attachment is begun only if
   ///     that entry's consumer was not replaced.
   /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file that etcd is not to keep;
   ///   `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
   /// - Complexity: about ten system calls; on etcd one transaction.
   package func stage(
-    _ id: String, bytes: Int64, for entry: QueueEntry? = nil
+    _ id: String, bytes: Int64, continuing old: [String] = [], for entry: QueueEntry? = nil
   ) throws -> any AttachmentStage {
     let action = "begin an attachment of \"\(queue.name)\""
     guard AttachmentPlace.isID(id) else {
@@ -70,7 +72,7 @@ extension Queue.Sender {
     }
     return try reporting(action, path: queue.path) {
       try queue.attachments.stage(
-        id, bytes: bytes, sender: EncodedName(name).component, for: entry)
+        id, bytes: bytes, sender: EncodedName(name).component, continuing: old, for: entry)
     }
   }
 }

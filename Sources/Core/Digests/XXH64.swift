@@ -22,6 +22,13 @@ package struct XXH64: Sendable {
     lanes = (seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1)
   }
 
+  /// Returns the hash of some bytes.
+  package static func checksum(of bytes: [UInt8]) -> UInt64 {
+    var hash = XXH64()
+    bytes.withUnsafeBytes { hash.update($0) }
+    return hash.value
+  }
+
   /// Takes more bytes in.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     count &+= UInt64(bytes.count)

@@ -14,7 +14,7 @@ struct DirectoryAttachments: AttachmentStore {
   }
 
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
   ) throws -> any AttachmentStage {
     try DirectoryStage(id, queue, sender: sender, for: entry?.batch)
   }

@@ -21,9 +21,9 @@ struct EtcdQueueAttachments: AttachmentStore {
   func location(of id: String) -> String { keys.location(of: id) }
 
   func stage(
-    _ id: String, bytes: Int64, sender: String, for entry: QueueEntry?
+    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
   ) throws -> any AttachmentStage {
-    try EtcdStage(id, bytes, sender, keys, queue, for: entry)
+    try EtcdStage(id, bytes, sender, keys, queue, continuing: old, for: entry)
   }
 
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment] {
@@ -61,7 +61,7 @@ struct EtcdQueueAttachments: AttachmentStore {
 
   func incoming() throws -> [Queue.IncomingAttachment] {
     try keys.waiting().compactMap { id, manifest in
-      guard !manifest.isWhole,
+      guard !manifest.isWhole, try keys.isSent(manifest),
         case .identifier(let sender) = EncodedName.decode(manifest.sender.utf8)
       else { return nil }
       return .init(
@@ -71,20 +71,20 @@ struct EtcdQueueAttachments: AttachmentStore {
   }
 }
 
-/// An attachment that is being uploaded: a manifest under the session of this process, and its pieces.
+/// An attachment that is being uploaded: a manifest under a lasting session, and its pieces.
 final class EtcdStage: AttachmentStage {
   let id: String
   private let keys: EtcdAttachments
   private let queue: Queue
-  private let manifest: EtcdAttachments.Manifest
+  private let begun: EtcdAttachments.Begun
   /// The manifest lasts as long as this, until the content is whole.
   private let session: EtcdSession
-  /// The revision of the manifest.
-  private let begun: Int64
+  /// Tells others that it is being sent.
+  private let life: EtcdSession
 
   init(
     _ id: String, _ bytes: Int64, _ sender: String, _ keys: EtcdAttachments, _ queue: Queue,
-    for entry: QueueEntry?
+    continuing old: [String], for entry: QueueEntry?
   ) throws {
     self.id = id
     self.keys = keys
@@ -96,10 +96,12 @@ final class EtcdStage: AttachmentStage {
         reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
         remedy: "raise file-limit in the container's location, or send the place of the file")
     }
-    manifest = .init(content: id, size: bytes, sender: sender)
-    session = try keys.container.session(until: .now + EtcdContainer.standardWait)
+    life = try keys.container.session(until: .now + EtcdContainer.standardWait)
+    session = try keys.container.lastingSession(until: .now + EtcdContainer.standardWait)
+    let manifest = EtcdAttachments.Manifest(
+      content: id, size: bytes, sender: sender, session: life.lease)
     let fence = entry?.etcdFence.map { [$0] } ?? []
-    guard let begun = try keys.begin(id, manifest, if: fence, session) else {
+    guard let begun = try keys.begin(id, manifest, continuing: old, if: fence, session) else {
       throw (entry?.batch.queue ?? queue).replaced()
     }
     self.begun = begun
@@ -114,26 +116,29 @@ final class EtcdStage: AttachmentStage {
       let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: EtcdAttachments.piece, alignment: 64)
       defer { buffer.deallocate() }
-      var hash = XXH64()
-      var (done, number) = (Int64(0), Int64(0))
-      while done < manifest.size {
+      var (begun, hash, done) = (self.begun, XXH64(), Int64(0))
+      var whole = EtcdAttachments.Manifest.Whole()
+      let size = begun.manifest.size
+      while done < size {
         try check()
         // A piece has no condition, and what is put after the session has ended stays until a sweep.
         try session.confirm(until: .now + EtcdContainer.standardWait)
-        let room = Int(min(Int64(buffer.count), manifest.size - done))
+        let room = Int(min(Int64(buffer.count), size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It is shorter than it was; the caller notices that it was changed.
         guard count > 0 else { break }
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         hash.update(piece)
-        try keys.put(Array(piece), number, of: manifest)
+        let bytes = Array(piece)
+        let checksum = XXH64.checksum(of: bytes)
+        try keys.put(bytes, whole.pieces.count, checksum, of: &begun)
+        whole.pieces.append(checksum)
         done += Int64(count)
-        number += 1
         copied(done)
       }
-      var whole = manifest
       whole.checksum = hash.value
-      guard try keys.complete(id, whole, begun: begun) else { throw lost() }
+      begun.manifest.whole = whole
+      guard try keys.complete(id, begun) else { throw lost() }
       return hash.value
     }
   }

@@ -16,13 +16,14 @@ package final class EtcdContainer: Sendable {
   package let location: EtcdLocation
   package let client: EtcdClient
   private let prefix: [UInt8]
-  private let current = Mutex<WeakSession>(WeakSession())
+  private let sessions = Mutex<Sessions>(Sessions())
   /// Excludes: two threads that make a session at once.
   private let making = Mutex(())
   let followers = EtcdFollowers()
 
-  private struct WeakSession: Sendable {
-    weak var session: EtcdSession?
+  private struct Sessions: Sendable {
+    weak var ofProcess: EtcdSession?
+    var lasting: EtcdSession?
   }
 
   private struct WeakContainer: Sendable {
@@ -46,6 +47,8 @@ package final class EtcdContainer: Sendable {
   package static let maximumOperations = 128
   /// The longest lifetime of a lease, in seconds (etcd's limit).
   package static let longestLease: Int64 = 9_000_000_000
+  /// How long what a process has begun waits for the next one to continue it.
+  private static let lastingLifetime: Duration = .seconds(600)
   /// The time for a call whose deadline has passed: then only what is possible at once is wanted, but
   /// even that takes a round trip.
   private static let leastWait: Duration = .seconds(1)
@@ -338,9 +341,27 @@ extension EtcdContainer {
   ) throws(EtcdError) -> EtcdSession {
     let made = making.withLock { _ in
       Result { () throws(EtcdError) in
-        if let session = current.withLock({ $0.session }), session.isAlive { return session }
+        if let session = sessions.withLock({ $0.ofProcess }), session.isAlive { return session }
         let new = try EtcdSession(client, lifetime: location.lifetime, until: deadline)
-        current.withLock { $0.session = new }
+        sessions.withLock { $0.ofProcess = new }
+        return new
+      }
+    }
+    return try made.get()
+  }
+
+  /// Returns the session for what the next process may continue: it outlasts this one by ten minutes.
+  ///
+  /// - Complexity: One request at its first use, and then one every 200 seconds.
+  package func lastingSession(
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdSession {
+    let made = making.withLock { _ in
+      Result { () throws(EtcdError) in
+        if let session = sessions.withLock({ $0.lasting }), session.isAlive { return session }
+        let new = try EtcdSession(
+          client, lifetime: Self.lastingLifetime, isLasting: true, until: deadline)
+        sessions.withLock { $0.lasting = new }
         return new
       }
     }

@@ -11,10 +11,14 @@ import SystemCalls
 /// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
 /// has lost it with all of its keys, and finds out with its next call: it is **fenced** by conditions
 /// that name these keys.
+///
+/// A **lasting** one is not revoked: it ends a lifetime after the process, if no other process has taken
+/// over by then what hangs on it.
 package final class EtcdSession: Sendable {
   /// The lease's number.
   package let lease: Int64
   package let lifetime: Duration
+  private let isLasting: Bool
   private let client: EtcdClient
   private let processID = Program.processID
   private let state: Mutex<State>
@@ -38,14 +42,16 @@ package final class EtcdSession: Sendable {
   private static let exitWait: Duration = .milliseconds(250)
 
   init(
-    _ client: EtcdClient, lifetime: Duration, until deadline: ContinuousClock.Instant
+    _ client: EtcdClient, lifetime: Duration, isLasting: Bool = false,
+    until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let sent = bootTimeNanoseconds()
     lease = try client.grantLease(lifetime: lifetime, until: deadline)
     self.client = client
     self.lifetime = lifetime
+    self.isLasting = isLasting
     state = Mutex(State(kept: sent))
-    register()
+    if !isLasting { register() }
     keepAliveLater(after: lifetime / 3)
   }
 
@@ -58,7 +64,7 @@ package final class EtcdSession: Sendable {
   deinit {
     let (client, lease, lifetime) = (client, lease, lifetime)
     Self.live.withLock { $0[lease] = nil }
-    guard isAlive, Program.processID == processID else { return }
+    guard !isLasting, isAlive, Program.processID == processID else { return }
     Blocking.queue().async {
       // Its users have removed their keys; without this the lease ends by itself a little later.
       _ = try? client.revokeLease(lease, until: .now + lifetime)

@@ -204,17 +204,16 @@ struct QueueKeys {
     _ path: String, _ id: String, _ state: FileState, _ put: Put
   ) throws -> Bool {
     let content = path + "/" + AttachmentPlace.content
-    let whole = try putPieces(of: content, id, put)
-    let (size, checksum) = whole ?? (0, XXH64().value)
-    var manifest = EtcdAttachments.Manifest(content: id, size: size, sender: "")
-    manifest.checksum = checksum
+    let found = try putPieces(of: content, id, put)
+    var manifest = EtcdAttachments.Manifest(content: id, size: found?.size ?? 0, sender: "")
+    manifest.whole = found?.whole ?? .init()
     try put("\(state.rawValue)/\(id)", manifest.bytes())
-    return whole != nil
+    return found != nil
   }
 
   private func putPieces(
     of content: String, _ id: String, _ put: Put
-  ) throws -> (size: Int64, checksum: UInt64)? {
+  ) throws -> (size: Int64, whole: EtcdAttachments.Manifest.Whole)? {
     // It was claimed.
     guard try place.exists(content) else { return nil }
     let file = try place.openFile(content, [.readOnly, .nonBlocking])
@@ -222,15 +221,18 @@ struct QueueKeys {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: EtcdAttachments.piece, alignment: 64)
     defer { buffer.deallocate() }
-    var hash = XXH64()
-    var (size, number) = (Int64(0), Int64(0))
+    var (hash, size) = (XXH64(), Int64(0))
+    var whole = EtcdAttachments.Manifest.Whole()
     while true {
       let piece = UnsafeRawBufferPointer(rebasing: buffer[..<(try file.fill(buffer))])
-      guard !piece.isEmpty else { return (size, hash.value) }
+      whole.checksum = hash.value
+      guard !piece.isEmpty else { return (size, whole) }
       hash.update(piece)
-      try put(EtcdAttachments.piecePart(id, number), Array(piece))
+      let bytes = Array(piece)
+      let checksum = XXH64.checksum(of: bytes)
+      try put(EtcdAttachments.piecePart(id, whole.pieces.count, checksum), bytes)
+      whole.pieces.append(checksum)
       size += Int64(piece.count)
-      number += 1
     }
   }
 }

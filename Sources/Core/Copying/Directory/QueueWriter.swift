@@ -180,7 +180,7 @@ final class QueueWriter {
     try place.makeDirectory(path)
     let content = path + "/" + AttachmentPlace.content
     let found = contents[manifest.content] ?? Content()
-    guard found.size == manifest.size, found.hash.value == manifest.checksum else {
+    guard found.size == manifest.size, found.hash.value == manifest.whole?.checksum else {
       throw AppGroupError(
         .damaged, "copy the container", path: manifest.content,
         reason: "of this file \(found.size) bytes were found that are not those that were sent",

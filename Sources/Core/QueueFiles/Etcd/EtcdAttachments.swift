@@ -2,6 +2,7 @@ package import Containers
 import Digests
 import Entries
 package import EtcdClient
+import FoundationEssentials
 import PropertyLists
 package import SystemCalls
 
@@ -11,13 +12,19 @@ package import SystemCalls
 /// ```
 /// a/<id>            an attachment: its manifest; as in a directory, until it is taken
 /// u/<id>            the same, once a consumer has taken it, or keeps it with a failed entry
-/// t/<content>/<n>   a piece of content, at most 512 KiB; n has eight hexadecimal digits
+/// t/<content>/<p>   a piece of content, at most 512 KiB; p is its number, with eight hexadecimal
+///                   digits, "-", and its checksum, with sixteen
 /// ```
 ///
-/// **Sending.** The manifest is put first, without a checksum, under the session of the sender's
-/// process, and goes with that. The pieces follow, each put without a condition, because nobody else
-/// puts its key. The last step puts the manifest again, if it is as it was, with the checksum and under
-/// no lease: from then on the content is whole.
+/// **Sending.** The manifest is put first, without a checksum, under a lasting session. The pieces
+/// follow, each put without a condition, because what a key holds never changes. The last step puts the
+/// manifest again, if it is as it was, with the checksums and under no lease: from then on the content
+/// is whole.
+///
+/// **Continuing.** The next sender of a file moves the manifest to an id of its own, under the condition
+/// that it is as it was and not whole, and puts the pieces that are missing. The one before it, if it
+/// was only stopped, may still put pieces: the same ones, or others if the file has changed since, which
+/// have other keys. It cannot make the content whole.
 ///
 /// **Renaming** and **taking** move the manifest from one key to another, under the condition that it
 /// is as it was; so a sender and a consumer that act at once have it or not. The pieces stay where they
@@ -30,18 +37,30 @@ package struct EtcdAttachments: Sendable {
   /// What is known of an attachment.
   package struct Manifest: Sendable, Hashable {
     /// The name of its pieces.
-    package let content: String
+    package fileprivate(set) var content: String
     package let size: Int64
     package let sender: String
-    /// Nil as long as the content is not whole.
-    package var checksum: UInt64?
+    /// The lease of the session of the process that sends it.
+    package let session: Int64
+    /// What is known once it is whole.
+    package var whole: Whole?
 
-    package var isWhole: Bool { checksum != nil }
+    package struct Whole: Sendable, Hashable {
+      /// The checksums (XXH64) of the pieces, in their order.
+      package var pieces: [UInt64] = []
+      /// The checksum of all.
+      package var checksum = XXH64().value
 
-    package init(content: String, size: Int64, sender: String) {
+      package init() {}
+    }
+
+    package var isWhole: Bool { whole != nil }
+
+    package init(content: String, size: Int64, sender: String, session: Int64 = 0) {
       self.content = content
       self.size = size
       self.sender = sender
+      self.session = session
     }
 
     /// - Returns: nil for what somebody else has put.
@@ -51,8 +70,19 @@ package struct EtcdAttachments: Sendable {
         guard let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
           let size = value["size"]?.int64Value, size >= 0
         else { return nil }
-        self.init(content: content, size: size, sender: value["sender"]?.stringValue ?? "")
-        checksum = value["checksum"]?.stringValue.flatMap { UInt64($0, radix: 16) }
+        self.init(
+          content: content, size: size, sender: value["sender"]?.stringValue ?? "",
+          session: value["session"]?.int64Value ?? 0)
+        guard let checksum = value["checksum"]?.stringValue else { return }
+        var whole = Whole()
+        guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
+          Int64(pieces.count / 8) == (size + Int64(piece) - 1) / Int64(piece)
+        else { return nil }
+        whole.checksum = all
+        whole.pieces = stride(from: 0, to: pieces.count - 7, by: 8).map { start in
+          pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        self.whole = whole
       } catch {
         return nil
       }
@@ -62,7 +92,13 @@ package struct EtcdAttachments: Sendable {
       var value: PropertyListValue = [
         "content": .string(content), "size": .integer(size), "sender": .string(sender),
       ]
-      value["checksum"] = checksum.map { .string(String($0, radix: 16)) }
+      if let whole {
+        value["checksum"] = .string(String(whole.checksum, radix: 16))
+        value["pieces"] = .data(
+          Data(whole.pieces.flatMap { piece in withUnsafeBytes(of: piece.bigEndian, Array.init) }))
+      } else {
+        value["session"] = .integer(session)
+      }
       return try value.binaryBytes()
     }
   }
@@ -86,14 +122,14 @@ package struct EtcdAttachments: Sendable {
   private func waitingKey(_ id: String) -> [UInt8] { key("a/" + id) }
   private func takenKey(_ id: String) -> [UInt8] { key("u/" + id) }
 
-  private func pieceKey(_ content: String, _ number: Int64) -> [UInt8] {
-    key(Self.piecePart(content, number))
+  /// What follows the name of the queue in the key of a piece.
+  package static func piecePart(_ content: String, _ number: Int, _ checksum: UInt64) -> String {
+    "t/\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
   }
 
-  /// What follows the name of the queue in the key of a piece.
-  package static func piecePart(_ content: String, _ number: Int64) -> String {
-    let digits = String(number, radix: 16)
-    return "t/\(content)/" + String(repeating: "0", count: max(0, 8 - digits.utf8.count)) + digits
+  private static func hex(_ number: UInt64, digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
   }
 
   private func pieces(_ content: String) -> KeyRange { .prefix(key("t/\(content)/")) }
@@ -103,34 +139,76 @@ package struct EtcdAttachments: Sendable {
 
   // MARK: Sending
 
-  /// Begins an attachment, which lasts as long as a session until it is whole.
-  ///
-  /// - Returns: The revision at which that was done; nil if a condition does not hold.
-  package func begin(
-    _ id: String, _ manifest: Manifest, if conditions: [EtcdTransaction.Condition],
-    _ session: EtcdSession
-  ) throws -> Int64? {
-    let outcome = try container.commit(
-      .init(if: conditions, then: []),
-      .init(key: waitingKey(id), base: 0, seen: 0, value: manifest.bytes()),
-      lease: session.lease, until: soon)
-    return outcome.succeeded ? outcome.revision : nil
+  /// An attachment that is being sent.
+  package struct Begun: Sendable {
+    /// The revision of its manifest.
+    let revision: Int64
+    package var manifest: Manifest
+    /// The pieces that are there, by their keys.
+    var present: Set<[UInt8]> = []
   }
 
-  /// Puts a piece.
-  package func put(_ bytes: [UInt8], _ number: Int64, of manifest: Manifest) throws {
-    try client.put(pieceKey(manifest.content, number), bytes, until: soon)
+  /// Begins an attachment, or continues one, which lasts as long as a session until it is whole.
+  ///
+  /// - Parameter old: What earlier senders of the same file may have begun.
+  /// - Returns: Nil if a condition does not hold.
+  package func begin(
+    _ id: String, _ manifest: Manifest, continuing old: [String],
+    if conditions: [EtcdTransaction.Condition], _ session: EtcdSession
+  ) throws -> Begun? {
+    for other in old {
+      guard let item = try item(waitingKey(other)), let found = Manifest(item.value),
+        !found.isWhole, found.size == manifest.size
+      else { continue }
+      var manifest = manifest
+      manifest.content = found.content
+      let begun = try begin(
+        id, manifest,
+        .init(
+          if: conditions + [.modified(item.key, at: item.modified)],
+          then: [.delete(.key(item.key))]), session)
+      guard var begun else { continue }
+      let present = try client.read(pieces(found.content), keysOnly: true, until: soon).items
+      begun.present = Set(present.map(\.key))
+      return begun
+    }
+    return try begin(id, manifest, .init(if: conditions, then: []), session)
+  }
+
+  private func begin(
+    _ id: String, _ manifest: Manifest, _ change: EtcdTransaction, _ session: EtcdSession
+  ) throws -> Begun? {
+    let outcome = try container.commit(
+      change, .init(key: waitingKey(id), base: 0, seen: 0, value: manifest.bytes()),
+      lease: session.lease, until: soon)
+    return outcome.succeeded ? Begun(revision: outcome.revision, manifest: manifest) : nil
+  }
+
+  /// Puts a piece, unless it is there.
+  package func put(
+    _ bytes: [UInt8], _ number: Int, _ checksum: UInt64, of begun: inout Begun
+  ) throws {
+    let key = key(Self.piecePart(begun.manifest.content, number, checksum))
+    // What remains is of no use in the end.
+    guard begun.present.remove(key) == nil else { return }
+    try client.put(key, bytes, until: soon)
   }
 
   /// Makes it whole: it lasts from now on.
   ///
-  /// - Returns: False if it is not there any more; then its pieces are removed, which nobody needs.
-  package func complete(_ id: String, _ manifest: Manifest, begun: Int64) throws -> Bool {
+  /// - Returns: False if it is not there any more; then pieces that nobody needs are removed.
+  package func complete(_ id: String, _ begun: Begun) throws -> Bool {
+    let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
     let isWhole = try container.commit(
-      .init(if: [], then: []),
-      .init(key: waitingKey(id), base: begun, seen: begun, value: manifest.bytes()), until: soon
+      .init(
+        if: [.modified(waitingKey(id), at: begun.revision)],
+        then: others.map { .delete(.key($0)) }),
+      .init(
+        key: waitingKey(id), base: begun.revision, seen: begun.revision,
+        value: begun.manifest.bytes()),
+      until: soon
     ).succeeded
-    if !isWhole { try removePieces(manifest.content) }
+    if !isWhole { try sweep() }
     return isWhole
   }
 
@@ -146,9 +224,19 @@ package struct EtcdAttachments: Sendable {
 
   /// Returns how many bytes of an attachment are there.
   package func completed(_ manifest: Manifest) throws -> Int64 {
-    guard !manifest.isWhole else { return manifest.size }
     let count = try client.count(pieces(manifest.content), until: soon)
     return min(manifest.size, Int64(count) * Int64(Self.piece))
+  }
+
+  /// Whether the process that sends an attachment is there.
+  package func isSent(_ manifest: Manifest) throws -> Bool {
+    do throws(EtcdError) {
+      _ = try client.leaseStatus(manifest.session, until: soon)
+      return true
+    } catch {
+      guard error.code == .leaseGone else { throw error }
+      return false
+    }
   }
 
   /// Returns what waits under an id; nil if there is nothing.
@@ -292,25 +380,44 @@ package struct EtcdAttachments: Sendable {
 
   /// Writes the content into a file.
   ///
+  /// - Parameter part: What was written of it earlier, from its beginning; a piece in it that is as it was
+  ///   sent is not asked for.
   /// - Returns: Whether it is what was sent.
-  /// - Throws: `EtcdError`; an `Errno` of the file.
+  /// - Throws: `EtcdError`; an `Errno` of the files.
   package func download(
-    _ manifest: Manifest, into file: borrowing FileDescriptor
+    _ manifest: Manifest, into file: borrowing FileDescriptor, continuing part: SharedDescriptor? = nil
   ) throws -> Bool {
-    guard let checksum = manifest.checksum, manifest.size <= container.location.fileLimit else {
+    guard let whole = manifest.whole, manifest.size <= container.location.fileLimit else {
       return false
     }
     var hash = XXH64()
     var done: Int64 = 0
-    var number: Int64 = 0
-    while done < manifest.size, let piece = try item(pieceKey(manifest.content, number)) {
-      guard !piece.value.isEmpty, done + Int64(piece.value.count) <= manifest.size else { break }
-      try file.writeAll(piece.value)
-      piece.value.withUnsafeBytes { hash.update($0) }
-      done += Int64(piece.value.count)
-      number += 1
+    for (number, checksum) in whole.pieces.enumerated() {
+      let key = key(Self.piecePart(manifest.content, number, checksum))
+      let piece =
+        try part?.descriptor.piece(Int(min(Int64(Self.piece), manifest.size - done)), checksum)
+        ?? item(key)?.value
+      guard let piece, done + Int64(piece.count) <= manifest.size else { return false }
+      try file.writeAll(piece)
+      piece.withUnsafeBytes { hash.update($0) }
+      done += Int64(piece.count)
     }
-    return done == manifest.size && hash.value == checksum
+    return done == manifest.size && hash.value == whole.checksum
+  }
+}
+
+extension FileDescriptor {
+  /// Reads the next piece of a file.
+  ///
+  /// - Returns: nil if it has another checksum.
+  fileprivate borrowing func piece(_ count: Int, _ checksum: UInt64) throws(Errno) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var read: Result<Int, Errno> = .success(0)
+    bytes.withUnsafeMutableBytes { buffer in
+      read = Result { () throws(Errno) in try fill(buffer) }
+    }
+    guard try read.get() == count, XXH64.checksum(of: bytes) == checksum else { return nil }
+    return bytes
   }
 }
 
@@ -322,26 +429,45 @@ extension QueueDirectory {
   ///
   /// - Parameters:
   ///   - isClaimed: whether it was claimed: then nothing but its directory is made.
-  ///   - download: Writes the content, and returns whether it is what was sent; damaged content becomes
-  ///     an empty file, whose size is not what its entry says.
+  ///   - parts: What was written before; of this one, if etcd cannot be reached in the middle.
+  ///   - download: Writes the content, from the beginning that is there, and returns whether it is what
+  ///     was sent; damaged content becomes an empty file, whose size is not what its entry says.
   package func receive(
-    _ id: String, by consumer: String, isClaimed: Bool,
-    _ download: (borrowing FileDescriptor) throws -> Bool
+    _ id: String, by consumer: String, isClaimed: Bool, parts: FetchedParts,
+    _ download: (_ file: borrowing FileDescriptor, _ part: SharedDescriptor?) throws -> Bool
   ) throws {
     try prepare(consumer)
     let path = AttachmentPlace.takenPath(id, by: consumer)
     guard try !exists(path) else { return }
     try makeDirectory(path)
     guard !isClaimed else { return }
-    let (incoming, content) = (path + "/incoming", path + "/" + AttachmentPlace.content)
+    let (incoming, content) = (path + "/" + Self.incoming, path + "/" + AttachmentPlace.content)
     do {
       let file = try createFile(incoming)
-      if try download(file) { return try move(incoming, to: content, .keep) }
+      if try download(file, parts.take(id)) { return try move(incoming, to: content, .keep) }
       _ = try createFile(content)
       try discard(incoming)
     } catch {
+      // What the disk refuses is not kept on it.
+      if error is EtcdError { try keep(in: consumer, parts) }
       try removeAttachmentDirectory(path)
       throw error
+    }
+  }
+
+  /// A file that came through etcd, until it is whole.
+  private static let incoming = "incoming"
+
+  /// Keeps what a consumer has written of files that are not whole.
+  package func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
+    for entry in try list(Self.taken + "/" + consumer) ?? [] {
+      let name = entry.name.text
+      guard name.hasPrefix(AttachmentPlace.takenPrefix) else { continue }
+      let path = "\(Self.taken)/\(consumer)/\(name)/\(Self.incoming)"
+      guard let file = try ifPresent(openFile(path, [.readOnly, .nonBlocking])),
+        try file.status().kind == .regular
+      else { continue }
+      parts.keep(String(name.dropFirst(AttachmentPlace.takenPrefix.count)), file)
     }
   }
 

@@ -15,6 +15,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// The name of its key.
   let id = Nonce.next()
   let view: EtcdQueueView
+  /// What is there of files whose fetching did not end.
+  let parts = FetchedParts()
   private let session: EtcdSession
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
   private let isEnded = Atomic(false)
@@ -46,7 +48,10 @@ final class EtcdConsumerPlace: ConsumerPlace {
   private func removeDirectories(_ directories: [String], withFiles: Bool) {
     do {
       guard let place = try store.queue.open() else { return }
-      for name in directories { try place.removeEtcdConsumer(name, withFiles: withFiles) }
+      for name in directories {
+        if withFiles { try place.keep(in: name, parts) }
+        try place.removeEtcdConsumer(name, withFiles: withFiles)
+      }
     } catch {
       // The next consumer of this machine tries it again.
       return

@@ -45,8 +45,8 @@ final class EtcdTaken: TakenStore {
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found else { return }
-    try place.receive(id, by: own.directory, isClaimed: isClaimed) {
-      try store.attachments.download(found, into: $0)
+    try place.receive(id, by: own.directory, isClaimed: isClaimed, parts: own.parts) {
+      try store.attachments.download(found, into: $0, continuing: $1)
     }
   }
 

@@ -11,7 +11,7 @@ import SystemCalls
 /// | an attachment that is whole, and an entry that names it | it was stored | nothing more |
 /// | an attachment that is whole | the entry was not stored | another name, a mark, an entry |
 /// | no attachment, and the intention is marked | stored, and taken already | nothing more |
-/// | anything else | it was not whole | begun again |
+/// | anything else | it was not whole | begun again, on etcd with the pieces that are there |
 ///
 /// The intention is marked when the content is whole, before the entry is stored; and from then on the
 /// content goes to the peer only. A sender that wants it back takes it away from the peer first, by giving it
@@ -59,11 +59,15 @@ struct FileSending {
     case isSourceLeft = "copied"
   }
 
+  /// Failures after which what is there of the content is continued: etcd is out of reach, so it could
+  /// not be removed either.
+  private static let isContinued: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
+
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
   /// - Returns: the entry that was stored; nil when that was done before, and the peer has it.
   /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: nothing is left then,
-  ///   or the error says where; `Unfinished` otherwise.
+  ///   or the error says where, unless it may pass; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
     let content: Content
     switch entry.isRedelivery ? try unfinished(left) : .nothing([]) {
@@ -144,11 +148,14 @@ struct FileSending {
   private func make(replacing old: [Queue.WaitingAttachment]) throws -> Content {
     let source = try SourceFile(
       intention.source, isMoved: intention.options.isMoved, to: intention.peer)
-    let stage = try sender.stage(newAttachment(), bytes: source.status.size, for: entry)
+    let stage = try sender.stage(
+      newAttachment(), bytes: source.status.size, continuing: old.map(\.id), for: entry)
     do {
       for other in old { try queue.removeAttachment(other.id) }
       if intention.options.isMoved, let content = try move(source, stage) { return content }
       return try copy(source, stage)
+    } catch let error as AppGroupError where Self.isContinued.contains(error.code) {
+      throw error
     } catch {
       try giveBack(stage.id, isGivenUp: error is GivenUp)
       throw error
