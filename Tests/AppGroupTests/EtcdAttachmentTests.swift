@@ -245,18 +245,19 @@ struct EtcdAttachmentTests {
     let source = try FileDescriptor.open(path, .readOnly)
     let next = try sender.stage("next", bytes: 1_300_000, continuing: ["first"])
     // It was stopped before its last piece. Its session is certain, so it puts that.
-    _ = try? complete(late)
+    #expect(throws: AppGroupError.self) { try complete(late) }
     _ = try next.copy(
       source, source.status(), durability: .standard, check: {}, copied: { _ in })
     #expect(try pieces(queue).count == 3, "the first piece of before is gone")
-    _ = try? complete(late)
+    #expect(throws: AppGroupError.self) { try complete(late) }
     #expect(try pieces(queue).count == 4, "and comes back, late")
     try sender.enqueue([QueueAttachment.key: "next"])
     #expect(try received(queue) == changed)
     #expect(try pieces(queue).isEmpty)
   }
 
-  @Test("of another size, whole, or not there is not continued", arguments: ["other", "whole", "no"])
+  @Test(
+    "of another size, whole, or absent is not continued", arguments: ["other", "whole", "no"])
   func notContinued(_ old: String) throws {
     let queue = try queue("here")
     let stage = try begin("other", queue)
@@ -295,7 +296,7 @@ struct EtcdAttachmentTests {
     #expect(!directory.listing.contains("etcd-gone"), "\(directory.listing)")
   }
 
-  @Test("of which a part was fetched before etcd was out of reach is fetched from there on")
+  @Test("of which a part was fetched before an outage is fetched from there on")
   func fetchedBefore() throws {
     let place = try queue("here").openOrMake()
     let parts = FetchedParts()

@@ -50,6 +50,8 @@ struct ManualPageTests {
       }
     }
     #expect(!text.contains("complete-names"))
+    // Words that are only the first half of commands have no section.
+    #expect(!text.contains("   queue\n"))
   }
 
   @Test("tell the format on disk as the article does")
@@ -74,7 +76,7 @@ struct ManualPageTests {
         # Title
 
         ## A \"heading\"
-        .dot at the \\start of `a-b` and *em* * no em
+        .dot at the \\start of `a-b` and *em* * no em*
         [link](to/there), <doc:Page>.
         - one
           more
@@ -84,6 +86,7 @@ struct ManualPageTests {
         |---|---|---|
         | `x\\|y` | 1 | |
         | .z | – | 2 |
+        | alone | | |
 
         ```
         .code 'x'
@@ -95,7 +98,7 @@ struct ManualPageTests {
       body == """
         .SH "A \\(dqheading\\(dq"
         .PP
-        \\&.dot at the \\estart of \\fBa\\-b\\fP and \\fIem\\fP * no em link, \\fIPage\\fP.
+        \\&.dot at the \\estart of \\fBa\\-b\\fP and \\fIem\\fP * no em* link, \\fIPage\\fP.
         .IP "\\(bu" 4
         one more
         .IP "\\(bu" 4
@@ -106,6 +109,9 @@ struct ManualPageTests {
         .TP
         \\&.z
         \\fIc:\\fP 2
+        .TP
+        alone
+        \\&
         .PP
         .nf
         \\&.code \\(aqx\\(aq

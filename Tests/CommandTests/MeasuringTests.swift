@@ -22,6 +22,7 @@ struct MeasuringTests {
     #expect(lines.first == "74", "there is no such directory")
     let rows = try lines.dropFirst().map { try JSONReader.read(Array($0.utf8)) }
     #expect(rows.count == 12)
+    #expect(rows.contains { $0["nanoseconds"] != $0["floorNanoseconds"] })
     for row in rows {
       // Whatever is measured, and however fast: a time, a floor, and their ratio between its bounds.
       let ratio = try #require(row["ratio"]?.doubleValue)
@@ -37,19 +38,21 @@ struct MeasuringTests {
     let outcome = try Session().shell(
       """
       wormhole latency --count 5 --every 0 --json
+      # After the last one it does not pause.
+      wormhole latency --count 1 --every 600 | grep -c 'µs (1 message)$'
       wormhole latency --count 3 --every 0 | grep -c '^all: min .* µs (3 messages)$'
       wormhole status --json | grep -c latency
       """)
     let lines = outcome.output.split(separator: "\n")
-    try #require(lines.count >= 3, "\(outcome.errors)")
-    let all = try JSONReader.read(Array(lines[lines.count - 3].utf8))
+    try #require(lines.count >= 4, "\(outcome.errors)")
+    let all = try JSONReader.read(Array(lines[lines.count - 4].utf8))
     #expect(all["of"] == "all")
     #expect(all["messages"] == 5)
     let times = try ["min", "median", "p99", "max"].map {
       try #require(all[$0 + "Nanoseconds"]?.int64Value)
     }
     #expect(times == times.sorted() && times[0] > 0)
-    #expect(lines.suffix(2) == ["1", "0"])
+    #expect(lines.suffix(3) == ["1", "1", "0"])
   }
 
   @Test("latency ends at its timeout, and when it is told to, with what it has measured")

@@ -125,11 +125,13 @@ struct TypedDefaultsCommandTests {
       wormhole defaults write Film '{"title":["Metropolis"]}'
       wormhole defaults write seats 7 --suite hall
       wormhole defaults write film -bool yes --suite hall
+      wormhole defaults write row 70 --suite hall
       wormhole defaults write gone 1 --suite empty; wormhole defaults delete gone --suite empty
       wormhole defaults domains
       wormhole defaults find film
       wormhole defaults find METRO
       wormhole defaults find 7
+      wormhole defaults find true
       wormhole defaults write a 1 --suite bad
       printf garbage >"$C/own/values/defaults%2Fbad/value.plist"
       wormhole defaults domains 2>"$T/said"; echo $?; grep -c 'cannot read the defaults' "$T/said"
@@ -138,13 +140,14 @@ struct TypedDefaultsCommandTests {
       outcome.output == """
         1
         {"keys":1}
-        {"keys":2,"suite":"hall"}
+        {"keys":3,"suite":"hall"}
         {"key":"Film","value":{"title":["Metropolis"]}}
         {"key":"film","suite":"hall","value":true}
         {"key":"Film","value":{"title":["Metropolis"]}}
         {"key":"seats","suite":"hall","value":7}
+        {"key":"film","suite":"hall","value":true}
         {"keys":1}
-        {"keys":2,"suite":"hall"}
+        {"keys":3,"suite":"hall"}
         65
         1
 

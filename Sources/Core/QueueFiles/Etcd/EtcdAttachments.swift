@@ -385,7 +385,8 @@ package struct EtcdAttachments: Sendable {
   /// - Returns: Whether it is what was sent.
   /// - Throws: `EtcdError`; an `Errno` of the files.
   package func download(
-    _ manifest: Manifest, into file: borrowing FileDescriptor, continuing part: SharedDescriptor? = nil
+    _ manifest: Manifest, into file: borrowing FileDescriptor,
+    continuing part: SharedDescriptor? = nil
   ) throws -> Bool {
     guard let whole = manifest.whole, manifest.size <= container.location.fileLimit else {
       return false

@@ -1,0 +1,137 @@
+import AppGroup
+import EtcdClient
+import FoundationEssentials
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import PeerConnectivity
+
+@Suite(
+  "A file on etcd that was broken off goes on where it was", .blocking,
+  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+struct FileContinuedTests {
+  /// Counts requests between the processes and etcd, and does something before one of them gets there.
+  private final class Counter: Sendable {
+    private let state = Mutex<(count: Int, limit: Int, action: @Sendable () -> Void)>((0, 0, {}))
+
+    var count: Int { state.withLock(\.count) }
+
+    func act(at limit: Int, _ action: @escaping @Sendable () -> Void) {
+      state.withLock { ($0.limit, $0.action) = (limit, action) }
+    }
+
+    func pass() {
+      let action = state.withLock { state in
+        state.count += 1
+        return state.count == state.limit ? state.action : nil
+      }
+      action?()
+    }
+  }
+
+  private let directory: TemporaryDirectory
+  /// Five pieces.
+  private let content = FileScene.content(2_200_000)
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    for name in ["machine", "claimed"] { try makeDirectory(directory.path + "/" + name) }
+    try FileDescriptor.open(directory.path + "/f", [.writeOnly, .create]).writeAll(content)
+  }
+
+  private func location(_ endpoint: String) -> EtcdLocation {
+    var location = EtcdLocation(endpoints: [endpoint], prefix: "test" + directory.path)
+    location.lifetime = .seconds(2)
+    return location
+  }
+
+  private func session(_ name: String, _ endpoint: String) throws -> PeerSession {
+    let container = try SharedContainer(
+      etcd: location(endpoint), companion: directory.path + "/machine")
+    return try PeerSession(name, in: container)
+  }
+
+  /// A process of another machine, which all of these share.
+  private func process(_ endpoint: String) throws -> Participant {
+    try Participant(
+      program: BuiltProgram.path("participant"), [location(endpoint).description],
+      environment: ["XDG_STATE_HOME=\(directory.path)/state"])
+  }
+
+  private func kill(_ victim: Participant) {
+    #expect(throws: Never.self) { try victim.send(.kill) }
+  }
+
+  private func claimed(by receiver: Participant) throws -> [UInt8] {
+    #expect(try receiver.ask("file-work watch \(directory.path)/claimed") == "done")
+    return try FileDescriptor.open(directory.path + "/claimed/f", .readOnly)
+      .readToEnd(expectedBytes: content.count, maximumBytes: 1 << 24)
+  }
+
+  @Test("when its sender is killed: the next one puts what is missing")
+  func senderKilled() throws {
+    let etcd = try EtcdNode.shared.get().endpoint
+    let puts = Counter()
+    let proxy = try LossyProxy(to: etcd) { if $0 == "/v3/kv/put" { puts.pass() } }
+    let transfer = try session("phone", etcd)
+      .intendTransfer(fileAt: URL(filePath: directory.path + "/f"), to: "watch")
+    let victim = try process(proxy.endpoint)
+    puts.act(at: 3) { kill(victim) }
+    try victim.tell("file-copy phone")
+    #expect(throws: Participant.Failure.self) { try victim.answer() }
+    #expect(puts.count == 3)
+
+    #expect(try process(proxy.endpoint).ask("file-copy phone") == "done")
+    // The third one may have arrived. All again would be eight.
+    #expect((5...6).contains(puts.count), "\(puts.count) pieces were put")
+    #expect(try claimed(by: process(etcd)) == content)
+    #expect(try transfer.status() == .processed)
+  }
+
+  @Test(
+    "when etcd was out of reach for long: the same sender puts what is missing")
+  func outage() throws {
+    let etcd = try EtcdNode.shared.get().endpoint
+    let puts = Counter()
+    let proxy = try LossyProxy(to: etcd) { if $0 == "/v3/kv/put" { puts.pass() } }
+    let sender = try session("phone", proxy.endpoint)
+    _ = try sender.intendTransfer(fileAt: URL(filePath: directory.path + "/f"), to: "watch")
+    puts.act(at: 3) { proxy.block() }
+    let error = #expect(throws: PeerError.self) { try sender.sendOutgoingFiles() }
+    #expect(error?.code == .unreachable)
+    proxy.unblock()
+    try sender.sendOutgoingFiles()
+    #expect((5...6).contains(puts.count), "\(puts.count) pieces were put")
+    #expect(try claimed(by: process(etcd)) == content)
+  }
+
+  @Test("when its receiver is killed: the next one of the machine fetches what is missing")
+  func receiverKilled() throws {
+    let etcd = try EtcdNode.shared.get().endpoint
+    let reads = Counter()
+    let directory = directory
+    let proxy = try LossyProxy(to: etcd) {
+      if $0 == "/v3/kv/range", directory.listing.contains("/incoming") { reads.pass() }
+    }
+    let sender = try session("phone", etcd)
+    _ = try sender.intendTransfer(fileAt: URL(filePath: directory.path + "/f"), to: "watch")
+    try sender.sendOutgoingFiles()
+    let victim = try process(proxy.endpoint)
+    reads.act(at: 3) { kill(victim) }
+    try victim.tell("file-work watch \(directory.path)/claimed")
+    #expect(throws: Participant.Failure.self) { try victim.answer() }
+    #expect(reads.count == 3 && directory.listing.contains("/incoming"))
+
+    // The first piece is not asked for any more.
+    guard case .etcd(let keys) = sender.container.engine else { return }
+    let pieces = KeyRange.prefix(keys.key(.ownQueue, PeerNames.files("watch"), "/t/"))
+    let first = try #require(try keys.client.read(pieces, until: soon).items.first).key
+    _ = try keys.repeating(
+      .init(if: [.exists(first)], then: [.delete(.key(first))]), until: soon)
+    #expect(try claimed(by: process(etcd)) == content)
+    #expect(!directory.listing.contains("/incoming"), "\(directory.listing)")
+  }
+}
