@@ -61,7 +61,8 @@ extension Queue.Sender {
   ///     that entry's consumer was not replaced.
   /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file that etcd is not to keep;
   ///   `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
-  /// - Complexity: about ten system calls; on etcd one transaction.
+  /// - Complexity: about ten system calls; on etcd one transaction, and three requests for one that is
+  ///   continued.
   package func stage(
     _ id: String, bytes: Int64, continuing old: [String] = [], for entry: QueueEntry? = nil
   ) throws -> any AttachmentStage {
@@ -150,7 +151,7 @@ extension Queue {
 
   /// Returns the files that are being copied into the queue at this moment.
   ///
-  /// - Complexity: one listing, and four system calls for each attachment; on etcd two requests for each.
+  /// - Complexity: one listing, and four system calls for each attachment; on etcd three requests for each.
   package func incomingAttachments() throws -> [IncomingAttachment] {
     try looking { try $0.incoming() }
   }
