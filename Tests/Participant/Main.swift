@@ -34,6 +34,7 @@ import SystemCalls
 /// settings WORD                    see `Settings`
 /// shared-url NAME                  a file's path in the container of group.com.example.notes
 /// defaults-…                       see `DefaultsVerbs`
+/// exit                             ends the process as programs end, without an answer
 /// ```
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
@@ -67,7 +68,7 @@ struct Participant {
         CommandLine.arguments[3], CommandLine.arguments[4], container)
     }
     let participant = Participant(container: container)
-    while let line = readLine() {
+    while let line = readLine(), line != "exit" {
       let words = line.split(separator: " ").map(String.init)
       let answer = participant.answer(words[...])
       DiagnosticsVerbs.finish()
