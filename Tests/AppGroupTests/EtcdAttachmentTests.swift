@@ -1,6 +1,7 @@
 import AppGroup
 import EtcdClient
 import PropertyLists
+import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -270,6 +271,31 @@ struct EtcdAttachmentTests {
     withExtendedLifetime(stage) {}
   }
 
+  @Test("that its first sender completes at this very moment is not continued")
+  func completedMeanwhile() throws {
+    let late = try begin("first", queue("here"))
+    let hook = Mutex<(@Sendable () -> Void)?>(nil)
+    let proxy = try LossyProxy(to: try #require(location.endpoints.first)) { path in
+      guard path == "/v3/kv/txn" else { return }
+      let action = hook.withLock { hook in
+        defer { hook = nil }
+        return hook
+      }
+      action?()
+    }
+    var location = location
+    location.endpoints = [proxy.endpoint]
+    let queue = try SharedContainer(etcd: location, companion: directory.path + "/there").queue("q")
+    let sender = try queue.sender("a")
+    hook.withLock { $0 = { #expect(throws: Never.self) { try complete(late) } } }
+    let next = try sender.stage("next", bytes: 1_300_000, continuing: ["first"])
+    #expect(
+      try queue.waitingAttachments(prefix: "") == [
+        .init(id: "first", isWhole: true), .init(id: "next", isWhole: false),
+      ])
+    withExtendedLifetime(next) {}
+  }
+
   /// Writes what a consumer of this machine that is gone has left of a file.
   private func leave(_ bytes: [UInt8], of id: String, _ queue: Queue) throws {
     let place = try queue.openOrMake()
@@ -323,6 +349,11 @@ struct EtcdAttachmentTests {
       return true
     }
     #expect(directory.listing.contains("etcd-own/attachment-x/content"))
+    // What somebody else has put in its place is none.
+    try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own"))
+    try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own") + "/incoming")
+    try place.keep(in: "etcd-own", parts)
+    #expect(parts.take("y") == nil)
   }
 
   @Test("is sent no further once its sender's process has lost its session")

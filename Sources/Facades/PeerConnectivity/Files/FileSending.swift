@@ -73,24 +73,49 @@ struct FileSending {
     switch entry.isRedelivery ? try unfinished(left) : .nothing([]) {
     case .nothing(let old): content = try make(replacing: old)
     case .whole(let adopted): content = adopted
-    case .stored(let id, let isSourceLeft): return stored(id, isSourceLeft)
+    case .stored(let id, let isSourceLeft): return try stored(id, isSourceLeft)
     }
+    let id: QueueEntryID
     do {
-      return stored(try store(content), content.isSourceLeft)
+      id = try store(content)
     } catch {
       try takeBack(content.attachment, isGivenUp: error is GivenUp)
       throw error
     }
+    return try stored(id, content.isSourceLeft)
   }
 
-  private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) -> QueueEntryID? {
-    // Only the very file that was copied. The copy is stored, so a source that cannot be removed is no
-    // failure of the transfer, and stays.
-    if isSourceLeft, isSourceThere { try? removeFile(intention.source) }
+  private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) throws -> QueueEntryID? {
+    if isSourceLeft { try unfinished { try removeSource(of: id) } }
     // It is stored, and delivered when the peer receives, however that is started; why it could not be
     // started now is told to the next caller that asks it something.
     _ = transfer.files.outbox.wake(intention.peer, for: queue)
     return id
+  }
+
+  /// Removes the very file that was copied.
+  private func removeSource(of id: QueueEntryID?) throws {
+    do {
+      try intention.withSource { state in
+        guard state == .locked, try isSent(id) else { return }
+        try removeFile(intention.source)
+      }
+    } catch is Errno {
+      // The copy is stored, so a source that cannot be removed is no failure of the transfer, and stays.
+      return
+    }
+  }
+
+  /// Whether the transfer was not taken back, which nobody can do as long as the source is locked.
+  private func isSent(_ id: QueueEntryID?) throws -> Bool {
+    do {
+      try entry.batch.confirm()
+      return true
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      // The successor has stored it as well. After that it may have been cancelled, and forgotten.
+      guard let id, let receipt = try sender.receipt(of: id) else { return false }
+      return receipt.status != .cancelled
+    }
   }
 
   private func unfinished<Result>(_ body: () throws -> Result) throws -> Result {
@@ -118,7 +143,7 @@ struct FileSending {
       let id = try storedEntry(naming: intention.attachmentPrefix)
       return .stored(id, isSourceLeft: Mark(rawValue: mark) == .isSourceLeft)
     }
-    let isSourceLeft = intention.options.isMoved && isSourceThere
+    let isSourceLeft = intention.options.isMoved && intention.isSourceThere
     if let id = try storedEntry(naming: whole.id) {
       return .stored(id, isSourceLeft: isSourceLeft)
     }
@@ -228,7 +253,7 @@ struct FileSending {
   /// fails after an error, it stays in the container, and the error names its place.
   private func giveBack(_ attachment: String, isGivenUp: Bool) throws {
     let isBack = try unfinished {
-      if intention.options.isMoved, !isSourceThere,
+      if intention.options.isMoved, !intention.isSourceThere,
         try queue.waitingAttachments(prefix: attachment).contains(where: \.isWhole)
       {
         return try queue.returnAttachment(attachment, to: intention.source)
@@ -241,12 +266,6 @@ struct FileSending {
         remedy: "it is \(queue.location(ofAttachment: attachment))")
     }
     try unfinished { try queue.removeAttachment(attachment) }
-  }
-
-  private var isSourceThere: Bool {
-    // It fails if the file was moved, or cannot be reached.
-    let status = try? fileStatus(intention.source)
-    return status?.device == intention.device && status?.inode == intention.inode
   }
 
   private func checkGivenUp() throws {

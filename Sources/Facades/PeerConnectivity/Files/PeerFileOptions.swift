@@ -9,7 +9,8 @@ public import AppGroup
 /// ```
 public struct PeerFileOptions: Sendable, Hashable {
   /// Whether the file itself is handed over: a rename on the same file system, in constant time; across
-  /// file systems it is copied, and removed when the copy is safe. Then the source is gone.
+  /// file systems it is copied, and removed when the copy is safe. Then the source is gone, unless it
+  /// cannot be removed, or another program has it locked (flock(2)).
   ///
   /// A file that was handed over ends with its transfer: it is deleted once it was handled, or when it
   /// expires. When the transfer is cancelled it goes back to where it was, unless something else

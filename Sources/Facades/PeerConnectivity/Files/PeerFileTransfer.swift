@@ -142,7 +142,8 @@ public final class PeerFileTransfer: Sendable {
   /// Ends it, also in the middle of copying, unless the peer has it already: it is cancelled or delivered,
   /// never both. A file that was to be moved is where it was, unless something else lies there by now.
   ///
-  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise, or its source
+  ///   is to be removed and another process has it locked (flock(2)), as a sender has that was stopped.
   /// - Throws: `PeerError`: `timedOut` when the process that copies it does not stop within ten seconds; it
   ///   is given up all the same as soon as that process continues. Or an error of the container.
   /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
@@ -187,9 +188,13 @@ public final class PeerFileTransfer: Sendable {
 
   private func cancelStored() throws -> Bool {
     let sender = try files.sender(to: peer)
-    guard let stored = try storedEntry(), try sender.cancel(stored) else { return false }
-    try removeAttachments(sender.queue)
-    return true
+    guard let stored = try storedEntry() else { return false }
+    return try intention.withSource { source in
+      // If it is busy, a sender that was replaced goes on to remove it, so the copy is the file.
+      guard source != .busy, try sender.cancel(stored) else { return false }
+      try removeAttachments(sender.queue)
+      return true
+    }
   }
 
   // Those that no entry names any more.
