@@ -9,8 +9,8 @@
 
   @Suite("Durability", .blocking)
   struct DurabilityTests {
-    /// The usual place, and one on a file system where one fsync commits everything.
-    static let places = [nil, "/dev/shm"]
+    /// The usual place, and one on another file system: on one of them a single fsync commits everything.
+    static let places = [nil] + [TemporaryDirectory.elsewhere].filter { $0 != nil }
 
     @Test(
       "costs one fsync, or three, and two for the directories above when a name is new in them",

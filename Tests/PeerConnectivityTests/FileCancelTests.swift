@@ -44,8 +44,9 @@ struct FileCancelTests {
 
   @Test(
     "is cancelled or delivered, never both, before whichever copying step its sender was stopped",
-    arguments: [0, 1], [false, true])
-  func inTheMiddle(share: Int, isMoved: Bool) throws {
+    arguments: [0, 1], FileFaultTests.Way.allCases)
+  func inTheMiddle(share: Int, way: FileFaultTests.Way) throws {
+    let isMoved = way != .copied
     let counting = try FileScene()
     let entering = try #require(
       Int(try counting.participant().ask("calls queue-consume peer/phone/outgoing")))
@@ -54,23 +55,80 @@ struct FileCancelTests {
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
+      let (url, place) = try source(way, scene)
+      try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll(content)
       let transfer = try scene.sender.intendTransfer(
-        fileAt: scene.write(content, "f"), to: "watch", options: .init(isMoved: isMoved))
+        fileAt: url, to: "watch", options: .init(isMoved: isMoved))
       let late = try scene.participant()
       try late.tell("stop \(step) file-copy phone")
       guard try !late.hasAnswer() else { break }
+      // It is about to remove the source.
+      let isLocked = try isLocked(url)
       let isCancelled = try transfer.cancel()
+      #expect(!(isLocked && isCancelled))
       try late.send(.continue)
       let answer = try late.answer()
       try scene.sender.sendOutgoingFiles()
       let received = try scene.receiveAll()
-      let comment: Comment = "before call \(step), \(answer): \(scene.directory.listing)"
+      let comment: Comment =
+        "before call \(step), cancelled: \(isCancelled), \(answer): \(scene.directory.listing)"
       #expect(received.map(\.content) == (isCancelled ? [] : [content]), comment)
-      #expect(try scene.exists("f") == (isCancelled || !isMoved), comment)
+      let source = try scene.read(url).map(\.count)
+      if !isLocked || source == nil {
+        #expect(source == (isCancelled || !isMoved ? content.count : nil), comment)
+      }
       #expect(try transfer.status() == (isCancelled ? .cancelled : .processed), comment)
       #expect(try scene.leftovers().isEmpty, comment)
       step += 2
+      withExtendedLifetime(place) {}
     }
+  }
+
+  private func source(
+    _ way: FileFaultTests.Way, _ scene: FileScene
+  ) throws -> (url: URL, place: TemporaryDirectory?) {
+    let elsewhere = way == .movedByCopying ? TemporaryDirectory.elsewhere : nil
+    let place = try elsewhere.map { try TemporaryDirectory(under: $0) }
+    return (URL(filePath: place.map { $0.path + "/f" } ?? scene.path("f")), place)
+  }
+
+  private func isLocked(_ url: URL) throws -> Bool {
+    try ifPresent(FileDescriptor.open(url.path, .readOnly))?.tryLock(.exclusive) == false
+  }
+
+  @Test(
+    "does not remove what somebody else has put in place of its source",
+    .enabled(if: TemporaryDirectory.elsewhere != nil))
+  func replacedSource() throws {
+    let counting = try FileScene()
+    var step = try #require(
+      Int(try counting.participant().ask("calls queue-consume peer/phone/outgoing")))
+    var tried = 0
+    while true {
+      let scene = try FileScene()
+      let (url, place) = try source(.movedByCopying, scene)
+      try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll([1, 2])
+      _ = try scene.sender.intendTransfer(fileAt: url, to: "watch", options: .init(isMoved: true))
+      let late = try scene.participant()
+      try late.tell("stop \(step) file-copy phone")
+      guard try !late.hasAnswer() else { break }
+      let isStored = try scene.container.own.queue(PeerNames.files("watch")).hasEntries()
+      let isReplaced = try isStored && !isLocked(url)
+      if isReplaced {
+        tried += 1
+        let old = url.path + "-old"
+        _ = try ifPresent(
+          rename(url.path, at: Directory.current, to: old, at: Directory.current))
+        try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll([9])
+      }
+      try late.send(.continue)
+      #expect(try late.answer() == "done")
+      #expect(try scene.receiveAll().map(\.content) == [[1, 2]])
+      #expect(try scene.read(url) == (isReplaced ? [9] : nil), "before call \(step)")
+      step += 1
+      withExtendedLifetime(place) {}
+    }
+    #expect(tried > 3)
   }
 
   @Test("is not cancelled while another process has the source locked that is to be removed")
@@ -87,6 +145,14 @@ struct FileCancelTests {
     #expect(try scene.exists("f") == isCopied)
     #expect(try transfer.cancel() == !isCopied)
     try other.unlock()
+    if isCopied {
+      // Another file in its place is none of this.
+      try rename(url.path, at: Directory.current, to: scene.path("old"), at: Directory.current)
+      try scene.write([9], "f")
+      let foreign = try FileDescriptor.open(url.path, .readOnly)
+      #expect(try foreign.tryLock(.exclusive) && transfer.cancel())
+      try rename(scene.path("old"), at: Directory.current, to: url.path, at: Directory.current)
+    }
     #expect(try transfer.cancel() && transfer.status() == .cancelled)
     #expect(try scene.read(url) == [1, 2] && scene.receiveAll().isEmpty)
   }

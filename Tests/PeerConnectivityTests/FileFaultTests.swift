@@ -18,6 +18,9 @@ struct FileFaultTests {
     case copied, moved
     /// From another file system.
     case movedByCopying
+
+    static let allCases: [Way] =
+      [.copied, .moved] + (TemporaryDirectory.elsewhere == nil ? [] : [.movedByCopying])
   }
 
   private static let isThorough = TriedSteps.stride == 1
@@ -39,13 +42,16 @@ struct FileFaultTests {
     let transfer: PeerFileTransfer
     let way: Way
     private var isMoved: Bool { way != .copied }
-    /// The calls that failed.
+    /// The calls that failed after the entry was stored, which has a receipt: another name of it.
     private let failed = Mutex<[SystemCall]>([])
+    private let isStored = Atomic(false)
 
     init(_ way: Way) throws {
       self.way = way
       scene = try FileScene()
-      elsewhere = way == .movedByCopying ? try TemporaryDirectory(under: "/dev/shm") : nil
+      elsewhere =
+        way == .movedByCopying
+        ? try TemporaryDirectory(under: TemporaryDirectory.elsewhere) : nil
       let path = elsewhere.map { $0.path + "/f" } ?? scene.path("f")
       try FileDescriptor.open(path, [.writeOnly, .create]).writeAll(content)
       url = URL(filePath: path)
@@ -61,8 +67,11 @@ struct FileFaultTests {
     ) throws -> (calls: Int, isUnfinished: Bool) {
       let plan = Faults.Plan { call, index in
         // A descriptor is closed even if close reports an error.
-        guard index == step, call != .close else { return .proceed }
-        self.failed.withLock { $0.append(call) }
+        guard index == step, call != .close else {
+          if call == .linkat { self.isStored.store(true, ordering: .relaxed) }
+          return .proceed
+        }
+        if self.isStored.load(ordering: .relaxed) { self.failed.withLock { $0.append(call) } }
         return .fail(error)
       }
       do {
@@ -73,7 +82,8 @@ struct FileFaultTests {
       }
     }
 
-    private static let removing: Set<SystemCall> = [.unlinkat, .fstatat]
+    /// The calls by which a source is removed.
+    private static let removing: Set<SystemCall> = [.openat, .fstat, .flock, .fstatat, .unlinkat]
 
     /// Completes all remaining work, and then asks the receiver.
     ///

@@ -1,4 +1,5 @@
 package import Containers
+import Entries
 package import QueueFiles
 package import Queues
 package import SystemCalls
@@ -15,9 +16,35 @@ protocol AttachmentStore: Sendable {
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment]
   func rename(_ id: String, to newID: String) throws -> Int64?
   func remove(_ id: String) throws
+  /// What remains of it is to be removed.
   func giveBack(_ id: String, to path: String) throws -> Bool
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID?
   func incoming() throws -> [Queue.IncomingAttachment]
+}
+
+extension AttachmentStore {
+  /// Writes content into a new file, and gives that a name once it is whole.
+  ///
+  /// - Parameter write: Returns whether it is whole.
+  /// - Returns: false if something has the name, or nothing can be there.
+  func giveBack(
+    to path: String, _ write: (borrowing FileDescriptor) throws -> Bool
+  ) throws -> Bool {
+    let staged = path + ".returning-" + Nonce.next()
+    do {
+      let file = try FileDescriptor.open(staged, [.readWrite, .create, .exclusive, .noFollow])
+      defer { try? removeFile(staged) }  // It has its own name, or is of no use.
+      guard try write(file) else { return false }
+      try file.synchronize()
+      try SystemCalls.rename(staged, at: Directory.current, to: path, at: Directory.current, .keep)
+      return true
+    } catch let error as Errno {
+      switch error {
+      case .noSuchFile, .alreadyExists, .accessDenied: return false
+      default: throw error
+      }
+    }
+  }
 }
 
 /// An attachment that is being created, this process's own until it is released or ends. Not thread-safe
@@ -134,9 +161,9 @@ extension Queue {
   package func removeAttachment(_ id: String) throws { try looking { try $0.remove(id) } }
 
   /// Moves the content of an attachment that is not taken to a path, unless there is a file
-  /// already.
+  /// already. On another file system, and on etcd, it is copied; the attachment is to be removed then.
   ///
-  /// - Returns: whether it was moved; false also for another file system.
+  /// - Returns: whether it is there.
   package func returnAttachment(_ id: String, to path: String) throws -> Bool {
     try looking { try $0.giveBack(id, to: path) }
   }

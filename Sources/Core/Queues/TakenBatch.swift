@@ -67,7 +67,11 @@ package final class TakenBatch: Sendable {
   package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
   /// Checks that no other consumer can have been given the batch.
-  package func confirm() throws { try store.confirmNow() }
+  package func confirm() throws {
+    do { try store.confirmNow() } catch let error as Errno where error == .noSuchFile {
+      throw queue.replaced()
+    }
+  }
 
   package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
 

@@ -46,16 +46,23 @@ struct DirectoryAttachments: AttachmentStore {
 
   func giveBack(_ id: String, to path: String) throws -> Bool {
     try withPlaceIfAny { place in
+      let content = AttachmentPlace.path(id) + "/" + AttachmentPlace.content
       do throws(Errno) {
-        try place.move(
-          AttachmentPlace.path(id) + "/" + AttachmentPlace.content, to: path,
-          at: Directory.current, .keep)
+        try place.move(content, to: path, at: Directory.current, .keep)
         return true
       } catch {
         switch error {
-        case .noSuchFile, .alreadyExists, .crossesDevices, .accessDenied: return false
+        case .noSuchFile, .alreadyExists, .accessDenied: return false
+        case .crossesDevices: break
         default: throw error
         }
+      }
+      let source = try place.openFile(content, [.readOnly, .nonBlocking])
+      guard try source.status().kind == .regular else { return false }
+      return try giveBack(to: path) { file in
+        var copy = ContentCopy(check: {})
+        try copy.copy(source, source.status(), to: file)
+        return true
       }
     } ?? false
   }

@@ -36,23 +36,9 @@ struct EtcdQueueAttachments: AttachmentStore {
 
   func remove(_ id: String) throws { try keys.remove(id) }
 
-  /// A copy: what remains on etcd is to be removed.
   func giveBack(_ id: String, to path: String) throws -> Bool {
     guard let manifest = try keys.manifest(id) else { return false }
-    let staged = path + ".returning-" + Nonce.next()
-    do {
-      let file = try FileDescriptor.open(staged, [.readWrite, .create, .exclusive, .noFollow])
-      defer { try? removeFile(staged) }  // It has its own name, or is of no use.
-      guard try keys.download(manifest, into: file) else { return false }
-      try file.synchronize()
-      try SystemCalls.rename(staged, at: Directory.current, to: path, at: Directory.current, .keep)
-      return true
-    } catch let error as Errno {
-      switch error {
-      case .noSuchFile, .alreadyExists, .accessDenied: return false
-      default: throw error
-      }
-    }
+    return try giveBack(to: path) { try keys.download(manifest, into: $0) }
   }
 
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {

@@ -17,7 +17,9 @@ struct DirectoryTaken: TakenStore {
   /// Each step finds its directory gone if this consumer was replaced.
   func confirm() {}
 
-  func confirmNow() {}
+  func confirmNow() throws {
+    guard try open().exists(path) else { throw Errno.noSuchFile }
+  }
 
   func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }
 

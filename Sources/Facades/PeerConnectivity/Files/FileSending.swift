@@ -86,7 +86,7 @@ struct FileSending {
   }
 
   private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) throws -> QueueEntryID? {
-    if isSourceLeft { try unfinished { try removeSource(of: id) } }
+    if isSourceLeft { try unfinished(removeSource) }
     // It is stored, and delivered when the peer receives, however that is started; why it could not be
     // started now is told to the next caller that asks it something.
     _ = transfer.files.outbox.wake(intention.peer, for: queue)
@@ -94,27 +94,19 @@ struct FileSending {
   }
 
   /// Removes the very file that was copied.
-  private func removeSource(of id: QueueEntryID?) throws {
+  private func removeSource() throws {
     do {
       try intention.withSource { state in
-        guard state == .locked, try isSent(id) else { return }
+        guard state == .locked else { return }
+        // One that was replaced leaves it to its successor: the transfer may have been taken back, which
+        // nobody can do from here on.
+        try entry.batch.confirm()
         try removeFile(intention.source)
       }
-    } catch is Errno {
+    } catch let error as Errno {
+      // It is tried again.
+      guard error != .tooManyOpenFiles else { throw error }
       // The copy is stored, so a source that cannot be removed is no failure of the transfer, and stays.
-      return
-    }
-  }
-
-  /// Whether the transfer was not taken back, which nobody can do as long as the source is locked.
-  private func isSent(_ id: QueueEntryID?) throws -> Bool {
-    do {
-      try entry.batch.confirm()
-      return true
-    } catch let error as AppGroupError where error.code == .leaseLost {
-      // The successor has stored it as well. After that it may have been cancelled, and forgotten.
-      guard let id, let receipt = try sender.receipt(of: id) else { return false }
-      return receipt.status != .cancelled
     }
   }
 
