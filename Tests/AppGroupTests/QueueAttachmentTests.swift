@@ -7,6 +7,7 @@ import Testing
 
 @testable import Attachments
 @testable import Containers
+@testable import QueueFiles
 @testable import Queues
 @testable import Values
 
@@ -55,6 +56,29 @@ struct QueueAttachmentTests {
     }
     #expect(try consumer.next(until: .now) == nil)
     #expect(try leftovers(scene).isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test(
+    "goes back to another file system whole, and only if it is a file and nothing lies there",
+    .enabled(if: TemporaryDirectory.elsewhere != nil))
+  func givenBack() throws {
+    let scene = try QueueScene()
+    let elsewhere = try TemporaryDirectory(under: TemporaryDirectory.elsewhere)
+    let path = elsewhere.path + "/back"
+    try send("x", scene)
+    #expect(try scene.queue.returnAttachment("x", to: path))
+    #expect(
+      try FileDescriptor.open(path, .readOnly).readToEnd(expectedBytes: 3, maximumBytes: 9)
+        == [1, 2, 3])
+    #expect(try !scene.queue.returnAttachment("x", to: path))
+    #expect(try !scene.queue.returnAttachment("x", to: elsewhere.path + "/missing/back"))
+    if TestEngine.current == .directory {
+      let content = scene.queue.directory.path + "/" + AttachmentPlace.path("x") + "/content"
+      try removeFile(content)
+      try makeFIFO(FileName(content), at: Directory.current)
+      #expect(try !scene.queue.returnAttachment("x", to: path + "2"))
+    }
+    #expect(elsewhere.listing.split(separator: "\n").count == 2, "\(elsewhere.listing)")
   }
 
   @Test("belongs to the consumer that renamed its content away, even after its death")
