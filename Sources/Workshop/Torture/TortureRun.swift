@@ -60,7 +60,8 @@ struct TortureRun {
     last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
     let missed = try chaos.finish(jsonText(last))
     var records = try Records(directory, lives: chaos.counts.started)
-    let peers = try PeerChecks(container, options, &records, life: chaos.counts.started + 1)
+    let peers = try PeerChecks(
+      container, directory, options, &records, life: chaos.counts.started + 1)
     checks +=
       HistoryChecks(
         records: records, final: final.operations, last: final.last, isOnEtcd: nemesis != nil

@@ -7,7 +7,8 @@ struct PeerChecks {
   /// - Parameter life: Continues the numbering of the workers. The work done here is added to the
   ///   records.
   init(
-    _ container: SharedContainer, _ options: TortureOptions, _ records: inout Records, life: Int
+    _ container: SharedContainer, _ directory: RunDirectory, _ options: TortureOptions,
+    _ records: inout Records, life: Int
   ) throws {
     if options.kinds.contains(.requests) {
       let journals = records.journals.map { journal in
@@ -39,6 +40,8 @@ struct PeerChecks {
       let checks = QueueChecks(
         "file", Self.events(records) { if case .file(let event) = $0 { event } else { nil } })
       all += checks.all
+      all.append(
+        try checks.givenBack { try FileStrand.isThere($0, in: directory) })
     }
   }
 

@@ -83,13 +83,8 @@ struct FileStrand {
           place: name, tenure: tenure, slot: Int(file.sender.dropFirst(7)) ?? -1, number: number,
           isRedelivery: file.isRedelivery, from: beginning, to: bootTimeNanoseconds())))
     do {
-      let bytes = try FileDescriptor.open(file.url.path, .readOnly).readToEnd(
-        expectedBytes: Int(file.size), maximumBytes: 1 << 20)
-      let isWhole = bytes.withUnsafeBytes { bytes in
-        content(number).withUnsafeBytes { compareBytes(bytes, $0) == 0 }
-      }
-      if !isWhole {
-        try note(.torn("file \(number) came with \(bytes.count) bytes that are not its own"))
+      if try !isWhole(number, at: file.url.path) {
+        try note(.torn("file \(number) came with bytes that are not its own"))
       }
     } catch let error as Errno {
       // The file was there until this process was stopped and replaced; the acknowledgement will
@@ -104,9 +99,25 @@ struct FileStrand {
     return true
   }
 
-  /// The content of a file follows from its number; some files are empty.
+  /// - Throws: `.noSuchFile`.
+  private static func isWhole(_ number: UInt64, at path: String) throws(Errno) -> Bool {
+    let content = content(number)
+    let bytes = try FileDescriptor.open(path, .readOnly).readToEnd(
+      expectedBytes: content.count, maximumBytes: 4 << 20)
+    return bytes.withUnsafeBytes { bytes in
+      content.withUnsafeBytes { compareBytes(bytes, $0) == 0 }
+    }
+  }
+
+  /// Whether a file that was sent is where it was.
+  static func isThere(_ number: UInt64, in directory: RunDirectory) throws -> Bool {
+    try ifPresent(isWhole(number, at: directory.file(number))) ?? false
+  }
+
+  /// The content of a file follows from its number; some files are empty, and some have several pieces on
+  /// etcd.
   private static func content(_ number: UInt64) -> [UInt8] {
-    let sizes: [UInt64] = [0, 1, 4_096, 40_000, 200_000]
+    let sizes: [UInt64] = [0, 1, 4_096, 40_000, 200_000, 1_300_000]
     let size = Int(sizes[Int(mix(~number) % UInt64(sizes.count))])
     let words = [UInt64](repeating: mix(number), count: size / 8 + 1)
     return words.withUnsafeBytes { Array($0.prefix(size)) }

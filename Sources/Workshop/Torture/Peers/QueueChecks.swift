@@ -101,6 +101,16 @@ struct QueueChecks {
       })
   }
 
+  /// Checks that what was cancelled is where it was before it was sent.
+  func givenBack(_ isThere: (_ number: UInt64) throws -> Bool) rethrows -> Check {
+    let cancelled = entries.filter(\.value.isCancelled).keys.sorted()
+    return Check(
+      "a cancelled \(what) is where it was", "\(cancelled.count) \(what)s",
+      firstOf: try cancelled.filter { try !isThere($0) }.map {
+        "\(name($0)) was cancelled, and is gone"
+      })
+  }
+
   private var repeatsMarked: Check {
     var evidence: [String] = []
     for (number, entry) in entries.sorted(by: { $0.key < $1.key }) {
