@@ -1,5 +1,6 @@
 import AppGroup
 import EtcdClient
+import FoundationEssentials
 import PropertyLists
 import Synchronization
 import SystemCalls
@@ -133,7 +134,7 @@ struct EtcdAttachmentTests {
 
   /// What somebody else may do to the keys.
   enum Damage: CaseIterable {
-    case changed, missing, longer, foreignManifest
+    case changed, missing, longer, foreignManifest, hugeManifest
   }
 
   @Test(
@@ -149,15 +150,21 @@ struct EtcdAttachmentTests {
     case .missing: break
     case .longer: operation = .put(key: second, value: [UInt8](repeating: 1, count: 1 << 20))
     case .foreignManifest: operation = .put(key: keys.key("a/x"), value: [1, 2, 3])
+    case .hugeManifest:
+      let manifest: PropertyListValue = [
+        "content": "x", "size": .integer(.max), "checksum": "1", "pieces": .data(Data([1])),
+      ]
+      operation = .put(key: keys.key("a/x"), value: try manifest.binaryBytes())
     }
     _ = try keys.container.repeating(
       .init(if: [.exists(keys.container.formatKey)], then: [operation]), until: soon)
     let consumer = try queue.consume()
     let entry = try #require(try consumer.next(until: soon))
     let condition = try entry.attachment?.condition()
-    #expect(condition == (damage == .foreignManifest ? .missing : .present(bytes: 0)))
+    let isUnknown = damage == .foreignManifest || damage == .hugeManifest
+    #expect(condition == (isUnknown ? .missing : .present(bytes: 0)))
     try entry.fail("it is damaged")
-    if damage != .foreignManifest { #expect(try pieces(queue).isEmpty) }
+    if !isUnknown { #expect(try pieces(queue).isEmpty) }
   }
 
   /// Sends the first two of three pieces, and returns the stage.
@@ -349,6 +356,26 @@ struct EtcdAttachmentTests {
       return true
     }
     #expect(directory.listing.contains("etcd-own/attachment-x/content"))
+    #if DEBUG
+      // Where nothing can be kept, nothing remains that looks like a file that was claimed.
+      let isFailing = Atomic(false)
+      let plan = Faults.Plan { call, _ in
+        guard call == .openat2, isFailing.exchange(false, ordering: .relaxed) else {
+          return .proceed
+        }
+        return .fail(.tooManyOpenFiles)
+      }
+      Faults.$plan.withValue(plan) {
+        _ = #expect(throws: EtcdError.self) {
+          try place.receive("z", by: "etcd-own", isClaimed: false, parts: parts) { _, _ in
+            isFailing.store(true, ordering: .relaxed)
+            throw EtcdError(.unreachable, "")
+          }
+        }
+      }
+      #expect(!isFailing.load(ordering: .relaxed) && parts.take("z") == nil)
+      #expect(!directory.listing.contains("attachment-z"), "\(directory.listing)")
+    #endif
     // What somebody else has put in its place is none.
     try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own"))
     try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own") + "/incoming")

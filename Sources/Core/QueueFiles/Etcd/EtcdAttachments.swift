@@ -76,10 +76,11 @@ package struct EtcdAttachments: Sendable {
         guard let checksum = value["checksum"]?.stringValue else { return }
         var whole = Whole()
         guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
-          Int64(pieces.count / 8) == (size + Int64(piece) - 1) / Int64(piece)
+          pieces.count.isMultiple(of: 8),
+          Int64(pieces.count / 8) == size / Int64(piece) + (size % Int64(piece) > 0 ? 1 : 0)
         else { return nil }
         whole.checksum = all
-        whole.pieces = stride(from: 0, to: pieces.count - 7, by: 8).map { start in
+        whole.pieces = stride(from: 0, to: pieces.count, by: 8).map { start in
           pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
         }
         self.whole = whole
@@ -449,8 +450,8 @@ extension QueueDirectory {
       _ = try createFile(content)
       try discard(incoming)
     } catch {
-      // What the disk refuses is not kept on it.
-      if error is EtcdError { try keep(in: consumer, parts) }
+      // What the disk refuses is not kept on it, and what cannot be kept is fetched again.
+      if error is EtcdError { try? keep(in: consumer, parts) }
       try removeAttachmentDirectory(path)
       throw error
     }
