@@ -332,22 +332,18 @@ extension EtcdTransaction.Outcome {
   }
 }
 
-// The session.
+// The sessions.
 extension EtcdContainer {
   /// Returns the session of this process in the container, and makes one if there is none, or if it
   /// has ended. It lasts as long as somebody keeps it.
   package func session(
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdSession {
-    let made = making.withLock { _ in
-      Result { () throws(EtcdError) in
-        if let session = sessions.withLock({ $0.ofProcess }), session.isAlive { return session }
-        let new = try EtcdSession(client, lifetime: location.lifetime, until: deadline)
-        sessions.withLock { $0.ofProcess = new }
-        return new
-      }
-    }
-    return try made.get()
+    try session(
+      { $0.ofProcess }, { $0.ofProcess = $1 },
+      { () throws(EtcdError) in
+        try EtcdSession(client, lifetime: location.lifetime, until: deadline)
+      })
   }
 
   /// Returns the session for what the next process may continue: it outlasts this one by ten minutes.
@@ -356,12 +352,22 @@ extension EtcdContainer {
   package func lastingSession(
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdSession {
+    try session(
+      { $0.lasting }, { $0.lasting = $1 },
+      { () throws(EtcdError) in
+        try EtcdSession(client, lifetime: Self.lastingLifetime, isLasting: true, until: deadline)
+      })
+  }
+
+  private func session(
+    _ known: (Sessions) -> EtcdSession?, _ keep: (inout Sessions, EtcdSession) -> Void,
+    _ make: () throws(EtcdError) -> EtcdSession
+  ) throws(EtcdError) -> EtcdSession {
     let made = making.withLock { _ in
       Result { () throws(EtcdError) in
-        if let session = sessions.withLock({ $0.lasting }), session.isAlive { return session }
-        let new = try EtcdSession(
-          client, lifetime: Self.lastingLifetime, isLasting: true, until: deadline)
-        sessions.withLock { $0.lasting = new }
+        if let session = sessions.withLock({ known($0) }), session.isAlive { return session }
+        let new = try make()
+        sessions.withLock { keep(&$0, new) }
         return new
       }
     }

@@ -2,7 +2,6 @@ package import Containers
 import Digests
 import Entries
 package import EtcdClient
-import FoundationEssentials
 import PropertyLists
 package import SystemCalls
 
@@ -34,76 +33,6 @@ package import SystemCalls
 /// manifest names were left by a sender that ended, or came late, and are swept: no manifest names them
 /// later, because the name of content is the first id of its attachment, which is used once.
 package struct EtcdAttachments: Sendable {
-  /// What is known of an attachment.
-  package struct Manifest: Sendable, Hashable {
-    /// The name of its pieces.
-    package fileprivate(set) var content: String
-    package let size: Int64
-    package let sender: String
-    /// The lease of the session of the process that sends it.
-    package let session: Int64
-    /// What is known once it is whole.
-    package var whole: Whole?
-
-    package struct Whole: Sendable, Hashable {
-      /// The checksums (XXH64) of the pieces, in their order.
-      package var pieces: [UInt64] = []
-      /// The checksum of all.
-      package var checksum = XXH64().value
-
-      package init() {}
-    }
-
-    package var isWhole: Bool { whole != nil }
-
-    package init(content: String, size: Int64, sender: String, session: Int64 = 0) {
-      self.content = content
-      self.size = size
-      self.sender = sender
-      self.session = session
-    }
-
-    /// - Returns: nil for what somebody else has put.
-    package init?(_ bytes: [UInt8]) {
-      do throws(PropertyListError) {
-        let value = try PropertyListValue(bytes: bytes)
-        guard let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
-          let size = value["size"]?.int64Value, size >= 0
-        else { return nil }
-        self.init(
-          content: content, size: size, sender: value["sender"]?.stringValue ?? "",
-          session: value["session"]?.int64Value ?? 0)
-        guard let checksum = value["checksum"]?.stringValue else { return }
-        var whole = Whole()
-        guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
-          pieces.count.isMultiple(of: 8),
-          Int64(pieces.count / 8) == size / Int64(piece) + (size % Int64(piece) > 0 ? 1 : 0)
-        else { return nil }
-        whole.checksum = all
-        whole.pieces = stride(from: 0, to: pieces.count, by: 8).map { start in
-          pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        self.whole = whole
-      } catch {
-        return nil
-      }
-    }
-
-    package func bytes() throws -> [UInt8] {
-      var value: PropertyListValue = [
-        "content": .string(content), "size": .integer(size), "sender": .string(sender),
-      ]
-      if let whole {
-        value["checksum"] = .string(String(whole.checksum, radix: 16))
-        value["pieces"] = .data(
-          Data(whole.pieces.flatMap { piece in withUnsafeBytes(of: piece.bigEndian, Array.init) }))
-      } else {
-        value["session"] = .integer(session)
-      }
-      return try value.binaryBytes()
-    }
-  }
-
   /// The size of a piece.
   package static let piece = 512 << 10
 
@@ -420,79 +349,5 @@ extension FileDescriptor {
     }
     guard try read.get() == count, XXH64.checksum(of: bytes) == checksum else { return nil }
     return bytes
-  }
-}
-
-extension QueueDirectory {
-  /// How the directories of consumers begin that belong to a queue on etcd.
-  package static let etcdPrefix = "etcd-"
-
-  /// Puts a file that came through etcd where a consumer's attachments lie, unless it lies there already.
-  ///
-  /// - Parameters:
-  ///   - isClaimed: whether it was claimed: then nothing but its directory is made.
-  ///   - parts: What was written before; of this one, if etcd cannot be reached in the middle.
-  ///   - download: Writes the content, from the beginning that is there, and returns whether it is what
-  ///     was sent; damaged content becomes an empty file, whose size is not what its entry says.
-  package func receive(
-    _ id: String, by consumer: String, isClaimed: Bool, parts: FetchedParts,
-    _ download: (_ file: borrowing FileDescriptor, _ part: SharedDescriptor?) throws -> Bool
-  ) throws {
-    try prepare(consumer)
-    let path = AttachmentPlace.takenPath(id, by: consumer)
-    guard try !exists(path) else { return }
-    try makeDirectory(path)
-    guard !isClaimed else { return }
-    let (incoming, content) = (path + "/" + Self.incoming, path + "/" + AttachmentPlace.content)
-    do {
-      let file = try createFile(incoming)
-      if try download(file, parts.take(id)) { return try move(incoming, to: content, .keep) }
-      _ = try createFile(content)
-      try discard(incoming)
-    } catch {
-      // What the disk refuses is not kept on it, and what cannot be kept is fetched again.
-      if error is EtcdError { try? keep(in: consumer, parts) }
-      try removeAttachmentDirectory(path)
-      throw error
-    }
-  }
-
-  /// A file that came through etcd, until it is whole.
-  private static let incoming = "incoming"
-
-  /// Keeps what a consumer has written of files that are not whole.
-  package func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
-    for entry in try list(Self.taken + "/" + consumer) ?? [] {
-      let name = entry.name.text
-      guard name.hasPrefix(AttachmentPlace.takenPrefix) else { continue }
-      let path = "\(Self.taken)/\(consumer)/\(name)/\(Self.incoming)"
-      guard let file = try ifPresent(openFile(path, [.readOnly, .nonBlocking])),
-        try file.status().kind == .regular
-      else { continue }
-      parts.keep(String(name.dropFirst(AttachmentPlace.takenPrefix.count)), file)
-    }
-  }
-
-  /// Makes the directory of a consumer.
-  package func prepare(_ consumer: String) throws {
-    try makeParts()
-    try makeDirectory(Self.taken + "/" + consumer)
-  }
-
-  /// Returns the consumers of a queue on etcd that have a directory here.
-  package func etcdConsumers() throws -> [String] {
-    try (list(Self.taken) ?? []).map(\.name.text).filter { $0.hasPrefix(Self.etcdPrefix) }
-  }
-
-  /// Removes the directory of a consumer of a queue on etcd.
-  ///
-  /// - Parameter withFiles: whether also one with files is removed; otherwise it stays.
-  package func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
-    let path = Self.taken + "/" + consumer
-    guard try withFiles || list(path)?.isEmpty ?? true else { return }
-    for entry in try list(path) ?? [] {
-      try removeAttachmentDirectory(path + "/" + entry.name.text)
-    }
-    _ = try ifPresent(removeEmpty(path))
   }
 }
