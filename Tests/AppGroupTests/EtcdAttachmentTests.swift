@@ -329,60 +329,6 @@ struct EtcdAttachmentTests {
     #expect(!directory.listing.contains("etcd-gone"), "\(directory.listing)")
   }
 
-  @Test("of which a part was fetched before an outage is fetched from there on")
-  func fetchedBefore() throws {
-    let place = try queue("here").openOrMake()
-    let parts = FetchedParts()
-    try place.prepare("etcd-own")
-    let outage = #expect(throws: EtcdError.self) {
-      try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { file, part in
-        #expect(part == nil)
-        try file.writeAll([1, 2, 3])
-        throw EtcdError(.unreachable, "")
-      }
-    }
-    #expect(outage?.code == .unreachable && !directory.listing.contains("incoming"))
-    let full = #expect(throws: Errno.self) {
-      try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { _, part in
-        let found = try part?.descriptor.readToEnd(expectedBytes: 3, maximumBytes: 9)
-        #expect(found == [1, 2, 3])
-        throw Errno.noSpace
-      }
-    }
-    #expect(full == .noSpace)
-    try place.receive("x", by: "etcd-own", isClaimed: false, parts: parts) { file, part in
-      #expect(part == nil, "a full disk keeps nothing")
-      try file.writeAll([4])
-      return true
-    }
-    #expect(directory.listing.contains("etcd-own/attachment-x/content"))
-    #if DEBUG
-      // Where nothing can be kept, nothing remains that looks like a file that was claimed.
-      let isFailing = Atomic(false)
-      let plan = Faults.Plan { call, _ in
-        guard call == .openat2, isFailing.exchange(false, ordering: .relaxed) else {
-          return .proceed
-        }
-        return .fail(.tooManyOpenFiles)
-      }
-      Faults.$plan.withValue(plan) {
-        _ = #expect(throws: EtcdError.self) {
-          try place.receive("z", by: "etcd-own", isClaimed: false, parts: parts) { _, _ in
-            isFailing.store(true, ordering: .relaxed)
-            throw EtcdError(.unreachable, "")
-          }
-        }
-      }
-      #expect(!isFailing.load(ordering: .relaxed) && parts.take("z") == nil)
-      #expect(!directory.listing.contains("attachment-z"), "\(directory.listing)")
-    #endif
-    // What somebody else has put in its place is none.
-    try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own"))
-    try place.makeDirectory(AttachmentPlace.takenPath("y", by: "etcd-own") + "/incoming")
-    try place.keep(in: "etcd-own", parts)
-    #expect(parts.take("y") == nil)
-  }
-
   @Test("is sent no further once its sender's process has lost its session")
   func lostSession() throws {
     let queue = try queue("here")
