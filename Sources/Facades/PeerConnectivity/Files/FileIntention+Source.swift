@@ -14,7 +14,7 @@ extension FileIntention {
 
   /// Whether the very file that was sent is there.
   var isSourceThere: Bool {
-    // It fails if the file was moved, or cannot be reached.
+    // An error means that the file was moved, or cannot be reached: nothing may be done with it then.
     (try? fileStatus(source)).map(isSource) ?? false
   }
 

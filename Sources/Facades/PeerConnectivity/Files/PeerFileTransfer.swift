@@ -190,7 +190,7 @@ public final class PeerFileTransfer: Sendable {
     let sender = try files.sender(to: peer)
     guard let stored = try storedEntry() else { return false }
     return try intention.withSource { source in
-      // If it is busy, a sender that was replaced goes on to remove it, so the copy is the file.
+      // If it is busy, a sender that was stopped may go on to remove it: the copy may be all there is.
       guard source != .busy, try sender.cancel(stored) else { return false }
       try removeAttachments(sender.queue)
       return true
