@@ -340,7 +340,9 @@ let package = Package(
     .testTarget(
       name: "AppGroupTests",
       dependencies: [
-        "AppGroup", "Copying", "EtcdClient", "Inspection", "Logs", "Queues", "Calls", "Entries",
+        "AppGroup", "Copying", "EtcdClient", "HTTPTransfers", "Inspection", "Logs", "Queues",
+        "Calls",
+        "Entries",
         "Presences",
         "Notifications", "Values", "Containers", "Publications", "Monitoring", "PropertyLists",
         "SystemCalls", "TestScopes", "TestSupport", "participant",

@@ -186,6 +186,75 @@ struct BackupTests {
     #expect(names.filter { $0 != "companion" } == [])
   }
 
+  @Test("is refused with a hidden name, a wrong version, or anything after its end")
+  func rubbish() throws {
+    let source = try scene.container(.directory, "source")
+    try source.value("x").replace(with: 1)
+    let bytes = try backup(source)
+    let place = directory + "/other"
+    for rubbish in [[1], [UInt8](repeating: 0, count: 5_000) + [7], entry("more").bytes] {
+      let error = #expect(throws: AppGroupError.self) { try restore(bytes + rubbish, to: place) }
+      #expect(error?.code == .damaged)
+    }
+    for version in [0, -2] {
+      let error = #expect(throws: AppGroupError.self) {
+        try restore(archive(version: Int64(version)) { _ in }, to: place)
+      }
+      #expect(error?.code == .damaged)
+    }
+    let hidden = try archive { writer in
+      try writer.put(entry("container"))
+      try writer.put(entry("container/a\0b"))
+    }
+    let error = #expect(throws: AppGroupError.self) { try restore(hidden, to: place) }
+    #expect(error?.description.contains("NUL") == true)
+    #expect(throws: Errno.noSuchFile) { try fileStatus(place) }
+    // tar(1) fills its last record.
+    try restore(bytes + [UInt8](repeating: 0, count: 9_216), to: place)
+  }
+
+  #if DEBUG
+    @Test("of a deep tree costs a few calls for each level, down and up again")
+    func deep() throws {
+      func calls(depth: Int) throws -> Int {
+        var path = "container"
+        let bytes = try archive { writer in
+          try writer.put(entry(path))
+          var names: [String] = []
+          for _ in 0..<depth {
+            path += "/d"
+            try writer.put(entry(path))
+            names.append(path)
+          }
+          for name in names.reversed() { try writer.put(entry(name + "/file", .file)) }
+        }
+        let root = "\(directory)/unpacked-\(depth)"
+        try makeDirectory(root)
+        let place = SharedDescriptor(try FileDescriptor.open(root, [.readOnly, .directory]))
+        var rest = bytes[...]
+        let reader = TarReader { maximum in
+          defer { rest = rest.dropFirst(maximum) }
+          return Array(rest.prefix(maximum))
+        }
+        let plan = Faults.Plan { _, _ in .proceed }
+        try Faults.$plan.withValue(plan) {
+          let unpacking = TreeUnpacking(at: place)
+          while let entry = try reader.next() {
+            if entry.path.starts(with: "container".utf8) {
+              try unpacking.make(entry, contentOf: reader)
+            } else {
+              try reader.content(of: entry) { _ in }
+            }
+          }
+          try unpacking.finish()
+        }
+        return plan.calls
+      }
+      let (short, long) = try (calls(depth: 100), calls(depth: 400))
+      #expect(long < short * 5, "\(short) and \(long)")
+    }
+  #endif
+
   @Test("of a newer form is refused as such, and further members of this form are ignored")
   func versions() throws {
     let place = directory + "/other"

@@ -138,19 +138,47 @@ struct EtcdPresenceTests {
   func entersAgain() throws {
     let plain = try presence.enter(content: "a")
     let exclusive = try presence.enterExclusively(content: "b")
-    let first = try exclusive.fence
+    let first = try exclusive.conditions
     try endSession(of: exclusive)
     try eventually("they are there again") {
       try presence.members().map(\.id).sorted() == [plain.id, exclusive.id].sorted()
     }
     try exclusive.confirm()
     try plain.confirm()
-    #expect(try exclusive.fence != first)
+    #expect(try exclusive.conditions != first)
     let error = #expect(throws: AppGroupError.self) { try presence.enterExclusively(until: .now) }
     #expect(error?.code == .timedOut)
     plain.close()
     exclusive.close()
     #expect(try presence.members() == [])
+  }
+
+  /// ```
+  /// holder                      successor
+  /// cut off                     waits
+  /// told of the loss
+  ///                             enters
+  /// ```
+  @Test("a holder that is cut off is told of its loss before another can enter, and asks nobody")
+  func toldInTime() throws {
+    let (proxy, other) = try lossy(0)
+    let order = Mutex<[String]>([])
+    let role = try other.presence("p").enterExclusively()
+    role.onLoss { error in
+      order.withLock { $0.append("\(error.code)") }
+    }
+    let deadline = try #require(role.deadline)
+    try eventually("etcd is heard again") { (role.deadline ?? deadline) > deadline }
+    proxy.block()
+    let successor = try presence.enterExclusively(
+      overtaking: .nobody, until: .now + Self.lifetime + Self.margin)
+    order.withLock { $0.append("entered") }
+    #expect(order.withLock { $0 } == ["leaseLost", "entered"])
+    #expect(try #require(role.deadline) <= .now)
+    // At once for one that asks later.
+    role.onLoss { _ in order.withLock { $0.append("again") } }
+    try eventually("it is told") { order.withLock { $0.last } == "again" }
+    withExtendedLifetime(successor) {}
   }
 
   @Test("a transaction with the fence of a registration changes nothing after its end")
@@ -160,12 +188,12 @@ struct EtcdPresenceTests {
     let key = etcd.key(.value, "guarded")
     func change() throws -> Bool {
       try etcd.client.commit(
-        EtcdTransaction(if: try registration.fence, then: [.put(key: key, value: [1])]),
+        EtcdTransaction(if: try registration.conditions, then: [.put(key: key, value: [1])]),
         until: soon
       ).succeeded
     }
     #expect(try change())
-    let old = try registration.fence
+    let old = try registration.conditions
     try a.tell("alone p 30")
     try endSession(of: registration)
     // The faster one has the role.
@@ -193,7 +221,7 @@ struct EtcdPresenceTests {
     #expect(ended != nil)
     #expect(try keys("m/").isEmpty)
     #expect(try keys("x").isEmpty)
-    let error = #expect(throws: AppGroupError.self) { _ = try registration.fence }
+    let error = #expect(throws: AppGroupError.self) { _ = try registration.conditions }
     #expect(error?.code == .invalidToken)
   }
 
@@ -311,6 +339,13 @@ struct EtcdPresenceTests {
     #expect(delivered.withLock { $0 } == all)
     #expect(proxy.lost > 15)
     mailbox.close()
+    // Without an answer it would not be known whether the mailbox got it before its end.
+    proxy.lose(oneIn: 1)
+    let inDoubt = #expect(throws: AppGroupError.self) {
+      try CallLimit.within(.now) { try outlet.post(1) }
+    }
+    #expect(inDoubt?.code == .outcomeUnknown)
+    proxy.lose(oneIn: 0)
     #expect(try outlet.post(1) == .gone)
   }
 

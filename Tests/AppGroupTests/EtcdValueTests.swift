@@ -152,6 +152,33 @@ struct EtcdLocationTests {
       #expect(!text.contains("s@cret") && !text.contains("s%40cret"), "\(text)")
     }
     #expect(try EtcdLocation("etcd://h/x/").prefix == "x")
+    #expect(try EtcdLocation("Etcds://u:s@cret@h/x%40y").description == "etcds://h:2379/x@y")
+    #expect(EtcdLocation.withoutPassword("Etcds://u:p/a@b?c@h/x") == "Etcds://u@h/x")
+    #expect(EtcdLocation.isMeant(by: "ETCD://h/x") && !EtcdLocation.isMeant(by: "/etcd://h/x"))
+  }
+
+  @Test("with a key or a password that others may use is refused", arguments: ["key", "password"])
+  func secrets(_ kind: String) throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path + "/secret"
+    _ = try FileDescriptor.open(file, [.writeOnly, .create], mode: 0o600)
+    var location = EtcdLocation(endpoints: ["http://127.0.0.1:1"], prefix: "x")
+    if kind == "key" {
+      location.key = file
+    } else {
+      (location.user, location.passwordFile) = ("u", file)
+    }
+    // The group's members may, as in a container of several users.
+    for (mode, isRefused) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
+      try FileDescriptor.open(file, .readOnly).setPermissions(UInt32(mode))
+      do {
+        _ = try location.configuration()
+        #expect(!isRefused)
+      } catch let error as AppGroupError {
+        #expect(isRefused && error.code == .permissionDenied && error.path == file)
+        #expect(error.remedy == "chmod 600 \(file)")
+      }
+    }
   }
 
   @Test(
@@ -159,7 +186,9 @@ struct EtcdLocationTests {
     arguments: [
       "etcd://", "etcd:///x", "etcd://h1,/x", "etcd://h1", "etcd://u:secret@/x", "etcd://h/x?ttl=1",
       "etcd://h/x?colour=red", "etcd://u:secret@h h/x", "etcd://@h/x", "http://h/x",
-      "etcd://h/x?ca",
+      "etcd://h/x?ca", "etcds://u:p/secret@h/x", "etcds://u:12/secret@h/x",
+      "Etcds://u:secret@h h/x",
+      "etcds://u:secret%zz@h/x", "etcds://u:p?secret@h/x", "etcds://u:1/x?secret@h/x",
     ])
   func refusing(_ text: String) {
     let error = #expect(throws: AppGroupError.self) { try EtcdLocation(text) }

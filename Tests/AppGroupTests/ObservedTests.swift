@@ -92,6 +92,40 @@ struct ObservedTests {
     #expect(try observed.holder(held)?.state == .unknown)
   }
 
+  /// A healthy holder used to lose its lease after an hour.
+  @Test("not after any time, while it declares no term, and is seen to run with the lease open")
+  func whileRunning() throws {
+    _ = try declare(.current, since: 0, term: UInt64(Int64.max))
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .seconds(3 * 3_600)) == nil)
+    #expect(try overdue(&observed, after: .seconds(1_000_000)) == nil)
+  }
+
+  @Test("after an hour, when an entry says of a process that has not locked it that it has no term")
+  func forged() throws {
+    let first = try #require(ProcessStatus.of(1), "hidden by /proc")
+    _ = try declare(first.identity, since: now, term: UInt64.max)
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .seconds(3_599)) == nil)
+    #expect(try overdue(&observed, after: .seconds(3_600)) != nil)
+  }
+
+  @Test("of another namespace, after an hour without a sign of life")
+  func renewed() throws {
+    let name = try declare(elsewhere, since: 0, term: UInt64(Int64.max))
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    #expect(try overdue(&observed, after: .seconds(3_599)) == nil)
+    let renewed = try #require(LeaseDeclaration(FileName(bytes: Array(name.utf8)))).renewed()
+    let directory = held.descriptor.rawValue
+    try rename(name, at: directory, to: renewed.name, at: directory)
+    #expect(try overdue(&observed, after: .seconds(3_601)) == nil)
+    #expect(try overdue(&observed, after: .seconds(7_200)) == nil)
+    #expect(try overdue(&observed, after: .seconds(7_201)) != nil)
+  }
+
   @Test("never when it is dead: the kernel has released its lock, and another process may have it")
   func dead() throws {
     _ = try declare(

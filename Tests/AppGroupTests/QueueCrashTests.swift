@@ -176,7 +176,7 @@ struct QueueCrashTests {
     let taken = try scene.names("taken")
     // In the place of a registration that somebody has overtaken.
     let other = try scene.queue.container.presence("other").enterExclusively(until: soon)
-    let terms = DeliveryTerms(OpenQueue(scene.queue), released: ReleasedEntries {})
+    let terms = DeliveryTerms(directory: OpenQueue(scene.queue), released: ReleasedEntries {})
     for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
       let error = #expect(throws: AppGroupError.self) {
         _ = try scene.queue.store.source(for: role, terms)
@@ -205,12 +205,17 @@ struct QueueCrashTests {
     #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
     #expect(try late.ask("queue-fail q").hasPrefix("error leaseLost"))
     #expect(
-      try late.ask("queue-next q").hasPrefix("error leaseLost"),
+      try late.ask("queue-next q") == "nothing",
       "entries in its memory are not delivered any more")
     #expect(try scene.queue.sender("a").status(of: first.id) == .taken)
     try first.acknowledge()
     #expect(try scene.queue.sender("a").status(of: first.id) == .processed)
     #expect(try scene.drain(consumer) == [.init("a", 1)])
+    // It joins again when its turn comes.
+    try late.tell("queue-next q 30")
+    try scene.queue.sender("a").enqueue(2)
+    consumer.close()
+    #expect(try late.answer() == "a 2")
   }
 
   @Test(

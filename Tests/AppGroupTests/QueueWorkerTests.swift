@@ -69,7 +69,7 @@ struct QueueWorkerTests {
   }
 
   @Test(
-    "gives the entries of a stopped one to the others; when it continues it has lost them",
+    "gives the entries of a stopped one to the others; it has lost them, and joins again",
     .bothEngines)
   func stopped() throws {
     try send(0..<1)
@@ -82,15 +82,37 @@ struct QueueWorkerTests {
     let taken = try #require(try worker.next(until: .now + .seconds(30)))
     #expect(QueueScene.Delivered(taken) == .init("a", 0, again: true))
     try late.send(.continue)
-    #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
+    let loss = try late.ask("queue-acknowledge q")
+    #expect(loss.hasPrefix("error leaseLost"))
+    #expect(loss.contains("process \(Program.processID)"), "who has it now: \(loss)")
     try taken.acknowledge()
     try send(1..<2)
-    #expect(try late.ask("queue-next q").hasPrefix("error leaseLost"))
-    #expect(try scene.drain(worker) == [.init("a", 1)])
-    // It begins again.
-    try send(2..<3)
-    #expect(try late.ask("queue-join q") == "done")
-    #expect(try late.ask("queue-next q") == "a 2")
+    #expect(try late.ask("queue-next q 30") == "a 1")
+    #expect(try late.ask("queue-acknowledge q") == "done")
+    #expect(try scene.drain(worker).isEmpty)
+  }
+
+  /// ```
+  /// a, b take turns: stopped; the other gets what it had; continued
+  /// ```
+  @Test(
+    "loses no entry and no worker when one after the other is stopped and continued", .bothEngines)
+  func stoppedInTurn() throws {
+    var workers = try (0..<2).map { _ in try scene.participant() }
+    for worker in workers { #expect(try worker.ask("queue-join q") == "done") }
+    for number in 0..<6 {
+      try send(number..<(number + 1))
+      let (late, other) = (workers[0], workers[1])
+      #expect(try late.ask("queue-next q 30") == "a \(number)")
+      try late.send(.stop)
+      try late.waitUntilStopped()
+      #expect(try other.ask("queue-next q 30") == "a \(number) again")
+      #expect(try other.ask("queue-acknowledge q") == "done")
+      try late.send(.continue)
+      #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
+      workers.reverse()
+    }
+    #expect(try scene.queue.outstanding().isEmpty)
   }
 
   @Test(

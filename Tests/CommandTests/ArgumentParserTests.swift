@@ -27,6 +27,20 @@ import Testing
     #expect(try line.arguments("send", "a").has("durable") == false)
   }
 
+  @Test("An option with a letter takes its value from the next word or from the same one")
+  func letters() throws {
+    for parsed in [
+      try line.arguments("lock", "f", "-w", "5", "-s", "--", "true"),
+      try line.arguments("lock", "-w5", "-s", "f", "--", "true"),
+      try line.arguments("lock", "--timeout=5", "--shared", "f", "--", "true"),
+    ] {
+      #expect(parsed.seconds("timeout") == .seconds(5))
+      #expect(parsed.has("shared"))
+      #expect(parsed.tail == ["true"])
+    }
+    #expect(line.refusal("lock", "-s5", "f", "--", "true")?.contains("'-s5'") == true)
+  }
+
   @Test("A dash alone, negative numbers and the empty value are values, not options")
   func valuesThatLookLikeOptions() throws {
     #expect(try line.arguments("send", "a", "-").text("value") == "-")

@@ -96,8 +96,15 @@ struct BadInputTests {
         "chmod 700 \"$C\"; ln -s \"$C\" \"$T/link\"; wormhole --container \"$T/link\" read seats"),
       77, "/link", "symbolic link")
     expectError(
-      try session.shell("touch \"$T/file\"; wormhole --container \"$T/file\" read seats"), 77,
+      try session.shell("touch \"$T/file\"; wormhole --container \"$T/file\" read seats"), 65,
       "/file", "not a directory")
+    expectError(
+      try session.shell(
+        "mkdir -m 755 \"$T/other\"; wormhole --container \"$T/other\" read seats"), 77,
+      "mode is 755", "chmod 0700 '", "/other'")
+    expectError(
+      try session.shell("unset WORMHOLE_CONTAINER; HOME=home wormhole --group group.x send a 1"),
+      74, "HOME is 'home', which is no absolute path", "set HOME")
     expectError(
       try session.shell("wormhole --container \"$T/missing\" read seats"), 74, "/missing",
       "mkdir -m 0700")
@@ -121,16 +128,17 @@ struct BadInputTests {
   }
 
   @Test(
-    "A read-only container can be read, and a write reports why it fails",
+    "A read-only container can be read, and a write and doctor report why it fails",
     .enabled(if: Mounting.isPossible, "needs the right to mount"))
   func readOnly() throws {
     let session = try session()
     let outcome = try session.shell(
       """
       mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" || exit 99
-      wormhole read seats && wormhole doctor && wormhole send seats 2
+      wormhole read seats; wormhole doctor >"$T/doctor"; echo $?; grep -q read-only "$T/doctor" && echo told
+      wormhole send seats 2
       """, with: Mounting.wrapper)
-    #expect(outcome.output.withoutInotifyWarning == "1\nnothing wrong\n")
+    #expect(outcome.output == "1\n1\ntold\n", "\(outcome)")
     expectError(outcome, 77, session.container, "read-only")
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
@@ -151,10 +159,11 @@ struct BadInputTests {
       { \(fill); } 2>"$T/full"
       wormhole send seats "\\"$(printf 'x%.0s' $(seq 5000))\\""; echo $?
       wormhole read seats && wormhole read other && wormhole notify get doors
+      wormhole doctor >"$T/doctor"; echo $?; grep -c '1. Fault: Cannot write in the container' "$T/doctor"
       rm "$C"/filling* && wormhole send seats 3 && wormhole read seats
       wormhole doctor >"$T/doctor" || cat "$T/doctor" >&2
       """, with: Mounting.wrapper)
-    #expect(outcome.output == "74\n1\n2\n0\n3\n", "\(outcome)")
+    #expect(outcome.output == "74\n1\n2\n0\n1\n1\n3\n", "\(outcome)")
     expectError(outcome, 0, session.container, "No space left on device".lowercased(), remedy)
   }
 

@@ -27,6 +27,39 @@ struct ExitStatusTests {
     #expect(error?.description.contains("holds its lease") == true)
   }
 
+  /// Runs a command in this process.
+  private func run(_ endpoint: String, _ words: [String]) -> (status: ExitStatus, errors: String) {
+    let errors = Mutex<[UInt8]>([])
+    let environment = CommandEnvironment(
+      variable: { _ in nil }, readStandardInput: { [] }, writeStandardOutput: { _ in },
+      writeStandardError: { text in errors.withLock { $0 += text } })
+    let place = endpoint.replacing("http:", with: "etcd:") + "/x"
+    let status = WormholeProgram(root: .root, environment: environment).run(
+      (["--container", place] + words).map { Array($0.utf8) })
+    return (status, errors.withLock { String(decoding: $0, as: UTF8.self) })
+  }
+
+  @Test(
+    "A deadline holds for opening, too: whether nobody listens or nobody answers, it is status 124",
+    .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  func opening() throws {
+    let silent = try EtcdNode()
+    try silent.stop()
+    for command in [
+      ["update", "a", "--timeout", "1", "--", "true"], ["send", "a", "1", "--timeout", "1"],
+      ["listen", "a", "--timeout", "1"],
+    ] {
+      for endpoint in [silent.endpoint, "http://127.0.0.1:\(try EtcdNode.freePort())"] {
+        let (status, errors) = run(endpoint, command)
+        #expect(status == .deadline, "\(command) \(errors)")
+        #expect(errors.contains("cannot open the container"), "\(command) \(errors)")
+      }
+    }
+    let port = try EtcdNode.freePort()
+    let (status, errors) = run("http://127.0.0.1:\(port)", ["ls"])
+    #expect(status == .inputOutput && errors.contains("it refused the connection"), "\(errors)")
+  }
+
   @Test("Words for a shell survive the shell")
   func quoting() throws {
     for text in ["plain", "", "a b", "it's", "$(x)", "*", "ä", "-x", "a\nb"] {

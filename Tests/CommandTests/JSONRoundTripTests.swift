@@ -14,6 +14,7 @@ import Testing
       (.real(.nan), #"{"$real":"nan"}"#), (.real(-.infinity), #"{"$real":"-inf"}"#),
       (.integer(-5), "-5"), (.unsigned(.max), "18446744073709551615"),
       (.boolean(true), "true"), (.string("a\"\\\n\u{1}\u{1F}é/"), #""a\"\\\n\u0001\u001fé/""#),
+      (.string("\u{7F}\u{9B}\u{A0}\u{202E}\u{2069}"), "\"\\u007f\\u009b\u{A0}\\u202e\\u2069\""),
       (.data(Data([0, 255])), #"{"$data":"AP8="}"#),
       (.date(Date(timeIntervalSinceReferenceDate: 0)), #"{"$date":"2001-01-01T00:00:00Z"}"#),
       (.date(Date(timeIntervalSince1970: -0.25)), #"{"$date":"1969-12-31T23:59:59.75Z"}"#),
@@ -100,7 +101,9 @@ import Testing
 
   /// Each line twice: spaced, escaped and in reverse order of the keys; and in our form.
   private static let script = """
-    import json, sys
+    import json, re, sys
+    # What controls a terminal, which Python escapes only up to U+001F.
+    controls = re.compile('[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]')
     def refuse(name): raise ValueError(name)
     def backwards(value):
         if isinstance(value, dict):
@@ -110,7 +113,8 @@ import Testing
     for line in sys.stdin.buffer.read().split(b'\\n'):
         value = json.loads(line.decode(), parse_constant=refuse)
         out.append(json.dumps(backwards(value)))
-        out.append(json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False))
+        text = json.dumps(value, sort_keys=True, separators=(',', ':'), ensure_ascii=False)
+        out.append(controls.sub(lambda found: '\\\\u%04x' % ord(found[0]), text))
     sys.stdout.buffer.write('\\n'.join(out).encode())
     """
 }

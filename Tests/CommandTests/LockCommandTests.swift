@@ -123,6 +123,85 @@ struct LockCommandTests {
       outcome.errors.hasSuffix("sh ended with status 0, and none of its changes is visible\n"))
   }
 
+  /// The next one used to kill a healthy command when the lock was an hour old by its clock.
+  @Test(
+    "A command keeps the lock as long as it runs, whatever clock others have",
+    .enabled(if: ClockNamespaces.arePossible, "needs namespaces for clocks"),
+    arguments: ["f", "{}"])
+  func otherClock(_ word: String) throws {
+    let ahead = ClockNamespaces.wrapper.joined(separator: " ")
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f -- sh -c ': \(word); echo in >"$T/in"; cat "$T/out"; echo finished'
+      \(ahead) wormhole lock f --timeout 3 -- echo second; echo $?
+      : >"$T/out"; wait $pid; echo $?
+      """)
+    #expect(outcome.output == "124\nfinished\n0\n", "\(outcome)")
+  }
+
+  @Test(
+    "With a term, others take it over although the command runs, and it learns from whom and why",
+    arguments: [("f", "sh was killed by signal 9", 137), ("{}", "sh ended with status 0", 1)])
+  func term(_ word: String, _ end: String, _ status: Int) throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f --term 0.1 -- sh -c ': \(word); echo in >"$T/in"; cat "$T/out"'
+      wormhole lock f --timeout 20 -- sh -c 'echo second >f; echo $PPID; : >"$T/done"'
+      test \(word) = f || : >"$T/out"
+      wait $pid; echo $?; cat f; ls -A | grep coordination
+      """)
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    try #require(lines.count == 3, "\(outcome)")
+    #expect(lines[1...] == ["\(status)", "second"])
+    #expect(outcome.errors.hasPrefix(Self.overtaken + lines[0]), "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains(" s ago, because its term of 0.1 s was over; \(end)"),
+      "\(outcome.errors)")
+  }
+
+  /// ```
+  /// first                                    second
+  /// its command is stopped, it runs
+  /// looks, and says so
+  ///                                          takes the lock over
+  /// finds out, ends its command, exits 1
+  /// ```
+  @Test("A command that is stopped alone loses the lock of its private copy")
+  func stoppedAlone() throws {
+    let outcome = try Session().shell(
+      """
+      echo 0 >f
+      holds wormhole lock f -- sh -c ': {}; echo $$ >"$T/child"; echo in >"$T/in"; exec sleep 25'
+      kill -STOP $(cat "$T/child"); stopped $(cat "$T/child")
+      kill -CONT $pid
+      wormhole lock f --timeout 20 -- sh -c 'echo second >f'
+      kill -CONT $pid; wait $pid; echo $?; cat f
+      """)
+    #expect(outcome.output == "1\nsecond\n", "\(outcome)")
+    #expect(outcome.errors.contains("was stopped; sh was killed by signal 15"), "\(outcome)")
+  }
+
+  @Test("The words of flock(1): -n, -w, -s and -E")
+  func words() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock -s f -- sh -c 'echo in >"$T/in"; cat "$T/out"'
+      exec 2>"$T/said"
+      wormhole lock -s -n f -- true; echo $?
+      wormhole lock -n f -- true; echo $?
+      wormhole lock -n -E 7 f -- true; echo $?
+      wormhole lock -w0.1 -E7 f -- true; echo $?
+      wormhole lock -w 0.1 f -- true; echo $?
+      wormhole lock -n -w 1 f -- true; echo $?
+      wormhole lock -E 256 f -- true; echo $?
+      : >"$T/out"; wait $pid; wormhole lock -n -E 7 f -- sh -c 'exit 3'; echo $?
+      """)
+    #expect(outcome.output == "0\n1\n7\n7\n124\n64\n64\n3\n", "\(outcome)")
+  }
+
   @Test("A killed holder loses the lock, whatever its command does; nothing is left")
   func killed() throws {
     let outcome = try Session().shell(
@@ -191,4 +270,22 @@ struct LockCommandTests {
     #expect(outcome.errors == "", "\(outcome)")
     #expect(outcome.output == "" && outcome.status == 0, "\(outcome)")
   }
+}
+
+/// A clock that is two hours ahead, for a single command, if it is possible.
+enum ClockNamespaces {
+  static let wrapper = [
+    "unshare", "--time", "--fork", "--monotonic", "7200", "--boottime", "7200",
+  ]
+
+  static let arePossible: Bool = {
+    do {
+      let trial = try Session().shell("true", with: wrapper)
+      if trial.status != 0 { print("skipped: no namespaces for clocks here: \(trial.errors)") }
+      return trial.status == 0
+    } catch {
+      print("skipped: no namespaces for clocks here: \(error)")
+      return false
+    }
+  }()
 }

@@ -25,8 +25,8 @@ struct LockedRunTests {
         try takeClaimAway(directory.path + "/.coordination-c")
         let command = ExternalCommand(words: ["touch", directory.path + "/started"])
         _ = try LockedRun(
-          file: "c", words: command.words, isShared: false, timeout: .seconds(20),
-          environment: environment
+          file: "c", words: command.words, isShared: false, term: nil,
+          wait: LockWait(timeout: .seconds(20)), environment: environment
         ).end(of: command, directory.path + "/c", access)
       }
     }

@@ -141,7 +141,7 @@ struct ProgramNameTests {
     let expected = """
       complete -F _wormholectl wormholectl
       .TH "WORMHOLECTL" 1 "" "wormholectl 0.1.0" "User Commands"
-      USAGE: wormholectl lock [--shared] [--timeout <seconds>] <file> -- <command> ...
+      USAGE: wormholectl lock [--name <name>] [--shared] [--timeout <seconds>]
       wormholectl --quarantine
 
       """

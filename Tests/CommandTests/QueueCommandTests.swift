@@ -88,6 +88,46 @@ import Testing
     #expect(outcome.output == "0\n\"redelivery\":true\n", "\(outcome)")
   }
 
+  /// ```
+  /// first                       second
+  /// its command has 1; stopped
+  ///                             gets 1, marked, and ends
+  /// continued: 1 was lost
+  /// gets 2
+  /// ```
+  @Test(
+    "A stopped worker loses its entry to another, and goes on when it is continued", .bothEngines)
+  func stopped() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 >"$T/null"
+      mkfifo "$T/in" "$T/out"
+      wormhole queue take jobs --follow -- sh -c 'read -r n; echo $n >>"$T/heard"
+        test $n != 1 || { echo >"$T/in"; cat "$T/out"; }' 2>"$T/said" & first=$!
+      read -r x <"$T/in"; kill -STOP $first; stopped $first
+      wormhole queue take jobs --envelope 2>/dev/null | grep -o '"redelivery":[a-z]*'
+      : >"$T/out"; kill -CONT $first; says "$T/said" 'was lost to'
+      wormhole queue put jobs 2 >"$T/null"; hears 2
+      kill -TERM $first; wait $first; echo $?; cat "$T/heard"
+      """)
+    #expect(outcome.output == "\"redelivery\":true\n0\n1\n2\n", "\(outcome)")
+  }
+
+  @Test("An idle worker that was replaced while it was stopped goes on, and so after a removal")
+  func removed() throws {
+    let outcome = try Session().shell(
+      """
+      start queue take jobs --follow >"$T/heard"
+      kill -STOP $pid; stopped $pid
+      wormhole queue put jobs 1 >"$T/null"; wormhole queue take jobs
+      kill -CONT $pid; wormhole queue put jobs 2 >"$T/null"; hears 2
+      until rm -rf "$C"; do :; done; mkdir -m 700 "$C"
+      wormhole queue put jobs 3 >"$T/null"; hears 3
+      kill -TERM $pid; finish; echo $?
+      """)
+    #expect(outcome.output == "1\n0\n", "\(outcome)")
+  }
+
   @Test("A failed entry is kept, listed, sent again and forgotten", .bothEngines)
   func failures() throws {
     let outcome = try Session().shell(
@@ -105,6 +145,19 @@ import Testing
       wormhole queue list jobs
       """)
     #expect(outcome.output == "1\n2\n5\n1\nagain\n0\n1\n", "\(outcome)")
+  }
+
+  @Test("An older entry with the key that cannot be withdrawn is reported; the new one is stored")
+  func notSuperseded() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 --key k >"$T/null"
+      rm -rf "$C/queues/jobs/lease"; : >"$C/queues/jobs/lease"
+      wormhole queue put jobs 2 --key k >"$T/null" 2>"$T/said"; echo $?
+      grep -c 'cannot withdraw older entries with the key "k" from "jobs".*delivered, too' "$T/said"
+      rm "$C/queues/jobs/lease"; wormhole queue peek jobs --count 2
+      """)
+    #expect(outcome.output == "0\n1\n1\n2\n", "\(outcome)")
   }
 
   @Test("Waiting entries are cancelled, one or all, and their sender learns it", .bothEngines)

@@ -1,4 +1,6 @@
 import Foundation
+import LineProcesses
+import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
@@ -97,15 +99,54 @@ struct ReadmeTests {
       atPath: directory.path + "/.build", withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
       atPath: directory.path + "/.build/debug", withDestinationPath: directory.path)
-    let console = try Console(in: directory.path)
-    defer { close(console) }
-    if let text = trial.console {
-      try console.play(text, "\(block)")
-    } else {
-      let entries = ConsolePage.entries(page)
-      #expect(entries.count > 2, "\(block)")
-      try console.play(entries, "\(block)")
+    do {
+      let console = try Console(in: directory.path)
+      defer { close(console) }
+      if let text = trial.console {
+        try console.play(text, "\(block)")
+      } else {
+        let entries = ConsolePage.entries(page)
+        #expect(entries.count > 2, "\(block)")
+        try console.play(entries, "\(block)")
+      }
     }
+    if trial.name == "jobs" { try stopAndContinue(in: directory.path) }
+  }
+
+  /// The third step of the job runner: the worker that was stopped goes on when it is continued.
+  private func stopAndContinue(in directory: String) throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    let environment = ["HOME=\(directory)", "XDG_DATA_HOME=\(directory)/data"]
+    func start() throws -> LineProcess {
+      try LineProcess(
+        "stdbuf", ["-oL", directory + "/jobs"], environment: environment + ["PATH=/usr/bin:/bin"])
+    }
+    func add(_ film: String) throws {
+      let sender = try LineProcess(directory + "/jobs", ["add", film], environment: environment)
+      #expect(try sender.wait(until: deadline) == .exited(0))
+    }
+    let late = try start()
+    try add("A")
+    #expect(try late.line(until: deadline) == "2 × A")
+    let taken = directory + "/data/app-groups/group.com.example.jobs/queues/print/taken"
+    func names(_ path: String) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: path)
+    }
+    // Stopped before that, it would lose the entry, too.
+    try eventually("the entry is acknowledged") {
+      try names(taken).allSatisfy { try names(taken + "/" + $0).isEmpty }
+    }
+    try late.send(.stop)
+    try late.waitUntilStopped(until: deadline)
+    let other = try start()
+    try add("B")
+    #expect(try other.line(until: deadline) == "2 × B")
+    try eventually("the other has replaced it") { try names(taken).count == 1 }
+    try other.end()
+    try late.send(.continue)
+    try add("C")
+    #expect(try late.line(until: deadline) == "2 × C")
+    try late.end()
   }
 
   /// The sections of the README with input for a shell, and the pages with input that is for no program of

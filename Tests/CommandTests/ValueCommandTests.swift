@@ -123,6 +123,31 @@ import Testing
     #expect(outcome.output == "6\n7\n1\n9\n0\n10\n1\n1\n65\n124\n124\n124\n", "\(outcome)")
   }
 
+  @Test("With a term, others change the message although COMMAND runs, which then runs again")
+  func updateTerm() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"
+      holds wormhole update n --term 0.1 -- sh -c 'echo $WORMHOLE_ATTEMPT
+        test $WORMHOLE_ATTEMPT = 2 || { echo in >"$T/in"; cat "$T/out"; }'
+      wormhole update n --timeout 20 -- echo 7; wormhole read n
+      : >"$T/out"; wait $pid; wormhole read n
+      """)
+    #expect(outcome.output == "7\n2\n", "\(outcome)")
+  }
+
+  @Test(
+    "Without one, its lease has no term",
+    .enabled(if: TestEngine.current == .directory, "on etcd no lease is held meanwhile"))
+  func updateWithoutTerm() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole update n -- sh -c 'ls "$C/values/n/lease/held" | grep -c "^x-.*-7fffffffffffffff-"'
+      wormhole read n
+      """)
+    #expect(outcome.output == "1\n", "\(outcome)")
+  }
+
   @Test("What a log's command is run for is in its environment")
   func logVariables() throws {
     let outcome = try Session().shell(

@@ -23,7 +23,7 @@ struct Certificates {
   init() throws {
     directory = try TemporaryDirectory()
     try Self.run(Self.request("authority", in: directory.path))
-    for name in ["server", "client"] {
+    for name in ["server", "client", "nameless"] {
       try Self.run(
         Self.request(name, in: directory.path) + [
           "-CA", authority, "-CAkey", "\(directory.path)/authority.key",
@@ -35,7 +35,8 @@ struct Certificates {
   private static func request(_ name: String, in directory: String) -> [String] {
     [
       "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-      "-days", "2", "-subj", "/CN=\(name)", "-keyout", "\(directory)/\(name).key",
+      "-days", "2", "-subj", name == "nameless" ? "/O=cinema" : "/CN=\(name)", "-keyout",
+      "\(directory)/\(name).key",
       "-out", "\(directory)/\(name).pem",
     ]
   }
@@ -188,5 +189,47 @@ struct SecurityTests {
     let refusal = try error { _ = try named.commit(create("b"), until: soon) }
     #expect(refusal.reason.contains("SSL"), "\(refusal)")
     #expect(try client.read(.key(Array("b".utf8)), until: soon).items.isEmpty)
+  }
+
+  @Test(
+    "needs a certificate without a common name where etcd has users, and etcd's words say so at once",
+    .disabled(if: Certificates.areMissing, "openssl is not installed"))
+  func usersWithCertificates() throws {
+    let files = try Certificates()
+    let path = files.directory.path
+    let node = try EtcdNode(
+      scheme: "https",
+      flags: [
+        "--cert-file", "\(path)/server.pem", "--key-file", "\(path)/server.key",
+        "--trusted-ca-file", files.authority, "--client-cert-auth",
+      ])
+    func security(_ name: String) -> TransportSecurity {
+      TransportSecurity(
+        authorities: files.authority, certificate: "\(path)/\(name).pem",
+        key: "\(path)/\(name).key")
+    }
+    func client(_ name: String) -> EtcdClient {
+      node.client {
+        $0.security = security(name)
+        $0.credentials = Credentials(user: "root", password: "r")
+      }
+    }
+    _ = try node.client { $0.security = security("nameless") }.read(.key([1]), until: soon)
+    for (call, json) in [
+      ("user/add", #"{"name":"root","password":"r"}"#),
+      ("user/grant", #"{"user":"root","role":"root"}"#), ("enable", "{}"),
+    ] {
+      let request = HTTPRequest(
+        url: "\(node.endpoint)/v3/auth/\(call)", content: Array(json.utf8),
+        security: security("nameless"))
+      let answer = try HTTPClient().post(request, maximumBytes: 1 << 20, until: soon)
+      #expect(answer.status == 200)
+    }
+    #expect(try client("nameless").commit(create("a"), until: soon).succeeded)
+    let deadline = soon
+    let refusal = try error { _ = try client("client").read(.key([1]), until: deadline) }
+    #expect(refusal.code == .credentialsRefused)
+    #expect(refusal.reason.hasPrefix(EtcdError.commonName), "\(refusal)")
+    #expect(.now < deadline)
   }
 }

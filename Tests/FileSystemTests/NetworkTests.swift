@@ -32,7 +32,9 @@ struct Mirror {
 
   func goOn() throws { try mounts.run("kill -CONT $(cat server)") }
 
-  var realPath: String { mounts.outside + "/real" }
+  /// A directory of the test that is not on the file system.
+  var outside: String { mounts.outside }
+  var realPath: String { outside + "/real" }
   var seenPath: String { mounts.inside + "/seen" }
 
   static let isPossible: Bool = {

@@ -23,7 +23,6 @@ import SystemCalls
 /// hold-together A,B,… NUMBER       the same; in the middle answers "holding" and reads a line
 /// durable-together A,B,… NUMBER    the same as "together", for the disk
 /// transfer A,B,… NUMBER            NUMBER times takes 1 from a value and gives it to another one
-/// copy PLACE                       copies the container
 /// die N COMMAND…                   as COMMAND, killed before its Nth system call
 /// stop N COMMAND…                  as COMMAND, stopped before its Nth system call
 /// calls COMMAND…                   as COMMAND; answers the number of its system calls
@@ -39,7 +38,7 @@ import SystemCalls
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs`, `WormholeVerbs` and `DiagnosticsVerbs`.
+/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs` and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -124,7 +123,7 @@ struct Participant {
           values[to] = .integer((values[to]?.int64Value ?? 0) + 1)
         }
       }
-    case "copy": _ = try ContainerCopy(of: container).run(to: key, until: .now + .seconds(20))
+    case _ where verb.hasPrefix("copy"): try CopyVerbs.perform(verb, key, number, container)
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case _ where verb.hasPrefix("sweep-"):

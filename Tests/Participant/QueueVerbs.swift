@@ -12,7 +12,7 @@ import SystemCalls
 /// queue-cancel NAME ID                    cancels; answers "true" or "false"
 /// queue-consume NAME [SECONDS]            becomes the consumer within SECONDS
 /// queue-join NAME                         becomes a worker
-/// queue-next NAME                         takes an entry and keeps it; answers "SENDER NUMBER [again]"
+/// queue-next NAME [SECONDS]               takes an entry and keeps it; answers "SENDER NUMBER [again]"
 /// queue-acknowledge NAME                  acknowledges the last taken entry
 /// queue-fail NAME                         fails the last taken entry
 /// queue-poison NAME LIMIT LOG             becomes the consumer with a limit of deliveries; notes each number,
@@ -55,9 +55,9 @@ enum QueueVerbs {
       let consumer = try queue.work(until: .now + .seconds(5))
       kept.withLock { $0.consumers[queue.name] = consumer }
     case "queue-next":
-      guard let entry = try kept.withLock({ $0.consumers[queue.name] })?.next(until: .now) else {
-        return "nothing"
-      }
+      let limit = ContinuousClock.now + .seconds(rest.first.flatMap { Int($0) } ?? 0)
+      let consumer = kept.withLock { $0.consumers[queue.name] }
+      guard let entry = try consumer?.next(until: limit) else { return "nothing" }
       kept.withLock { $0.entries[queue.name] = entry }
       return describe(entry)
     case "queue-acknowledge": try kept.withLock { $0.entries[queue.name] }?.acknowledge()

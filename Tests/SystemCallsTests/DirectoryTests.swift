@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemCalls
 import TestScopes
 import TestSupport
@@ -105,6 +106,78 @@ struct DirectoryTests {
       }
     }
   }
+
+  #if DEBUG
+    @Test("Where the file system cannot keep what has the new name, renaming keeps it all the same")
+    func keptInSteps() throws {
+      let directory = try TemporaryDirectory()
+      let open = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+      let at = open.rawValue
+      func make(_ name: String, _ entries: [String]? = nil) throws {
+        guard let entries else { return try Self.touch("\(directory.path)/\(name)") }
+        try makeDirectory(name, at: at)
+        for entry in entries { try Self.touch("\(directory.path)/\(name)/\(entry)") }
+      }
+      let refused = Atomic(Errno.invalidArgument.rawValue)
+      let plan = Faults.Plan { call, _ in
+        call == .renameat2
+          ? .fail(Errno(rawValue: refused.load(ordering: .relaxed))) : .proceed
+      }
+      try Faults.$plan.withValue(plan) {
+        for error in [Errno.invalidArgument, .noFunction, .unsupported] {
+          refused.store(error.rawValue, ordering: .relaxed)
+          for name in ["a", "taken"] { try make(name) }
+          try make("full", ["x"])
+          try make("empty", [])
+          try make("directory", ["y"])
+          for (old, new) in [
+            ("a", "taken"), ("a", "full"), ("a", "empty"), ("directory", "full"),
+            ("directory", "taken"),
+          ] {
+            #expect(throws: Errno.alreadyExists) { try rename(old, at: at, to: new, at: at, .keep) }
+          }
+          try rename("a", at: at, to: "b", at: at, .keep)
+          try rename("directory", at: at, to: "empty", at: at, .keep)
+          for new in ["none/c", "c"] {
+            #expect(throws: Errno.noSuchFile) { try rename("a", at: at, to: new, at: at, .keep) }
+          }
+          #expect(throws: Errno.unsupported) {
+            try rename("b", at: at, to: "taken", at: at, .exchange)
+          }
+          #expect(
+            Set(try open.entries().map(\.name.text)) == ["b", "taken", "full", "empty"])
+          for path in ["full/x", "empty/y", "b", "taken"] { try removeFile(path, at: at) }
+          for path in ["full", "empty"] { try removeDirectory(path, at: at) }
+        }
+      }
+    }
+
+    @Test("that has neither such renames nor second names refuses them, and nothing has changed")
+    func refusedKeeping() throws {
+      let directory = try TemporaryDirectory()
+      let open = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+      let at = open.rawValue
+      try Self.touch("\(directory.path)/a")
+      let rows: [(SystemCall, Errno, Errno)] = [
+        (.linkat, .notPermitted, .unsupported), (.linkat, .noFunction, .unsupported),
+        (.linkat, .noSpace, .noSpace), (.unlinkat, .inputOutput, .inputOutput),
+      ]
+      for (refused, error, expected) in rows {
+        let wasRefused = Atomic(false)
+        let plan = Faults.Plan { call, _ in
+          if call == .renameat2 { return .fail(.invalidArgument) }
+          guard call == refused, !wasRefused.exchange(true, ordering: .relaxed) else {
+            return .proceed
+          }
+          return .fail(error)
+        }
+        #expect(throws: expected) {
+          try Faults.$plan.withValue(plan) { try rename("a", at: at, to: "b", at: at, .keep) }
+        }
+        #expect(try open.entries().map(\.name.text) == ["a"])
+      }
+    }
+  #endif
 
   @Test("on a network file system differs from a local one by statfs(2)'s numbers")
   func fileSystems() throws {

@@ -53,6 +53,50 @@ static inline int csys_openat2(
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
+// Returns how many bytes of a relative path come before its last name; 0 if nobody can have put a link there,
+// because the path has no directory, or only "..".
+static inline size_t csys_parent(const char *_Nonnull path) {
+  size_t end = strlen(path), named = 0;
+  if (path[0] == '/') return 0;
+  while (end > 0 && path[end - 1] == '/') end--;
+  while (end > 0 && path[end - 1] != '/') end--;
+  for (size_t start = 0; start < end; start++) {
+    size_t length = strcspn(path + start, "/");
+    if (length > 2 || strncmp(path + start, "..", length) != 0) named = 1;
+    start += length;
+  }
+  return named ? end : 0;
+}
+
+// Opens the first bytes of a path as a directory, and follows no link on the way (ENOTDIR).
+static inline int csys_open_parent(int directory, const char *_Nonnull path, size_t bytes) {
+  int current = directory;
+  for (size_t start = 0; start < bytes;) {
+    char name[256];
+    size_t length = strcspn(path + start, "/");
+    if (length == 0) {
+      start++;
+      continue;
+    }
+    int next = -1;
+    if (length >= sizeof name) {
+      errno = ENAMETOOLONG;
+    } else {
+      memcpy(name, path + start, length);
+      name[length] = 0;
+      // As <fcntl.h> has it for _GNU_SOURCE.
+      next = openat(current, name, 010000000 /* O_PATH */ | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+    }
+    int failure = errno;
+    if (current != directory) close(current);
+    errno = failure;
+    if (next == -1) return -1;
+    current = next;
+    start += length;
+  }
+  return current;
+}
+
 // getdents64(2): the entries of a directory without opendir(3)'s allocation.
 static inline long csys_getdents64(int directory, void *_Nonnull buffer, size_t size) {
   return syscall(SYS_getdents64, directory, buffer, size);
@@ -271,6 +315,27 @@ extern int clone(
     int (*_Nonnull function)(void *_Nonnull), void *_Nonnull stack, int flags,
     void *_Nonnull argument, ...);
 
+// Only a program that was built with ThreadSanitizer has it.
+extern void __tsan_init(void) __attribute__((weak));
+
+// As clone(2) below, but with a copy of the memory: ThreadSanitizer's own clone fails a check of its own when
+// the memory is shared, and it knows fork(2). The descriptor comes a moment after the process.
+static inline int csys_fork(struct csys_start *_Nonnull start, int *_Nonnull handle) {
+  int process = fork();
+  if (process == 0) csys_begin(start);
+  if (process == -1) return -1;
+  *handle = csys_pidfd_open(process);
+  if (*handle != -1) return process;
+  int failure = errno;
+  siginfo_t info;
+  kill(process, SIGKILL);
+  while (syscall(SYS_waitid, 1 /* P_PID */, process, &info, 4 /* WEXITED */, NULL) == -1 &&
+         errno == EINTR)
+    continue;
+  errno = failure;
+  return -1;
+}
+
 // Starts a program as posix_spawn(3) does, with two additions: the process's descriptor comes with the
 // process (CLONE_PIDFD, Linux 5.2), so that no program runs if there is no descriptor left; and the
 // program may end with its parent. As there, the new process shares the memory, and this thread waits
@@ -295,9 +360,11 @@ static inline int csys_spawn(
   pthread_sigmask(SIG_SETMASK, &all, &before);
   struct csys_start start = {
       beginning, program, arguments, environment, getpid(), report[1]};
-  int process = clone(
-      csys_begin, stack + sizeof stack, with_memory | waiting | with_descriptor | SIGCHLD, &start,
-      handle, NULL, NULL);
+  int process = __tsan_init
+      ? csys_fork(&start, handle)
+      : clone(
+            csys_begin, stack + sizeof stack, with_memory | waiting | with_descriptor | SIGCHLD,
+            &start, handle, NULL, NULL);
   int failure = errno;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   close(report[1]);

@@ -104,6 +104,8 @@ extension AppGroupError {
       return (.tooLarge, "the process's file size limit is in the way (ulimit -f)")
     case .tooManyLinks:
       return (.notAValue, "a symbolic link is in the way; remove it")
+    case .unsupported:
+      return (.inputOutput, "keep the container on a file system that can do it; see Limits")
     default:
       return (.inputOutput, nil)
     }

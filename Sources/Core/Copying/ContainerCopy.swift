@@ -1,5 +1,4 @@
 package import Containers
-import Digests
 import FileTrees
 import SystemCalls
 
@@ -11,12 +10,16 @@ import SystemCalls
 /// living processes is not: leases, registrations, mailboxes. An entry that a consumer has is delivered
 /// again in the copy, marked as redelivered.
 ///
-/// **Consistent.** etcd is read at one revision. A directory is read twice, and copied again if that
-/// shows a difference, until the deadline.
+/// **Consistent.** It is as the container was at one moment. etcd is read at one revision; of a directory
+/// in use a picture is made (`ContainerPicture`), which ends however busy it is.
 package struct ContainerCopy {
   private let source: SharedContainer
   /// Whether it is made although processes use the container: they go on with the original.
   package var allowsUse = false
+  /// Whether nobody can change it: an unpacked backup.
+  var isStill = false
+  /// Whether a copy in a directory is on the disk in the end.
+  var isDurable = true
   /// What is left out, of the package's own values.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
   /// Told after each part how many there were, and their bytes; what it throws ends the copy.
@@ -30,16 +33,10 @@ package struct ContainerCopy {
     package fileprivate(set) var bytes = 0
     /// The number of items beside the container's own entries.
     package fileprivate(set) var items = 0
-    fileprivate var hash = XXH64()
 
-    fileprivate mutating func add(_ item: CopiedKey) {
+    fileprivate mutating func add(_ size: Int) {
       keys += 1
-      bytes += item.value.count
-      for part in [
-        Array("\(item.letter)\(item.isOwn)\(item.name)\0\(item.part)\0".utf8), item.value,
-      ] {
-        part.withUnsafeBytes { hash.update($0) }
-      }
+      bytes += size
     }
   }
 
@@ -48,74 +45,125 @@ package struct ContainerCopy {
   /// - Parameters:
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
+  ///   - deadline: Looked at between all steps; not while a still container is copied.
   /// - Throws: `AppGroupError`: `nameCollision` if something is there; `timedOut` if processes use the
-  ///   container, or change it all the time; `tooLarge` for what etcd does not take; `notSupported` for
-  ///   logs on etcd; an error of either place. Nothing is made then.
+  ///   container, if other programs change files beside it all the time, or if the deadline has passed;
+  ///   `tooLarge` for what etcd does not take; `notSupported` for logs on etcd; an error of either place.
+  ///   Nothing is made then.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
     let isOnEtcd = EtcdLocation.isMeant(by: location)
     if isOnEtcd { try refuseLogs() }
-    repeat {
+    while true {
       try refuseUse()
       let target: any CopyTarget =
         isOnEtcd
         ? try EtcdTarget(EtcdLocation(location))
-        : try DirectoryTarget(path: location, group: group)
+        : try DirectoryTarget(path: location, group: group, isDurable: isDurable)
       do {
-        if let done = try fill(target, hasLogs: !isOnEtcd) { return done }
+        if let done = try fill(target, until: deadline) { return done }
       } catch {
         target.abandon()
         throw error
       }
       target.abandon()
-    } while ContinuousClock.now < deadline
-    throw AppGroupError(
-      .timedOut, "copy the container", path: source.location,
-      reason: "processes changed it during each attempt, and the deadline passed",
-      remedy: "stop them, or try with a later deadline")
+    }
   }
 
-  /// - Returns: Nil if the source was changed meanwhile.
-  private func fill(_ target: any CopyTarget, hasLogs: Bool) throws -> Summary? {
-    let reader: any CopySource =
-      switch source.engine {
-      case .directory(let root): DirectorySource(container: source, root: root)
-      case .etcd(let container): EtcdSource(container: container)
+  /// - Returns: Nil if it has to be tried again.
+  private func fill(
+    _ target: any CopyTarget, until deadline: ContinuousClock.Instant
+  ) throws -> Summary? {
+    switch source.engine {
+    case .etcd(let container):
+      return try put(
+        EtcdSource(container: container), besides: source.root, target, progress
+      ) {
+        try check(deadline)
       }
+    case .directory(let root) where isStill:
+      return try put(
+        DirectorySource(container: source, root: root), besides: root, target, progress
+      ) {}
+    case .directory(let root):
+      if let target = target as? DirectoryTarget {
+        let summary = try picture(root, target, until: deadline, progress)
+        try refuseUse()
+        try target.finish()
+        return summary
+      }
+      let place = try DirectoryTarget(
+        path: target.directory + ".picture", group: nil, isDurable: false)
+      defer { place.abandon() }
+      _ = try picture(root, place, until: deadline, progress)
+      return try put(
+        DirectorySource(container: place.container, root: place.root), besides: place.root, target,
+        { _, _ in }, check: { try check(deadline) })
+    }
+  }
+
+  private func picture(
+    _ root: ContainerRoot, _ target: DirectoryTarget, until deadline: ContinuousClock.Instant,
+    _ progress: @escaping (_ keys: Int, _ bytes: Int) throws -> Void
+  ) throws -> Summary {
     var summary = Summary()
-    let beside = try reading { try BesideFiles(source.root, hasLogs: hasLogs) }
-    let before = try reading { try beside.look() }
-    try read(reader) { item in
-      summary.add(item)
-      try target.put(item)
-      try progress(summary.keys, summary.bytes)
+    let picture = ContainerPicture(
+      of: source, root: root, to: target, leavesOut: leavesOut, check: { try check(deadline) },
+      copied: {
+        summary.add($0)
+        try progress(summary.keys, summary.bytes)
+      })
+    do {
+      try reading { try picture.make() }
+    } catch is ContainerPicture.Unsettled {
+      throw AppGroupError(
+        .timedOut, "copy the container", path: source.location,
+        reason: "files in it were changed all the time, by programs that do not wait for a copy",
+        remedy: "stop them, and try again")
     }
-    summary.items = try reading { try beside.copy(to: target.directory) }
+    (summary.keys, summary.bytes) = picture.size
+    summary.items = picture.items
+    return summary
+  }
+
+  /// Copies keys, and the files beside them.
+  ///
+  /// - Returns: Nil if the source was changed meanwhile, so that not all of it is of one moment.
+  private func put(
+    _ reader: any CopySource, besides root: ContainerRoot, _ target: any CopyTarget,
+    _ progress: (_ keys: Int, _ bytes: Int) throws -> Void,
+    check: @escaping () throws -> Void
+  ) throws -> Summary? {
+    var summary = Summary()
+    let hasLogs = target is DirectoryTarget
+    let beside = try BesideCopy(root, to: target.directory, hasLogs: hasLogs, check: check)
     var isDone = false
-    defer { if !isDone { beside.remove(from: target.directory) } }
-    if !reader.isSnapshot {
-      var again = Summary()
-      try read(reader) { again.add($0) }
-      guard again.hash.value == summary.hash.value else { return nil }
+    defer { if !isDone { beside.remove() } }
+    _ = try reading { try beside.copy() }
+    let isWhole = try reading {
+      try reader.read { item in
+        if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
+        try check()
+        summary.add(item.value.count)
+        try target.put(item)
+        try progress(summary.keys, summary.bytes)
+      }
     }
-    let after = try reading { try BesideFiles(source.root, hasLogs: hasLogs).look() }
-    let isUnchanged =
-      before.count == after.count && zip(before, after).allSatisfy { $1.isUnchanged(since: $0) }
-    guard isUnchanged else { return nil }
+    let changes = try reading { try beside.copy() }
+    guard isWhole, changes == 0 else { return nil }
+    summary.items = beside.count
     try refuseUse()
     try target.finish()
     isDone = true
     return summary
   }
 
-  private func read(_ reader: any CopySource, _ body: (CopiedKey) throws -> Void) throws {
-    try reading {
-      try reader.read { item in
-        if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
-        try body(item)
-      }
-    }
+  private func check(_ deadline: ContinuousClock.Instant) throws {
+    guard ContinuousClock.now >= deadline else { return }
+    throw AppGroupError(
+      .timedOut, "copy the container", path: source.location,
+      reason: "the deadline passed before all of it was copied", remedy: "try a later deadline")
   }
 
   private func reading<Result>(_ body: () throws -> Result) throws -> Result {

@@ -40,7 +40,7 @@ package struct ContainerRemoval {
 
   /// Removes the keys of the container that was opened, not those of one that was made after it.
   private func removeKeys(_ etcd: EtcdContainer) throws {
-    let deadline = ContinuousClock.now + EtcdContainer.standardWait
+    let deadline = CallLimit.deadline
     let found = try etcd.client.page(.key(etcd.formatKey), limit: 1, until: deadline).items.first
     guard let found else { return }
     _ = try etcd.repeating(

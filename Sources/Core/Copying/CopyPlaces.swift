@@ -1,10 +1,10 @@
 /// The place that a container is copied from.
 protocol CopySource {
-  /// Whether it is read as it was at one moment, whatever happens to it meanwhile.
-  var isSnapshot: Bool { get }
-
-  /// Reads everything that outlives processes, in the order of the keys of a queue's batches.
-  func read(_ body: (CopiedKey) throws -> Void) throws
+  /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
+  /// queue's batches.
+  ///
+  /// - Returns: False if it could not be read to its end as it was at that moment.
+  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool
 }
 
 /// The place that a container is copied to: nobody can open it before the end.

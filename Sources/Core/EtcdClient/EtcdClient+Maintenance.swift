@@ -34,10 +34,11 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {
     let start = ContinuousClock.now
-    let answer: WireStatusAnswer = try cluster.ask(
-      endpoint, "maintenance/status", until: deadline)
+    let answer = try cluster.ask(endpoint, .init("maintenance/status"), until: deadline) {
+      (answer: WireStatusAnswer) in answer
+    }
     return MemberStatus(
-      version: answer.version ?? "", memberID: answer.header?.memberId ?? "",
+      version: EtcdWire.shown(answer.version ?? ""), memberID: answer.header?.memberId ?? "",
       leaderID: answer.leader.flatMap { $0 == "0" ? nil : $0 },
       revision: answer.header?.revision?.value ?? 0,
       databaseBytes: answer.dbSize?.value ?? 0, usedBytes: answer.dbSizeInUse?.value ?? 0,
@@ -94,27 +95,35 @@ extension EtcdClient {
 
   /// Returns all members of the cluster.
   package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
-    let answer: WireMembersAnswer = try cluster.call(
-      "cluster/member/list", [:], .repeatable, until: deadline)
-    return (answer.members ?? []).map {
-      Member(memberID: $0.number ?? "", name: $0.name ?? "", endpoints: $0.addresses ?? [])
+    try cluster.call(.init("cluster/member/list"), .repeatable, until: deadline) {
+      (answer: WireMembersAnswer) in
+      (answer.members ?? []).map {
+        Member(
+          memberID: $0.number ?? "", name: EtcdWire.shown($0.name ?? ""),
+          endpoints: ($0.addresses ?? []).map { EtcdWire.shown($0) })
+      }
     }
   }
 
   /// Returns the raised alarms: "NOSPACE", "CORRUPT".
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
-    let answer: WireAlarmsAnswer = try cluster.call(
-      "maintenance/alarm", ["action": .word("GET")], .repeatable, until: deadline)
-    return (answer.alarms ?? []).map { $0.alarm ?? "" }.filter { !$0.isEmpty }
+    try cluster.call(
+      .init("maintenance/alarm", ["action": .word("GET")]), .repeatable, until: deadline
+    ) { (answer: WireAlarmsAnswer) in
+      (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
+    }
   }
 
   /// Returns the number of keys in a range.
   package func count(
     _ range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int {
-    let answer: WireRangeAnswer = try cluster.call(
-      "kv/range", .range(range, countOnly: true), .repeatable, until: deadline)
-    return Int(answer.count?.value ?? 0)
+    try cluster.call(
+      .init("kv/range", .range(range, countOnly: true)), .repeatable, until: deadline
+    ) { (answer: WireRangeAnswer) in
+      let count = answer.count?.value ?? 0
+      return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil
+    }
   }
 }
 
@@ -141,6 +150,9 @@ struct WireMembersAnswer: WireAnswer {
 
   let header: WireHeader?
   let members: [Member]?
+
+  // It has no revision: the members are no part of the history.
+  var isHeaded: Bool { header?.isIdentity ?? false }
 }
 
 struct WireAlarmsAnswer: WireAnswer {
@@ -150,4 +162,7 @@ struct WireAlarmsAnswer: WireAnswer {
 
   let header: WireHeader?
   let alarms: [Alarm]?
+
+  // Of no alarms etcd 3.4 says nothing at all.
+  var isHeaded: Bool { alarms == nil || header?.isIdentity ?? true }
 }

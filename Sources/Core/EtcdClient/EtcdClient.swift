@@ -91,18 +91,10 @@ package final class EtcdClient: Sendable {
     _ part: Part, at revision: inout Int64?, pageSize: Int, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> [KeyValue] {
     var rest = part.range
-    var pageSize = pageSize
     var items: [KeyValue] = []
     while true {
-      let page: Page
-      do throws(EtcdError) {
-        page = try self.page(
-          rest, keysOnly: part.keysOnly, at: revision, limit: pageSize, until: deadline)
-      } catch {
-        guard error.code == .tooLarge, pageSize > 1 else { throw error }
-        pageSize = max(1, pageSize / 8)
-        continue
-      }
+      let page = try page(
+        rest, keysOnly: part.keysOnly, at: revision, limit: pageSize, until: deadline)
       items += page.items
       revision = revision ?? page.revision
       guard page.isIncomplete, let last = page.items.last else { return items }
@@ -114,23 +106,37 @@ package final class EtcdClient: Sendable {
   package struct Page: Sendable {
     package let revision: Int64
     package let items: [KeyValue]
-    /// Whether there are more.
+    /// Whether there are more; then there is at least one.
     package let isIncomplete: Bool
   }
 
-  /// Reads the first keys of a range, in one request.
+  /// Reads the first keys of a range, in one request; in further ones if the answer would be too long,
+  /// for fewer keys each time.
   ///
-  /// - Throws: As `read`, and `.tooLarge` for an answer that is too long.
+  /// - Throws: As `read`, and `.tooLarge` for one key that is too long.
   package func page(
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, limit: Int,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Page {
-    let page: WireRangeAnswer = try cluster.call(
-      "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly), .repeatable,
-      until: deadline)
-    return Page(
-      revision: page.header?.revision?.value ?? 0, items: page.items,
-      isIncomplete: page.more ?? false)
+    var limit = limit
+    while true {
+      do throws(EtcdError) {
+        return try cluster.call(
+          .init(
+            "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
+            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), .repeatable,
+          until: deadline
+        ) { (answer: WireRangeAnswer) in
+          guard let newest = answer.header?.revision?.value,
+            let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
+          else { return nil }
+          return Page(revision: newest, items: items, isIncomplete: answer.more ?? false)
+        }
+      } catch {
+        guard error.code == .tooLarge, limit > 1 else { throw error }
+        limit = max(1, limit / 8)
+      }
+    }
   }
 
   /// Returns the first change of a key from a revision on, and waits for one.
@@ -165,12 +171,10 @@ package final class EtcdClient: Sendable {
   package func commit(
     _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
-    let answer: WireTransactionAnswer = try cluster.call(
-      "kv/txn", WireText(transaction),
-      transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline)
-    return EtcdTransaction.Outcome(
-      succeeded: answer.succeeded ?? false, revision: answer.header?.revision?.value ?? 0,
-      results: (answer.responses ?? []).map(\.result))
+    try cluster.call(
+      .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
+      transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
+    ) { (answer: WireTransactionAnswer) in answer.outcome(of: transaction) }
   }
 
   /// Puts a key whose content never changes, without a condition.
@@ -183,8 +187,9 @@ package final class EtcdClient: Sendable {
   package func put(
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    let _: WirePlainAnswer = try cluster.call(
-      "kv/put", .put(key, value), .repeatableWrite, until: deadline)
+    try cluster.call(.init("kv/put", .put(key, value)), .repeatableWrite, until: deadline) {
+      (_: WirePlainAnswer) in ()
+    }
   }
 
   /// Watches a range from a revision on; see `EtcdWatch`.
@@ -228,9 +233,10 @@ extension EtcdClient {
     let number = Int64.random(in: 1...(.max))
     let seconds = max(1, lifetime.components.seconds)
     do throws(EtcdError) {
-      let _: WireLeaseAnswer = try cluster.call(
-        "lease/grant", ["ID": .number(number), "TTL": .number(seconds)], .repeatable,
-        until: deadline)
+      try cluster.call(
+        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), .repeatable,
+        until: deadline
+      ) { (answer: WireLeaseAnswer) in answer.lease?.value == number ? () : nil }
     } catch {
       // Our own, by an earlier try whose answer was lost.
       guard error.code == .refused, error.reason.contains("already exists") else { throw error }
@@ -244,12 +250,16 @@ extension EtcdClient {
   package func keepLeaseAlive(
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    let answer: WireKeepAliveAnswer = try cluster.call(
-      "lease/keepalive", ["ID": .number(lease)], .repeatable, until: deadline)
-    guard answer.result?.timeToLive != nil else {
-      if let error = answer.error { throw EtcdError(.refused, error.message ?? "no reason") }
-      throw EtcdError(.leaseGone, "the lease has ended")
-    }
+    let isAlive = try cluster.call(
+      .init("lease/keepalive", ["ID": .number(lease)]), .repeatable, until: deadline
+    ) { (answer: WireKeepAliveAnswer) -> Result<Bool, EtcdError>? in
+      if let error = answer.error {
+        return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
+      }
+      guard let result = answer.result, result.lease?.value == lease else { return nil }
+      return .success(result.timeToLive?.value ?? 0 > 0)
+    }.get()
+    guard isAlive else { throw EtcdError(.leaseGone, "the lease has ended") }
   }
 
   /// Ends a lease and deletes its keys. A lease that has ended is as it should be.
@@ -257,8 +267,9 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     do throws(EtcdError) {
-      let _: WirePlainAnswer = try cluster.call(
-        "lease/revoke", ["ID": .number(lease)], .repeatable, until: deadline)
+      try cluster.call(
+        .init("lease/revoke", ["ID": .number(lease)]), .repeatable, until: deadline
+      ) { (_: WirePlainAnswer) in () }
     } catch {
       guard error.code == .leaseGone else { throw error }
     }
@@ -270,12 +281,13 @@ extension EtcdClient {
   package func leaseStatus(
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> LeaseStatus {
-    let answer: WireLeaseAnswer = try cluster.call(
-      "lease/timetolive", ["ID": .number(lease), "keys": .yes], .repeatable, until: deadline)
+    let answer = try cluster.call(
+      .init(
+        "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
+      .repeatable, until: deadline
+    ) { (answer: WireLeaseAnswer) in answer.lease?.value == lease ? answer : nil }
     let left = answer.timeToLive?.value ?? 0
-    guard left >= 0 else {
-      throw EtcdError(.leaseGone, "the lease has ended")
-    }
+    guard left >= 0 else { throw EtcdError(.leaseGone, "the lease has ended") }
     return LeaseStatus(
       left: .seconds(left), granted: .seconds(answer.grantedTTL?.value ?? 0),
       keys: (answer.keys ?? []).map { Array($0) })

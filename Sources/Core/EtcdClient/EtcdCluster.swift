@@ -26,56 +26,58 @@ final class EtcdCluster: Sendable {
   }
 
   let configuration: EtcdConfiguration
-  private let client = HTTPClient()
   private let state = Mutex(State())
 
   init(_ configuration: EtcdConfiguration) { self.configuration = configuration }
 
-  /// The result of asking one member.
-  private enum Attempt<Answer> {
-    case answered(Answer)
-    /// Nothing was done. Final is what the same member would say again.
-    case failed(String, isFinal: Bool)
-    case doubtful(String)
-    /// It was done, and its answer is longer than accepted.
-    case tooLarge(String)
-  }
-
   /// Asks the members one after the other, beginning with the one that answered last, until one
   /// answers or the deadline passes.
-  func call<Answer: WireAnswer>(
-    _ path: String, _ message: WireText, _ effect: Effect,
-    until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Answer {
-    let content = message.bytes
+  ///
+  /// - Parameter understand: Makes the result of an answer that has a header; nil if it does not fit what
+  ///   was asked. Then the outcome is as unknown as without an answer.
+  func call<Answer: WireAnswer, Result>(
+    _ question: Question, _ effect: Effect, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer) -> Result?
+  ) throws(EtcdError) -> Result {
+    let begin = ContinuousClock.now
     var reasons: [String: String] = [:]
     var pause = Duration.milliseconds(10)
     while true {
-      var mayHelp = false
+      var best = Prospect.none
       for endpoint in endpointsInOrder {
         guard ContinuousClock.now < deadline else { throw unreachable(reasons) }
-        let attempt: Attempt<Answer> = try ask(endpoint, path, content, effect, until: deadline)
-        switch attempt {
+        let prospect: Prospect
+        switch try ask(endpoint, question, effect, until: deadline, understand) {
         case .answered(let answer): return answer
-        case .failed(let reason, let isFinal):
-          reasons[endpoint] = reason
-          if !isFinal { mayHelp = true }
-        case .doubtful(let reason):
+        case .failed(let reason, let found): (reasons[endpoint], prospect) = (reason, found)
+        case .doubtful(let reason, let found):
           if effect == .once {
             dislike(endpoint)
             throw EtcdError(.outcomeUnknown, "\(endpoint): \(reason)")
           }
-          reasons[endpoint] = reason
-          mayHelp = true
+          (reasons[endpoint], prospect) = (reason, found)
         case .tooLarge(let reason):
           throw EtcdError(effect == .once ? .outcomeUnknown : .tooLarge, "\(endpoint): \(reason)")
         }
+        if prospect.rawValue > best.rawValue { best = prospect }
         dislike(endpoint)
       }
-      guard mayHelp, ContinuousClock.now + pause < deadline else { throw unreachable(reasons) }
+      guard best != .none, ContinuousClock.now + pause < end(begin, best, deadline) else {
+        throw unreachable(reasons)
+      }
       pauseThread(pause)
       pause = min(pause * 2, .milliseconds(500))
     }
+  }
+
+  /// Until when the members are asked again.
+  private func end(
+    _ begin: ContinuousClock.Instant, _ best: Prospect, _ deadline: ContinuousClock.Instant
+  ) -> ContinuousClock.Instant {
+    guard best == .poor, clusterID == nil, let patience = configuration.firstPatience else {
+      return deadline
+    }
+    return min(deadline, begin + patience)
   }
 
   private func unreachable(_ reasons: [String: String]) -> EtcdError {
@@ -103,93 +105,95 @@ final class EtcdCluster: Sendable {
     }
   }
 
-  private func ask<Answer: WireAnswer>(
-    _ endpoint: String, _ path: String, _ content: [UInt8], _ effect: Effect,
-    until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Attempt<Answer> {
+  private func ask<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, _ effect: Effect,
+    until deadline: ContinuousClock.Instant, _ understand: (Answer) -> Result?
+  ) throws(EtcdError) -> Attempt<Result> {
     let deadline = min(deadline, .now + configuration.patience)
-    // Another cluster would take a write, too. Its first member shows which cluster it is.
-    if effect != .repeatable, !isVerified(endpoint) {
+    // Another cluster would take a write, too, and what is no etcd may answer all the same. The first
+    // member shows which cluster it is.
+    if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
       let status: Attempt<WirePlainAnswer> = try send(
-        endpoint, "maintenance/status", Array("{}".utf8), until: deadline)
-      switch status {
-      case .answered: break
-      case .failed(let reason, let isFinal): return .failed(reason, isFinal: isFinal)
-      case .doubtful(let reason), .tooLarge(let reason):
-        return .failed(reason, isFinal: false)
-      }
+        endpoint, Question("maintenance/status"), until: deadline
+      ) { $0 }
+      if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
     }
-    return try send(endpoint, path, content, until: deadline)
+    return try send(endpoint, question, until: deadline, understand)
   }
 
-  private func isVerified(_ endpoint: String) -> Bool {
-    configuration.endpoints.count == 1 || state.withLock { $0.verified.contains(endpoint) }
-  }
-
-  private func send<Answer: WireAnswer>(
-    _ endpoint: String, _ path: String, _ content: [UInt8],
-    until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Attempt<Answer> {
+  private func send<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer) -> Result?
+  ) throws(EtcdError) -> Attempt<Result> {
     var isRepeated = false
     while true {
-      let token: String?
-      switch try self.token(at: endpoint, until: deadline) {
-      case .answered(let found): token = found
-      case .failed(let reason, let isFinal): return .failed(reason, isFinal: isFinal)
-      case .doubtful(let reason), .tooLarge(let reason):
-        return .failed(reason, isFinal: false)
+      let token = try self.token(at: endpoint, until: deadline)
+      if let failure = token.failure { return .failed(failure.reason, failure.prospect) }
+      let answer: HTTPAnswer
+      do throws(HTTPError) {
+        answer = try post(endpoint, question, token: token.answer ?? nil, until: deadline)
+      } catch {
+        return try attempt(of: error)
       }
-      let result = post(endpoint, path, content, token: token, until: deadline)
-      switch result {
-      case .failure(let error): return try attempt(of: error)
-      case .success(let answer) where answer.status == 200:
-        guard let message = EtcdWire.decode(answer.content, as: Answer.self) else {
-          return .doubtful("its answer is not what etcd says")
+      if answer.status == 200 { return self.answer(answer.content, from: endpoint, understand) }
+      switch Self.refusal(of: answer) {
+      case .final(let error): throw error
+      case .lasting(let reason): return .failed(reason, .none)
+      case .passing(let reason): return .failed(reason, .good)
+      case .doubtful(let reason): return .doubtful(reason, .good)
+      case .tokenExpired:
+        // Refused before anything was done, so asking again is no second time.
+        guard let token = token.answer ?? nil, !isRepeated else {
+          throw EtcdError(.credentialsRefused, "the token was refused")
         }
-        if let reason = refusal(of: message.header, from: endpoint) {
-          return .doubtful(reason)
-        }
-        return .answered(message)
-      case .success(let answer):
-        switch Self.refusal(of: answer) {
-        case .final(let error): throw error
-        case .passing(let reason): return .failed(reason, isFinal: false)
-        case .doubtful(let reason): return .doubtful(reason)
-        case .tokenExpired:
-          // Refused before anything was done, so asking again is no second time.
-          guard let token, !isRepeated else {
-            throw EtcdError(.credentialsRefused, "the token was refused")
-          }
-          forget(token)
-          isRepeated = true
-        }
+        forget(token)
+        isRepeated = true
       }
     }
+  }
+
+  /// Believes nothing: the one place that every answer passes.
+  private func answer<Answer: WireAnswer, Result>(
+    _ content: [UInt8], from endpoint: String, _ understand: (Answer) -> Result?
+  ) -> Attempt<Result> {
+    guard let message = EtcdWire.decode(content, as: Answer.self), message.isHeaded else {
+      return .doubtful("its answer is not what etcd says: \(EtcdWire.shown(content))", .poor)
+    }
+    if let header = message.header, let reason = refusal(of: header, from: endpoint) {
+      return .doubtful(reason, .good)
+    }
+    guard let result = understand(message) else {
+      return .doubtful("its answer does not fit the question: \(EtcdWire.shown(content))", .poor)
+    }
+    return .answered(result)
   }
 
   private static func refusal(of answer: HTTPAnswer) -> Refusal {
     let error = EtcdWire.decode(answer.content, as: WireError.self)
-    return Refusal(status: answer.status, code: error?.code, message: error?.message ?? "")
+    let message = error?.code == nil ? nil : error?.message
+    return Refusal(
+      status: answer.status, code: error?.code,
+      message: message.map { EtcdWire.shown($0) } ?? EtcdWire.shown(answer.content))
   }
 
   private func attempt<Answer>(of error: HTTPError) throws(EtcdError) -> Attempt<Answer> {
     switch error.code {
     case .libraryMissing: throw EtcdError(.libraryMissing, error.reason)
-    case .certificate: return .failed(error.reason, isFinal: true)
-    case .refused, .nameNotFound, .timedOut: return .failed(error.reason, isFinal: false)
+    case .certificate: return .failed(error.reason, .none)
+    case .refused, .nameNotFound: return .failed(error.reason, .poor)
+    case .timedOut: return .failed(error.reason, .good)
     case .tooLarge: return .tooLarge(error.reason)
-    case .inDoubt, .ended, .cancelled: return .doubtful(error.reason)
+    case .inDoubt, .ended, .cancelled: return .doubtful(error.reason, .good)
     }
   }
 
   private func post(
-    _ endpoint: String, _ path: String, _ content: [UInt8], token: String?,
+    _ endpoint: String, _ question: Question, token: String?,
     until deadline: ContinuousClock.Instant
-  ) -> Result<HTTPAnswer, HTTPError> {
-    let request = request(endpoint, path, content, token: token)
-    return Result { () throws(HTTPError) in
-      try client.post(request, maximumBytes: configuration.maximumAnswerBytes, until: deadline)
-    }
+  ) throws(HTTPError) -> HTTPAnswer {
+    try configuration.transport.post(
+      request(endpoint, question.path, question.content, token: token),
+      maximumBytes: min(question.maximumBytes, configuration.maximumAnswerBytes), until: deadline)
   }
 
   private func request(
@@ -207,7 +211,9 @@ final class EtcdCluster: Sendable {
 extension EtcdCluster {
   /// Returns what is wrong with the cluster that answered. The first answer says which is ours.
   func refusal(of header: WireHeader?, from endpoint: String) -> String? {
-    guard let cluster = header?.clusterId else { return nil }
+    guard let header, header.isIdentity, let cluster = header.clusterId else {
+      return "its answer does not say which cluster it is"
+    }
     return state.withLock { state in
       guard state.cluster ?? cluster == cluster else {
         return "it belongs to another cluster (\(cluster)) than the other endpoints"
@@ -233,37 +239,40 @@ extension EtcdCluster {
   ) throws(EtcdError) -> Attempt<String?> {
     guard let credentials = configuration.credentials else { return .answered(nil) }
     if let token = state.withLock({ $0.token }) { return .answered(token) }
-    let content: WireText = [
-      "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
-    ]
-    switch post(endpoint, "auth/authenticate", content.bytes, token: nil, until: deadline) {
-    case .failure(let error): return try attempt(of: error)
-    case .success(let answer) where answer.status == 200:
-      let message = EtcdWire.decode(answer.content, as: WirePlainAnswer.self)
-      if let reason = refusal(of: message?.header, from: endpoint) {
-        return .failed(reason, isFinal: true)
+    let question = Question(
+      "auth/authenticate",
+      [
+        "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
+      ])
+    let answer: HTTPAnswer
+    do throws(HTTPError) {
+      answer = try post(endpoint, question, token: nil, until: deadline)
+    } catch {
+      return try attempt(of: error)
+    }
+    if answer.status == 200 {
+      let token: Attempt<String?> = self.answer(answer.content, from: endpoint) {
+        (message: WirePlainAnswer) in message.token.flatMap { $0.isEmpty ? nil : $0 }
       }
-      guard let token = message?.token else {
-        return .failed("it gave no token", isFinal: false)
-      }
-      state.withLock { $0.token = token }
-      return .answered(token)
-    case .success(let answer):
-      switch Self.refusal(of: answer) {
-      // It asks nobody for a password.
-      case .final(let error) where error.reason.contains("authentication is not enabled"):
-        return .answered(nil)
-      case .final(let error): throw error
-      case .passing(let reason), .doubtful(let reason): return .failed(reason, isFinal: false)
-      case .tokenExpired: return .failed("it wants a token for a token", isFinal: false)
-      }
+      if let known = token.answer ?? nil { state.withLock { $0.token = known } }
+      return token
+    }
+    switch Self.refusal(of: answer) {
+    // It asks nobody for a password.
+    case .final(let error) where error.reason.contains("authentication is not enabled"):
+      return .answered(nil)
+    case .final(let error): throw error
+    case .lasting(let reason): return .failed(reason, .none)
+    case .passing(let reason), .doubtful(let reason): return .failed(reason, .good)
+    case .tokenExpired: return .failed("it wants a token for a token", .good)
     }
   }
 
   /// Asks one member whether it is there.
   func look(at endpoint: String) throws(EtcdError) {
-    let _: WirePlainAnswer = try ask(
-      endpoint, "maintenance/status", until: .now + configuration.probePatience)
+    try ask(
+      endpoint, Question("maintenance/status"), until: .now + configuration.probePatience
+    ) { (_: WirePlainAnswer) in () }
   }
 
   /// Asks one member for its time of day.
@@ -273,25 +282,24 @@ extension EtcdCluster {
     -> Int64?
   {
     // Any answer has the time, also a refusal, so it needs no token.
-    switch post(
-      endpoint, "maintenance/status", Array("{}".utf8), token: nil, until: deadline)
-    {
-    case .success(let answer): return answer.date.flatMap(HTTPDate.seconds)
-    case .failure(let error): throw .unreachable([(endpoint, error.reason)])
+    do throws(HTTPError) {
+      return try post(endpoint, Question("maintenance/status"), token: nil, until: deadline)
+        .date.flatMap(HTTPDate.seconds)
+    } catch {
+      throw .unreachable([(endpoint, error.reason)])
     }
   }
 
   /// Asks one member, and no other, what changes nothing.
-  func ask<Answer: WireAnswer>(
-    _ endpoint: String, _ path: String, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Answer {
-    let attempt: Attempt<Answer> = try send(
-      endpoint, path, Array("{}".utf8), until: deadline)
-    switch attempt {
-    case .answered(let answer): return answer
-    case .failed(let reason, _), .doubtful(let reason), .tooLarge(let reason):
-      throw .unreachable([(endpoint, reason)])
+  func ask<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer) -> Result?
+  ) throws(EtcdError) -> Result {
+    let attempt = try send(endpoint, question, until: deadline, understand)
+    guard let answer = attempt.answer else {
+      throw .unreachable([(endpoint, attempt.failure?.reason ?? "it said nothing")])
     }
+    return answer
   }
 
   /// Why a stream cannot begin.
@@ -311,21 +319,19 @@ extension EtcdCluster {
     } catch {
       throw StreamFailure(error: error, isFinal: true)
     }
-    switch found {
-    case .answered(let token):
-      return (
-        { content in
-          var request = self.request(endpoint, path, content, token: token)
-          // A member that has lost the others ends the stream instead of staying silent.
-          request.headers.append("Grpc-Metadata-hasleader: true")
-          return request
-        }, token
-      )
-    case .failed(let reason, let isFinal):
-      throw StreamFailure(error: .unreachable([(endpoint, reason)]), isFinal: isFinal)
-    case .doubtful(let reason), .tooLarge(let reason):
-      throw StreamFailure(error: .unreachable([(endpoint, reason)]), isFinal: false)
+    if let failure = found.failure {
+      throw StreamFailure(
+        error: .unreachable([(endpoint, failure.reason)]), isFinal: failure.prospect == .none)
     }
+    let token = found.answer ?? nil
+    return (
+      { content in
+        var request = self.request(endpoint, path, content, token: token)
+        // A member that has lost the others ends the stream instead of staying silent.
+        request.headers.append("Grpc-Metadata-hasleader: true")
+        return request
+      }, token
+    )
   }
 
   /// Returns why a stream ended that the member refuses for good; nil if the next one may last.
@@ -335,8 +341,11 @@ extension EtcdCluster {
       return .unreachable([(endpoint, error.reason)])
     case .failed: return nil
     case .answered(let answer):
-      guard case .final(let error) = Self.refusal(of: answer) else { return nil }
-      return error
+      switch Self.refusal(of: answer) {
+      case .final(let error): return error
+      case .lasting(let reason): return .unreachable([(endpoint, reason)])
+      case .passing, .doubtful, .tokenExpired: return nil
+      }
     }
   }
 }

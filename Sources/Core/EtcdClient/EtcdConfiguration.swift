@@ -10,20 +10,34 @@ package struct EtcdConfiguration: Sendable {
   package var credentials: Credentials?
   /// How long one member may take for an answer before another one is asked.
   package var patience = Duration.seconds(3)
+  /// How long a cluster that has never answered is asked again if each member says what it may say for
+  /// ever: nobody listens there, the host has no address, it is no etcd. Nil for the whole time of a call.
+  package var firstPatience: Duration?
   /// How often the member that serves watches is looked at, because one that hangs is silent.
   package var probeInterval = Duration.seconds(5)
   /// How long that member may take for its answer.
   package var probePatience = Duration.seconds(1)
 
-  /// The longest answer, and the longest line of a watch. Pages of a read become shorter where it is
-  /// exceeded.
+  /// The longest answer of any kind; most kinds have a shorter limit, see `AnswerLimit`.
   package var maximumAnswerBytes = 64 << 20
+  /// What takes a request to a member; by default the network.
+  package var transport: any EtcdTransport = HTTPClient()
 
   package init(endpoints: [String]) {
     precondition(!endpoints.isEmpty, "a cluster has at least one endpoint")
     self.endpoints = endpoints
   }
 }
+
+/// The way of a request to a member. A test has one of its own, which answers wrongly.
+package protocol EtcdTransport: Sendable {
+  /// Posts a request, as `HTTPClient` does.
+  func post(
+    _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> HTTPAnswer
+}
+
+extension HTTPClient: EtcdTransport {}
 
 /// A user of etcd. Its description has no password.
 package struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {

@@ -36,6 +36,10 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
 
   package var description: String { reason }
 
+  /// With these words etcd refuses a client's certificate that has a common name, once it has users
+  /// (etcd #10366).
+  package static let commonName = "CommonName of client"
+
   /// - Parameter reasons: What each endpoint said, in the order of the list.
   static func unreachable(_ reasons: [(endpoint: String, reason: String)]) -> EtcdError {
     EtcdError(
@@ -49,6 +53,8 @@ enum Refusal: Equatable {
   case final(EtcdError)
   /// Nothing was done, because the token is not valid any longer.
   case tokenExpired
+  /// Nothing was done, and the member will say it again; another one may do it.
+  case lasting(String)
   /// Nothing was done; another time or another member may do it.
   case passing(String)
   /// Something may have been done.
@@ -57,11 +63,18 @@ enum Refusal: Equatable {
   /// - Parameters:
   ///   - status: The status of HTTP.
   ///   - code: gRPC's code; nil if the content was not etcd's.
+  ///   - message: What the member said, as it may be shown.
   init(status: Int, code: Int?, message: String) {
     guard let code else {
-      self =
-        status >= 500
-        ? .doubtful("status \(status)") : .passing("status \(status): not etcd's JSON gateway")
+      let said = message.isEmpty ? "" : ", and said: \(message)"
+      if status >= 500 {
+        self = .doubtful("it answered with status \(status)\(said)")
+      } else if message.contains(EtcdError.commonName) {
+        self = .final(EtcdError(.credentialsRefused, message))
+      } else {
+        self = .lasting(
+          "it is not etcd's JSON gateway: it answered with status \(status)\(said)")
+      }
       return
     }
     func says(_ part: String) -> Bool { message.contains(part) }

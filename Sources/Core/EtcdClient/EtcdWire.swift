@@ -13,18 +13,67 @@ struct WireInteger: Decodable {
   }
 }
 
+/// A revision, or a number of changes. Nothing that is added to it overflows.
+struct WireRevision: Decodable {
+  private static let maximum: Int64 = 1 << 62
+  let value: Int64
+
+  init(from decoder: any Decoder) throws {
+    value = try WireInteger(from: decoder).value
+    guard (0...Self.maximum).contains(value) else {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: decoder.codingPath, debugDescription: "no revision"))
+    }
+  }
+}
+
 /// The JSON of the answers of etcd's gateway: bytes are base64, names have underscores.
 enum EtcdWire {
   private static let decoder = JSONDecoder()
+  /// What is shorter is decoded without a look at its shape.
+  private static let shortBytes = 64 << 10
+  /// etcd's own messages have more bytes for each value in an object or a list.
+  private static let bytesOfValue = 8
+  private static let maximumValues = 1 << 19
 
   /// - Returns: nil if the bytes are something else.
   static func decode<Message: Decodable>(_ bytes: [UInt8], as type: Message.Type) -> Message? {
+    guard isPlausible(bytes) else { return nil }
     do {
       return try decoder.decode(type, from: Data(bytes))
     } catch {
       // The callers name the member that said it; how it is broken helps nobody.
       return nil
     }
+  }
+
+  /// Whether the decoder, which takes some 60 bytes for each value, has memory enough for a message.
+  static func isPlausible(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count > shortBytes else { return true }
+    var values = 0
+    for byte in bytes
+    where byte == UInt8(ascii: ",") || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
+      values += 1
+    }
+    return values <= min(bytes.count / bytesOfValue, maximumValues)
+  }
+
+  /// Returns what a member said, for people: its first 200 characters on one line.
+  static func shown(_ text: String) -> String {
+    let words = text.unicodeScalars.prefix(1_000).split { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .surrogate,
+        .privateUse, .unassigned:
+        true
+      default: false
+      }
+    }
+    return String(
+      words.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ").prefix(200))
+  }
+
+  static func shown(_ content: [UInt8]) -> String {
+    shown(String(decoding: content.prefix(1_000), as: UTF8.self))
   }
 }
 
@@ -39,12 +88,26 @@ struct WireHeader: Decodable {
   /// Only the header of a whole answer has it.
   let clusterId: String?
   let memberId: String?
-  let revision: WireInteger?
+  let revision: WireRevision?
+
+  /// Whether it says which member of which cluster speaks.
+  var isIdentity: Bool {
+    [clusterId, memberId].allSatisfy { $0.flatMap { UInt64($0) } ?? 0 > 0 }
+  }
 }
 
-/// An answer whose header names the cluster.
+/// An answer whose header names the cluster, the member and the revision.
+///
+/// Nothing counts of an answer without a header: whatever speaks there is no etcd. What each operation
+/// expects beyond that, the closure of `EtcdCluster.call` checks.
 protocol WireAnswer: Decodable {
   var header: WireHeader? { get }
+  /// Whether the header has all that etcd says in this answer.
+  var isHeaded: Bool { get }
+}
+
+extension WireAnswer {
+  var isHeaded: Bool { header.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false }
 }
 
 struct WireError: Decodable {
@@ -68,9 +131,9 @@ struct WireKeyValue: Decodable {
 
   let key: Data?
   let value: Data?
-  let createRevision: WireInteger?
-  let modRevision: WireInteger?
-  let version: WireInteger?
+  let createRevision: WireRevision?
+  let modRevision: WireRevision?
+  let version: WireRevision?
   let lease: WireInteger?
 
   var keyValue: KeyValue {
@@ -87,7 +150,21 @@ struct WireRangeAnswer: WireAnswer {
   let more: Bool?
   let count: WireInteger?
 
-  var items: [KeyValue] { (kvs ?? []).map(\.keyValue) }
+  /// Returns the keys of a range, as of a revision; nil if they are none that etcd can have said: in the
+  /// order of the keys, with revisions that there are.
+  func items(of range: KeyRange, limit: Int = .max, upTo revision: Int64) -> [KeyValue]? {
+    let items = (kvs ?? []).map(\.keyValue)
+    guard items.count <= limit, !(more ?? false) || !items.isEmpty else { return nil }
+    var last: [UInt8]?
+    for item in items {
+      guard range.contains(item.key), last.map({ $0.lexicographicallyPrecedes(item.key) }) ?? true,
+        item.version > 0, item.created > 0, item.created <= item.modified,
+        item.modified <= revision
+      else { return nil }
+      last = item.key
+    }
+    return items
+  }
 }
 
 struct WireTransactionAnswer: WireAnswer {
@@ -97,33 +174,59 @@ struct WireTransactionAnswer: WireAnswer {
 
   struct Response: Decodable {
     enum CodingKeys: String, CodingKey {
+      case responsePut = "response_put"
       case responseRange = "response_range"
       case responseDeleteRange = "response_delete_range"
     }
 
+    let responsePut: WirePlainAnswer?
     let responseRange: WireRangeAnswer?
     let responseDeleteRange: Deleted?
 
-    var result: EtcdTransaction.Result {
-      if let responseRange { return .read(responseRange.items) }
-      if let responseDeleteRange { return .deleted(responseDeleteRange.deleted?.value ?? 0) }
-      return .put
+    /// Returns the result of an operation; nil if this is that of another one.
+    func result(
+      of operation: EtcdTransaction.Operation, at revision: Int64
+    ) -> EtcdTransaction.Result? {
+      switch (operation, responsePut, responseRange, responseDeleteRange) {
+      case (.put, .some, nil, nil): .put
+      case (.read(let range), nil, let found?, nil):
+        found.items(of: range, upTo: revision).map { .read($0) }
+      case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
+      default: nil
+      }
     }
   }
 
   let header: WireHeader?
   let succeeded: Bool?
   let responses: [Response]?
+
+  /// Returns what became of a transaction; nil if the answer has not a result of its kind for each
+  /// operation.
+  func outcome(of transaction: EtcdTransaction) -> EtcdTransaction.Outcome? {
+    let succeeded = succeeded ?? false
+    let asked =
+      succeeded
+      ? transaction.operations : transaction.otherwise.map { EtcdTransaction.Operation.read($0) }
+    guard let revision = header?.revision?.value, responses?.count ?? 0 == asked.count,
+      succeeded || !transaction.conditions.isEmpty
+    else { return nil }
+    let results = zip(responses ?? [], asked).compactMap { $0.result(of: $1, at: revision) }
+    guard results.count == asked.count else { return nil }
+    return .init(succeeded: succeeded, revision: revision, results: results)
+  }
 }
 
 /// The answers about leases.
 struct WireLeaseAnswer: WireAnswer {
   enum CodingKeys: String, CodingKey {
     case header, grantedTTL, keys
+    case lease = "ID"
     case timeToLive = "TTL"
   }
 
   let header: WireHeader?
+  let lease: WireInteger?
   let timeToLive: WireInteger?
   let grantedTTL: WireInteger?
   let keys: [Data]?

@@ -25,6 +25,13 @@ package struct KeyRange: Hashable, Sendable {
   /// The same range without the keys up to one, which belongs to it.
   package func after(_ key: [UInt8]) -> KeyRange { KeyRange(first: key + [0], end: end) }
 
+  /// Whether a key belongs to it.
+  func contains(_ key: [UInt8]) -> Bool {
+    guard let end else { return key == first }
+    return !key.lexicographicallyPrecedes(first)
+      && (end == [0] || key.lexicographicallyPrecedes(end))
+  }
+
   /// Returns the first key beyond all that begin with some bytes.
   package static func end(ofPrefix prefix: [UInt8]) -> [UInt8] {
     var end = prefix

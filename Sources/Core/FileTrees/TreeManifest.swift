@@ -48,6 +48,9 @@ package struct TreeManifest: Sendable {
   package private(set) var entries: [Entry] = []
   private var names: [UInt8] = []
 
+  /// Of an item that is not there.
+  package init() {}
+
   /// Looks at all entries of an item.
   ///
   /// - Parameter leavesOut: which names are left out, at any depth below the item.

@@ -121,7 +121,7 @@ private struct TreeWalk<Visitor: TreeVisitor> {
 ///
 /// A directory that was closed is opened again as ".." of the one below it, and believed only when it
 /// is the same one: someone may have moved the lower one elsewhere meanwhile.
-struct DirectoryChain {
+package struct DirectoryChain {
   private struct Level {
     let name: FileName
     let status: FileStatus
@@ -134,22 +134,22 @@ struct DirectoryChain {
   private let root: SharedDescriptor
   private var levels: [Level] = []
 
-  init(root: SharedDescriptor) {
+  package init(root: SharedDescriptor) {
     self.root = root
   }
 
   /// The lowest directory; nil when it was lost on the way back up.
-  var current: SharedDescriptor? { levels.last.map(\.open) ?? root }
+  package var current: SharedDescriptor? { levels.last.map(\.open) ?? root }
 
   /// Goes down into a directory that was opened in the current one.
-  mutating func descend(_ name: FileName, into directory: SharedDescriptor) throws(Errno) {
+  package mutating func descend(_ name: FileName, into directory: SharedDescriptor) throws(Errno) {
     let status = try directory.descriptor.status()
     levels.append(Level(name: name, status: status, open: directory))
     if levels.count > Self.limit { levels[levels.count - Self.limit - 1].open = nil }
   }
 
   /// Goes up to the directory above; it is lost (`current` is nil) when it is not there any more.
-  mutating func ascend() {
+  package mutating func ascend() {
     guard let left = levels.popLast() else { preconditionFailure("above the root is nothing") }
     guard let top = levels.last, top.open == nil else { return }
     levels[levels.count - 1].open = reopened(top, above: left) ?? walked()

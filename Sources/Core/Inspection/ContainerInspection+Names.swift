@@ -153,7 +153,8 @@ extension ContainerInspection {
     if holder.state == .stopped { overdue = .stopped }
     return .init(
       identifier: owner.identifier, kind: owner.kind, path: file, holder: holder,
-      term: declaration.term, overdue: overdue)
+      term: declaration.term < LeaseDeclaration.whileRunning ? declaration.term : nil,
+      overdue: overdue)
   }
 
   private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {

@@ -249,7 +249,8 @@ extension ContainerReport {
     public let path: String
     /// The holder.
     public let holder: LeaseHolder
-    /// The term that the holder declared; nil if it has not declared one.
+    /// The term that the holder declared; nil if it has declared none, or keeps the lease as long as
+    /// it runs.
     public let term: Duration?
     /// The reason why others may take it over, if there is one. They do so when they need it, so it
     /// blocks no process.

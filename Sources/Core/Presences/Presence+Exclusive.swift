@@ -1,5 +1,5 @@
 import Containers
-import Monitoring
+package import Monitoring
 public import PropertyLists
 import Values
 
@@ -42,6 +42,11 @@ extension Presence {
   ) throws -> PresenceRegistration {
     try ExclusiveEntry(self, content, overtaking, deadline).run()
   }
+
+  /// Returns the wait of `enterExclusively`, for a wait that contains it.
+  package func exclusiveEntry(
+    until deadline: ContinuousClock.Instant?
+  ) -> any Waiting<PresenceRegistration> { ExclusiveEntry(self, nil, .suspended, deadline) }
 
   /// Registers this process as the exclusive one; see the form without `async`. Cancelling the task
   /// ends the wait with `CancellationError`.

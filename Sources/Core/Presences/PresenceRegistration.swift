@@ -1,4 +1,4 @@
-package import Containers
+public import Containers
 package import EtcdClient
 
 /// The presence of this process, which lasts until it leaves, releases the registration, or ends.
@@ -55,6 +55,63 @@ public final class PresenceRegistration: Sendable {
   /// - Complexity: A look at the role and at its file. On etcd one transaction.
   public func confirm() throws { try hold.confirm() }
 
+  // MARK: Its end
+
+  /// The instant by which everything has to be over that only the holder may do, unless etcd answers
+  /// until then and it moves on; nil in a directory, where holding does not depend on a clock.
+  ///
+  /// It is nine tenths of the session's lifetime (`ttl=`) after the last sign of life that etcd has
+  /// answered was sent. Nobody can enter in its place before the whole lifetime is over. Once the
+  /// registration has ended it has passed.
+  ///
+  /// A process that is stopped cannot keep it. What must not happen twice even then is
+  /// changed under the `fence`.
+  ///
+  /// - Complexity: No system call but for the clock.
+  public var deadline: ContinuousClock.Instant? { hold.limits?.deadline }
+
+  /// Calls a closure once, when the registration is lost or may be about to.
+  ///
+  /// In a directory an exclusive registration is lost when another process has taken the role over from
+  /// this one, which was stopped. On etcd it may be lost when etcd has not answered for eight tenths of
+  /// the session's lifetime: nobody has to be asked for that, and a tenth is left until `deadline`.
+  /// Both say `leaseLost`. The registration may still turn out to hold: `confirm()` tells.
+  ///
+  /// ```swift
+  /// let role = try await container.presence("cleaner").enterExclusively()
+  /// let work = Task { while !Task.isCancelled { try await Task.sleep(for: .seconds(1)) } }
+  /// role.onLoss { _ in work.cancel() }
+  /// ```
+  ///
+  /// - Parameter handler: Called on a thread that may block; at once if the registration is lost.
+  ///   Released with the registration, and not called by `close()`.
+  /// - Complexity: On etcd a timer as long as the registration lasts.
+  public func onLoss(_ handler: @escaping @Sendable (AppGroupError) -> Void) {
+    hold.lossHandlers.add(handler)
+    hold.watchLoss()
+  }
+
+  /// Why the registration is lost, or may be about to; nil if it is not. Asks nobody who could be slow
+  /// to answer.
+  package var loss: AppGroupError? { hold.loss }
+
+  /// When its holder is told to stop, and has to have stopped; nil in a directory.
+  package var limits: HoldLimits? { hold.limits }
+
+  /// The fence of the exclusive role: changes that have it are refused once another process has
+  /// entered, however late they come. After entering again, which `confirm()` may do, it is a new one.
+  ///
+  /// ```swift
+  /// let role = try await container.presence("cleaner").enterExclusively()
+  /// try await container.value("cleaned").update(while: role.fence) { $0 = "all" }
+  /// ```
+  ///
+  /// Only an exclusive registration has one.
+  public var fence: Presence.Fence {
+    precondition(hold.record.isExclusive, "only an exclusive registration has a fence")
+    return Presence.Fence(presence: presence, number: hold.fenceNumber)
+  }
+
   // MARK: On etcd
 
   /// The conditions of a transaction that hold only as long as this registration does. Every change
@@ -62,7 +119,7 @@ public final class PresenceRegistration: Sendable {
   /// changes nothing. They are new after it has entered again; in a directory there are none.
   ///
   /// - Throws: As `confirm`, for an end that this process knows of already.
-  package var fence: [EtcdTransaction.Condition] { get throws { try hold.fence } }
+  package var conditions: [EtcdTransaction.Condition] { get throws { try hold.conditions } }
 
   /// The session that it ends with; nil in a directory, and after its end.
   package var session: EtcdSession? { hold.session }

@@ -1,6 +1,7 @@
 import Containers
 import EtcdClient
 import Monitoring
+import Values
 
 /// Where the registrations of one name are: the part of a presence that depends on the engine of the
 /// container. Each engine keeps the promises of `Presence` in its own way.
@@ -30,6 +31,9 @@ protocol PresenceStore: Sendable {
 
   /// Returns what an observer needs.
   func sight() -> any PresenceSight
+
+  /// Returns the proof that the exclusive role is that of an entering.
+  func proof(of number: UInt64) -> RoleProof
 }
 
 /// The live and the dead registrations, each in the order of entering.
@@ -51,17 +55,33 @@ protocol PresenceHold: AnyObject, Sendable {
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
   func confirm() throws
 
-  /// See `PresenceRegistration.fence`.
-  var fence: [EtcdTransaction.Condition] { get throws }
+  /// See `PresenceRegistration.conditions`.
+  var conditions: [EtcdTransaction.Condition] { get throws }
+
+  /// The number of its last entering.
+  var fenceNumber: UInt64 { get }
 
   /// See `PresenceRegistration.session`.
   var session: EtcdSession? { get }
+
+  /// Until when it certainly lasts; nil where that does not depend on a clock.
+  var limits: HoldLimits? { get }
+
+  /// See `PresenceRegistration.loss`.
+  var loss: AppGroupError? { get }
+
+  /// See `PresenceRegistration.onLoss`.
+  var lossHandlers: LossHandlers { get }
+
+  /// Tells the handlers if it is lost, now or later.
+  func watchLoss()
 }
 
-// A directory has neither.
+// A directory has none of them.
 extension PresenceHold {
-  var fence: [EtcdTransaction.Condition] { [] }
+  var conditions: [EtcdTransaction.Condition] { [] }
   var session: EtcdSession? { nil }
+  var limits: HoldLimits? { nil }
 }
 
 /// The sight of one observer: notices that members may have come or gone, and looks at them.
@@ -118,6 +138,22 @@ struct PresenceTitle: Sendable {
     AppGroupError(
       .invalidToken, "confirm being present", path: path, reason: "it was ended",
       remedy: "enter again")
+  }
+
+  /// The error of a registration that etcd has not heard of for so long that it may end soon.
+  func unheard(path: String) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "stay present", path: path,
+      reason: "etcd has not answered for most of the session's lifetime (ttl=), so it may end",
+      remedy: "stop what only its holder may do, and enter again when etcd can be reached")
+  }
+
+  /// The error of a change that comes after the role.
+  func fenced(path: String) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "change anything while \(role) \"\(name)\" is held", path: path,
+      reason: "it has ended, or another process has it; nothing of the change is visible",
+      remedy: "enter again, and repeat the change")
   }
 
   /// The error of a registration that has lost its role.

@@ -94,4 +94,17 @@ extension QueueDirectory {
       guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
     }
   }
+
+  /// Moves a file that other processes may move to other names at the same moment.
+  ///
+  /// The lock leaves one of them where a move takes two steps (`RenameMode.keep`); the others find
+  /// nothing.
+  ///
+  /// - Throws: `.noSuchFile` if another process moves it, or has; `.alreadyExists` if the name is taken.
+  package func moveAlone(_ path: String, to other: String) throws(Errno) {
+    // Open for writing, or NFS grants no such lock (flock(2)).
+    let file = try openFile(path, [.readWrite, .nonBlocking])
+    guard try file.tryLock(.exclusive) else { throw .noSuchFile }
+    try move(path, to: other, .keep)
+  }
 }

@@ -70,10 +70,19 @@ extension Lease {
         entry, at: directory, to: site.layout.fromHeld + path, at: held.descriptor.rawValue,
         .exchange)
     } catch {
-      guard error == .noSuchFile else { throw error }
-      if try held.isRemoved() { throw lost() }
+      let cause = error
+      if cause == .noSuchFile, try held.isRemoved() { throw lost() }
       try discardOld(entry)
-      return false
+      switch cause {
+      case .noSuchFile: return false
+      case .unsupported:
+        throw AppGroupError(
+          .inputOutput, "withdraw an entry", path: site.path,
+          reason: "its file system cannot exchange two files (renameat2(2), RENAME_EXCHANGE)",
+          remedy: "let its consumer have it, or keep the container on another file system",
+          errorNumber: cause.rawValue)
+      default: throw cause
+      }
     }
     try discardOld(entry)
     return true

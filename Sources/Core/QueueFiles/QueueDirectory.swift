@@ -135,18 +135,28 @@ package final class QueueDirectory: Sendable {
   ///   - durable: whether it is on the disk afterwards.
   ///   - scope: what else its fsync has to put on the disk. Unless that is the content alone, the fsync
   ///     comes last; a loss of power before it may leave the names without the content.
+  ///   - lease: the lease of a role, through which the file gets its name: never after a takeover. Its
+  ///     receipt is a copy then.
   ///   - prepare: what is to be done with the staged file before that.
   /// - Throws: `.alreadyExists` if the name is taken.
   package func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
-    scope: CommitScope = .content, prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
+    scope: CommitScope = .content, through lease: Lease? = nil,
+    prepare: (_ staged: String) throws(Errno) -> Void = { _ in }
   ) throws(Errno) {
     let here = descriptor.rawValue
     let isLast = durable && scope != .content
     try root.store(bytes, staging: Self.staged + "/", at: here) { staged, file throws(Errno) in
       if durable, !isLast { try file.synchronize() }
       try prepare(staged)
-      if let receipt {
+      if let lease {
+        try move(staged, to: path, through: lease)
+        if let receipt {
+          try withdrawingAfterFailure(path) { () throws(Errno) in
+            try store(bytes, as: receipt, durable: durable)
+          }
+        }
+      } else if let receipt {
         try publish(staged, as: path, receipt, bytes, durable)
       } else {
         try move(staged, to: path, .keep)
@@ -160,6 +170,23 @@ package final class QueueDirectory: Sendable {
         try discard(path)
         throw error
       }
+    }
+  }
+
+  // By rule 2 of the lease: the file is in the lease's own directory before it gets its name, and whoever
+  // takes the lease over removes it from there, or the directory has gone. Both are `.noSuchFile`.
+  private func move(
+    _ staged: String, to path: String, through lease: Lease
+  ) throws(Errno) {
+    let (here, held) = (descriptor.rawValue, lease.stagingPlace.directory)
+    let entry = lease.nextEntry()
+    try rename(staged, at: here, to: entry, at: held)
+    do throws(Errno) {
+      try rename(entry, at: held, to: path, at: here, .keep)
+    } catch {
+      let cause = error
+      try removeIfPresent(entry, at: held)
+      throw cause
     }
   }
 

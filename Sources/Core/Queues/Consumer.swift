@@ -1,10 +1,8 @@
 import Containers
-import Dispatch
 import Monitoring
 import Presences
 import Synchronization
 import SystemCalls
-import Values
 
 extension Queue {
   /// Becomes the queue's consumer, until `close()`, until the consumer is released, or until the
@@ -22,18 +20,14 @@ extension Queue {
   public func consume(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> Consumer {
-    let registration = try role.enterExclusively(until: deadline)
-    return try CallLimit.within(deadline) { try begin(registration, maximumDeliveries) }
+    try join(ConsumerTerms(maximumDeliveries), until: deadline)
   }
 
   /// Becomes the queue's consumer; see the form without `async`.
   public func consume(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> Consumer {
-    let registration = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run {
-      try CallLimit.within(deadline) { try self.begin(registration, maximumDeliveries) }
-    }
+    try await join(ConsumerTerms(maximumDeliveries), until: deadline)
   }
 
   /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
@@ -65,8 +59,8 @@ extension Queue {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
     keepsOrder: Bool = false
   ) throws -> Consumer {
-    let gate = try role.enterExclusively(until: deadline)
-    return try CallLimit.within(deadline) { try beginWork(gate, maximumDeliveries, keepsOrder) }
+    try join(
+      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
   }
 
   /// Becomes one of the queue's workers; see the form without `async`.
@@ -74,52 +68,23 @@ extension Queue {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
     keepsOrder: Bool = false
   ) async throws -> Consumer {
-    let gate = try await role.enterExclusively(until: deadline)
-    return try await Blocking.run {
-      try CallLimit.within(deadline) { try self.beginWork(gate, maximumDeliveries, keepsOrder) }
-    }
+    try await join(
+      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
   }
 
-  private func begin(
-    _ registration: PresenceRegistration, _ maximumDeliveries: Int?
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) throws -> Consumer {
-    try reporting("consume \"\(name)\"", path: path) {
-      let wake = ConsumerWake()
-      let released = ReleasedEntries { wake.raise() }
-      let terms = DeliveryTerms(
-        OpenQueue(self), maximumDeliveries: maximumDeliveries, released: released)
-      let steps = ConsumerSteps(try store.source(for: .alone(registration), terms), terms)
-      // Stopped between the two steps, this may have replaced its own successor, which then begins
-      // again. So must a process that has no right to the role.
-      try registration.confirm()
-      return Consumer(self, registration, steps, wake)
-    }
+    let wake = AlarmLatch()
+    return Consumer(self, terms, wake, try ConsumerEntry(self, terms, wake, until: deadline).run())
   }
 
-  /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
-  ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
-  private func beginWork(
-    _ gate: PresenceRegistration, _ maximumDeliveries: Int?, _ keepsOrder: Bool
-  ) throws -> Consumer {
-    defer { gate.close() }
-    return try reporting("work for \"\(name)\"", path: path) {
-      let wake = ConsumerWake()
-      let released = ReleasedEntries { wake.raise() }
-      let registration = try role.enter()
-      do {
-        let terms = DeliveryTerms(
-          OpenQueue(self), maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder,
-          released: released)
-        let steps = ConsumerSteps(
-          try store.source(for: .worker(registration, gate: gate), terms), terms)
-        try gate.confirm()
-        let presence = try role.observe(on: Blocking.queue()) { _ in wake.raiseForChange() }
-        return Consumer(self, registration, steps, wake, observing: presence)
-      } catch {
-        registration.close()
-        throw error
-      }
-    }
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) async throws -> Consumer {
+    let wake = AlarmLatch()
+    let tenure = try await runSuspending { ConsumerEntry(self, terms, wake, until: deadline) }
+    return Consumer(self, terms, wake, tenure)
   }
 
   /// A queue's consumer, or one of its workers. Thread-safe.
@@ -135,30 +100,28 @@ extension Queue {
   public final class Consumer: Sendable {
     /// The queue.
     public let queue: Queue
-    private let registration: PresenceRegistration
-    /// Taken only by one caller of `next` at a time, for as long as its look lasts.
-    private let steps: Mutex<ConsumerSteps>
-    private let place: any ConsumerPlace
-    private let wake: ConsumerWake
-    private let watches: [any Cancelling]
-    /// Of a worker that keeps the order.
-    private let obstacles: Obstacles?
-    /// Of a worker: tells when others come, leave or die.
-    private let presence: ObservationToken?
-    private let isClosed = Atomic(false)
+    let terms: ConsumerTerms
+    let wake: AlarmLatch
+    private let state: Mutex<State>
 
-    fileprivate init(
-      _ queue: Queue, _ registration: PresenceRegistration, _ steps: ConsumerSteps,
-      _ wake: ConsumerWake, observing presence: ObservationToken? = nil
+    private struct State {
+      /// The one that is under way, or the last one.
+      var tenure: ConsumerTenure
+      var count = 1
+      /// Why it has to join again.
+      var loss: AppGroupError?
+      var isClosed = false
+      /// What a caller of `next` waits for that joins again.
+      var turn: WakeLatch?
+    }
+
+    init(
+      _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ tenure: ConsumerTenure
     ) {
       self.queue = queue
-      self.presence = presence
-      obstacles = steps.keepsOrder ? Obstacles(of: queue, wake.latch) : nil
+      self.terms = terms
       self.wake = wake
-      self.registration = registration
-      place = steps.place
-      watches = place.watch { wake.raise() }
-      self.steps = Mutex(steps)
+      state = Mutex(State(tenure: tenure))
     }
 
     deinit { close() }
@@ -171,23 +134,30 @@ extension Queue {
     package func abandon() { end { $0.abandon() } }
 
     private func end(_ end: (PresenceRegistration) -> Void) {
-      isClosed.store(true, ordering: .sequentiallyConsistent)
-      for watch in watches { watch.cancel() }
-      presence?.cancel()
-      place.end()
-      end(registration)
+      let (tenure, turn) = state.withLock { state in
+        state.isClosed = true
+        return (state.tenure, state.turn)
+      }
+      tenure.end(end)
+      turn?.raise()
       wake.raise()
     }
+
+    /// How often it has joined, the first time included.
+    package var tenures: Int { state.withLock(\.count) }
 
     /// Returns whether nothing waits, not even a delayed entry, and nothing taken is still to be
     /// acknowledged.
     ///
-    /// - Throws: `AppGroupError`: as `next`.
+    /// - Throws: `AppGroupError`: `leaseLost` after this consumer was replaced, until `next` has joined
+    ///   again; otherwise as `next`.
     /// - Complexity: two listings, of waiting and of taken entries.
     public func isIdle() throws -> Bool {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
-        return try place.isIdle()
+        let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
+        if let loss { throw loss }
+        return try tenure.place.isIdle()
       }
     }
 
@@ -202,10 +172,14 @@ extension Queue {
     /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
     /// are not acknowledged yet do not prevent this. There is one waiting caller at a time.
     ///
+    /// A consumer that was replaced, because its process was stopped, joins again within this call: a
+    /// worker at once, the only consumer when its turn comes. What it had goes to its successor, and
+    /// acknowledging that throws `leaseLost`. One whose files a program has removed joins again when
+    /// there was no removal for two seconds, and the container is there.
+    ///
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
-    /// - Throws: `AppGroupError`: `leaseLost` if another consumer has replaced this one,
-    ///   `invalidToken` after it was closed, or errors of the file system.
+    /// - Throws: `AppGroupError`: `invalidToken` after it was closed, or errors of the file system.
     /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
     ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
     ///   a second the queue's directory is opened again.
@@ -233,70 +207,59 @@ extension Queue {
 
     /// Returns the entries as they are taken, for `for try await`; one loop at a time.
     ///
-    /// The loop ends when the consumer is closed, and throws as `next`: `leaseLost` when another
-    /// consumer has replaced this one, `CancellationError` when its task is cancelled. The consumer
-    /// remains open as long as the sequence is used.
+    /// The loop ends when the consumer is closed, and throws as `next`: `CancellationError` when its
+    /// task is cancelled. It goes on after the consumer was replaced. The consumer remains open as long
+    /// as the sequence is used.
     public func entries() -> ConsumerEntries { ConsumerEntries(consumer: self) }
 
     /// For tests: whether a caller waits in `next`.
     package var isAwaited: Bool { wake.latch.isAwaited }
 
-    /// One caller's wait for the next entry; nil once the deadline has passed.
-    private final class NextEntry: Waiting {
-      private let consumer: Consumer
-      private let deadline: ContinuousClock.Instant?
-
-      init(of consumer: Consumer, until deadline: ContinuousClock.Instant?) {
-        self.consumer = consumer
-        self.deadline = deadline
-      }
-
-      // One look before each wait: anything later raises the latch.
-      func step() throws -> WaitingStep<QueueEntry?> {
-        let entry = try CallLimit.within(deadline) { try consumer.take() }
-        if let entry { return .done(entry) }
-        if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
-        return .wait(for: consumer.wake.latch, until: deadline)
-      }
-    }
-
-    private func take() throws -> QueueEntry? {
+    /// Takes an entry; nil if there is none now, or if this consumer has to join again.
+    func take() throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
+        let tenure = state.withLock(\.tenure)
         do {
-          return try steps.withLock { steps in
-            if wake.takeChange() { steps.noteChange() }
-            while true {
-              if let entry = try steps.next() { return entry }
-              if let due = steps.due { wake.raise(at: due) }
-              guard let obstacles, try obstacles.watch(steps.obstacles) else { return nil }
-            }
-          }
-        } catch  where Self.isLoss(error) {
-          // Its own directory is gone, or even the queue's; or, on etcd, it was closed just now.
+          return try tenure.take()
+        } catch  where tenure.isLoss(error) {
+          // On etcd, or it was closed just now.
           try confirmOpen()
-          try noteLoss()
-          throw queue.replaced()
+          let loss = try tenure.noteLoss()
+          guard terms.joinsAgain else { throw loss }
+          Diagnostics.report(loss)
+          // Excludes: a loss of the tenure that another caller has begun meanwhile.
+          state.withLock { if $0.tenure === tenure { $0.loss = loss } }
+          tenure.end { $0.close() }
+          return nil
         }
       }
     }
 
-    private static func isLoss(_ error: any Error) -> Bool {
-      error as? Errno == .noSuchFile || (error as? AppGroupError)?.code == .leaseLost
-    }
+    /// Whether it was replaced, and has not joined again.
+    var isLost: Bool { state.withLock { $0.loss != nil } }
 
-    // Without a successor another program has removed it, perhaps with the whole container.
-    private func noteLoss() throws {
-      do {
-        try registration.confirm()
-        place.noteRemoval()
-      } catch let error as AppGroupError where error.code == .leaseLost {
-        return
+    /// Goes on with a new tenure, unless another caller was faster.
+    func goOn(_ tenure: ConsumerTenure) throws {
+      let isTaken = state.withLock { state in
+        // Excludes: a tenure that begins after the consumer was closed, and that nobody ends.
+        guard state.loss != nil, !state.isClosed else { return false }
+        (state.tenure, state.loss) = (tenure, nil)
+        state.count += 1
+        return true
       }
+      if !isTaken { tenure.end { $0.close() } }
+      try confirmOpen()
     }
 
-    private func confirmOpen() throws {
-      guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
+    /// Lets a caller that joins again be woken when this consumer is closed.
+    func willWait(for turn: WakeLatch) throws {
+      state.withLock { $0.turn = turn }
+      try confirmOpen()
+    }
+
+    func confirmOpen() throws {
+      guard state.withLock(\.isClosed) else { return }
       throw AppGroupError(
         .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
         remedy: "consume again")
@@ -330,53 +293,5 @@ public struct ConsumerEntries: AsyncSequence, Sendable {
         return nil
       }
     }
-  }
-}
-
-/// The wake-up of a caller that waits in `next`, and of the `onWake` handler.
-private final class ConsumerWake: Sendable {
-  let latch = WakeLatch()
-  private let handler = Mutex<(@Sendable () -> Void)?>(nil)
-  /// Whether the other consumers are to be looked at.
-  private let hasChanged = Atomic(false)
-  /// When the alarm is next due.
-  private let alarm = Mutex<ContinuousClock.Instant?>(nil)
-
-  func call(_ handler: @escaping @Sendable () -> Void) {
-    self.handler.withLock { $0 = handler }
-  }
-
-  func raise() {
-    latch.raise()
-    handler.withLock { $0 }?()
-  }
-
-  /// Raises it because another worker came, left or died.
-  func raiseForChange() {
-    hasChanged.store(true, ordering: .sequentiallyConsistent)
-    raise()
-  }
-
-  func takeChange() -> Bool { hasChanged.exchange(false, ordering: .sequentiallyConsistent) }
-
-  /// Raises it at a moment, or some days earlier: the look that follows asks again.
-  func raise(at moment: ContinuousClock.Instant) {
-    let moment = min(moment, .now + .seconds(86_400))
-    let isFirst = alarm.withLock { alarm in
-      // Excludes: one timer for each look that finds nothing yet.
-      if let alarm, alarm <= moment { return false }
-      alarm = moment
-      return true
-    }
-    guard isFirst else { return }
-    let pause = ContinuousClock.now.duration(to: moment)
-    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      self?.ring(moment)
-    }
-  }
-
-  private func ring(_ moment: ContinuousClock.Instant) {
-    alarm.withLock { if $0 == moment { $0 = nil } }
-    raise()
   }
 }

@@ -19,8 +19,6 @@ struct ConsumerSteps {
     self.terms = terms
   }
 
-  var keepsOrder: Bool { terms.keepsOrder }
-
   var place: any ConsumerPlace { source.place }
 
   /// What other workers have, and this one waits for, because it keeps the order of senders.

@@ -61,7 +61,8 @@ public final class QueueEntry: Sendable {
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///
   /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced while it was stopped; the
-  ///   entry is then delivered to its successor. One that was stopped and replaced within this very
+  ///   entry is then delivered to its successor, the error's `holder` as far as that is known, and
+  ///   this consumer goes on with the next one. One that was stopped and replaced within this very
   ///   call may not be told so. Otherwise errors of the file system.
   /// - Complexity: one unlink; for an entry that was stored together with others, an open, a write
   ///   and a close until the last of them.
@@ -155,11 +156,7 @@ extension QueueEntry {
   private func marking<Result>(_ body: (any TakenStore) throws -> Result) throws -> Result {
     let queue = batch.queue
     return try reporting("note how far an entry of \"\(queue.name)\" is", path: queue.path) {
-      do {
-        return try body(batch.store)
-      } catch let error as Errno where error == .noSuchFile {
-        throw queue.replaced()
-      }
+      try batch.noticingLoss { try body(batch.store) }
     }
   }
 }

@@ -2,6 +2,7 @@ import Containers
 import Entries
 import PropertyLists
 import QueueFiles
+import Values
 
 /// The writer of a sender's batches, called by one thread at a time: it checks the limits, stamps, and
 /// stores.
@@ -17,8 +18,11 @@ protocol QueueOutlet: Sendable {
   func admits(_ count: Int, _ size: Int) throws -> Bool
 
   /// Stores a batch, under a name of its own.
+  ///
+  /// - Parameter role: Without which it is not stored.
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    under role: RoleProof?
   ) throws -> EntryFile
 }
 
@@ -79,7 +83,8 @@ extension QueueOutlet {
     let isDurable = submissions.contains { $0.durability == .durable }
     let entries = submissions.map(\.entry)
     let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
-      try store(bytes, entries, submissions[0].place, isDurable)
+      try store(
+        bytes, entries, submissions[0].place, isDurable, under: submissions[0].role)
     }
     for (index, submission) in submissions.enumerated() {
       submission.settle(.success(QueueEntryID(batch: name, index: index)))

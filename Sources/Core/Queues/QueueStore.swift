@@ -87,16 +87,6 @@ extension Queue {
   }
 }
 
-/// Tells callers that wait for the end of entries which batches to look at again. A caller first
-/// registers and then looks, so no end is missed.
-protocol QueueEnds: Sendable {
-  /// Adds a latch that is raised whenever something happens to a batch from now on.
-  func add(_ latch: WakeLatch, _ batch: EntryFile) throws
-  func remove(_ latch: WakeLatch, _ batch: EntryFile)
-  /// For tests: how many watches there are.
-  var watches: Int { get }
-}
-
 /// What one consumer takes its batches from. Used by one thread at a time.
 protocol ConsumerSource: Sendable {
   /// What does not need that thread.
@@ -131,8 +121,9 @@ protocol ConsumerPlace: Sendable {
   /// Calls a closure whenever there may be something new to take, or this consumer was replaced.
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling]
 
-  /// This consumer was replaced, although it still has its role: by a program that removes files.
-  func noteRemoval()
+  /// This consumer was replaced, although it still has its role. Without a successor a program removes
+  /// files: then nothing is created again before that has ended.
+  func noteLoss() throws
 
   /// What was not acknowledged goes to the next consumer from now on.
   func end()
@@ -147,6 +138,9 @@ protocol TakenStore: Sendable {
 
   /// The same, and asks where it may be known too late: what follows cannot be undone.
   func confirmNow() throws
+
+  /// Returns who has the batch now, after this consumer has lost it; nil if that is not known.
+  func successor() throws -> LeaseHolder?
 
   /// Makes the file that accompanies an entry the consumer's.
   func takeAttachment(_ id: String) throws

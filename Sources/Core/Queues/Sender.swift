@@ -2,10 +2,12 @@ public import Containers
 import Dispatch
 public import Entries
 import Monitoring
+public import Presences
 public import PropertyLists
 public import QueueFiles
 import Synchronization
 import SystemCalls
+import Values
 
 extension Queue {
   /// A sender to a queue under a name.
@@ -67,9 +69,11 @@ extension Queue {
     ///     superseded. It is due by the system's clock, or after the delay if that is set back. By
     ///     default, and for zero or less, it is not delayed. `expires` counts from the send.
     ///   - priority: entries of a higher one are delivered before it.
+    ///   - fence: that of a role in the same container: the entry is stored only as long as nobody else
+    ///     has entered. In a directory this takes the lease of the role. By default, any process may.
     /// - Returns: the id by which to ask for it later.
     /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for a value that is no property
-    ///   list, `tooLarge`; or errors of the file system. The entry is not stored then; only after
+    ///   list, `tooLarge`; `leaseLost` if the role is no longer that of the fence; or errors of the file system. The entry is not stored then; only after
     ///   an error of the last fsyncs, or of the receipt when a consumer was fast, it may be.
     /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
     ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
@@ -83,13 +87,14 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      priority: EntryPriority = .standard
+      priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
     ) throws -> QueueEntryID {
       let outcome = Awaited<Result<QueueEntryID, any Error>>()
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let submission = Submission(entry, durability, .init(priority, delay), outcome.settle)
+      let submission = Submission(
+        entry, durability, .init(priority, delay), under: fence?.proof, outcome.settle)
       // A caller that finds nobody writing writes itself, including what others add in the
       // meantime.
       if gather(submission) { write(until: { outcome.isSettled }) }
@@ -104,21 +109,24 @@ extension Queue {
       _ payload: PropertyListValue, durability: Durability = .standard,
       expires expiry: Duration? = nil, key: String? = nil, keepsReceipt: Bool = false,
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
-      priority: EntryPriority = .standard
+      priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
     ) async throws -> QueueEntryID {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let id = try await store(entry, durability, .init(priority, delay))
+      let id = try await store(entry, durability, .init(priority, delay), under: fence?.proof)
       if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
       return id
     }
 
     private func store(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place,
+      under role: RoleProof?
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
-        let submission = Submission(entry, durability, place) { continuation.resume(with: $0) }
+        let submission = Submission(entry, durability, place, under: role) {
+          continuation.resume(with: $0)
+        }
         if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }
       }
     }
@@ -158,8 +166,10 @@ extension Queue {
       var bytes = 0
       for submission in waiting.prefix(EntryFile.maximumCount) {
         bytes += submission.footprint.fileBytes
-        // A file has one place in the queue; a delayed entry is alone in it.
-        let isBeside = submission.place == waiting[0].place && submission.place.delay == nil
+        // A file has one place in the queue; a delayed entry is alone in it, and one under a role.
+        let isBeside =
+          submission.place == waiting[0].place && submission.place.delay == nil
+          && submission.role == nil && waiting[0].role == nil
         guard count == 0 || bytes <= gatheredBytes && isBeside else { break }
         count += 1
       }
@@ -167,42 +177,5 @@ extension Queue {
       waiting.removeFirst(count)
       return next
     }
-  }
-}
-
-/// A send on its way.
-struct Submission: Sendable {
-  let entry: Batch.Entry
-  /// What it adds to the file that it goes out in.
-  let footprint: PropertyListFootprint
-  let durability: Durability
-  let place: Place
-  let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
-
-  /// Where it comes in the queue.
-  struct Place: Hashable {
-    let priority: EntryPriority
-    /// Nanoseconds; nil for none.
-    let delay: UInt64?
-
-    /// The longest delay: a century.
-    private static let longest: Int64 = 3_155_760_000
-
-    init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
-      self.priority = priority
-      let delay = delay.flatMap { $0 > .zero ? min($0, .seconds(Self.longest)) : nil }
-      self.delay = delay.map { max(1, UInt64($0 / .nanoseconds(1))) }
-    }
-  }
-
-  init(
-    _ entry: Batch.Entry, _ durability: Durability, _ place: Place = .init(),
-    _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
-  ) {
-    self.entry = entry
-    footprint = entry.footprint
-    self.durability = durability
-    self.place = place
-    self.settle = settle
   }
 }

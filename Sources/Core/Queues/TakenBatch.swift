@@ -68,12 +68,30 @@ package final class TakenBatch: Sendable {
 
   /// Checks that no other consumer can have been given the batch.
   package func confirm() throws {
-    do { try store.confirmNow() } catch let error as Errno where error == .noSuchFile {
-      throw queue.replaced()
-    }
+    try noticingLoss(store.confirmNow)
   }
 
   package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
+
+  /// Takes a step; one that shows that this consumer has lost the batch fails with who has it now.
+  func noticingLoss<Result>(_ step: () throws -> Result) throws -> Result {
+    do {
+      return try step()
+    } catch let error as Errno where error == .noSuchFile {
+      throw lost()
+    } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {
+      throw lost()
+    }
+  }
+
+  private func lost() -> AppGroupError {
+    do {
+      return queue.replaced(by: try store.successor())
+    } catch {
+      // That it is lost matters more than to whom.
+      return queue.replaced()
+    }
+  }
 
   func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }
 
@@ -89,7 +107,7 @@ package final class TakenBatch: Sendable {
   /// - Throws: `leaseLost` if this consumer was replaced.
   func deliver(_ index: Int) throws -> Int? {
     let before = state.withLock { $0.log.deliveries(of: index) }
-    guard before < terms.maximumDeliveries ?? .max else {
+    guard before < terms.consumer.maximumDeliveries ?? .max else {
       try fail(index, after: before)
       return nil
     }
@@ -109,7 +127,9 @@ package final class TakenBatch: Sendable {
       ($0.stages[index] == .settled, $0.log.deliveries(of: index))
     }
     guard !isSettled else { return }
-    guard count < terms.maximumDeliveries ?? .max else { return try fail(index, after: count) }
+    guard count < terms.consumer.maximumDeliveries ?? .max else {
+      return try fail(index, after: count)
+    }
     try log(DeliveryLog.line(index, pause: pause))
     terms.released.giveBack(.init(batch: self, index: index, due: .now + pause))
   }
@@ -122,11 +142,7 @@ package final class TakenBatch: Sendable {
 
   private func log(_ line: String) throws {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
-      do {
-        if try store.log(line) { state.withLock { $0.log.isWritten = true } }
-      } catch let error as Errno where error == .noSuchFile {
-        throw queue.replaced()
-      }
+      if try noticingLoss({ try store.log(line) }) { state.withLock { $0.log.isWritten = true } }
     }
   }
 
@@ -143,15 +159,17 @@ package final class TakenBatch: Sendable {
         id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
         isKept: isKept, isLast: begun.isLast, hasNotes: name.count > 1 || begun.hasNotes)
       do {
-        try store.settle(settlement)
+        try noticingLoss { try store.settle(settlement) }
         // If two threads settle the last two entries, neither finds its entry to be the last: the
         // thread that finishes last ends the batch.
         let isOver = state.withLock { $0.end(index, isSettled: true) }
-        if isOver, !begun.isLast { try store.finish(hasNotes: settlement.hasNotes) }
+        if isOver, !begun.isLast {
+          try noticingLoss { try store.finish(hasNotes: settlement.hasNotes) }
+        }
         store.clear(settlement)
       } catch {
         _ = state.withLock { $0.end(index, isSettled: false) }
-        throw error as? Errno == .noSuchFile ? queue.replaced() : error
+        throw error
       }
     }
   }
@@ -161,31 +179,22 @@ package final class TakenBatch: Sendable {
 struct DeliveryTerms: Sendable {
   /// The queue, and its directory on this machine.
   let directory: OpenQueue
-  /// The number of deliveries after which an entry has failed; nil for any number.
-  let maximumDeliveries: Int?
-  /// Whether no two workers have entries of one sender.
-  let keepsOrder: Bool
+  var consumer = ConsumerTerms()
   let released: ReleasedEntries
 
   var queue: Queue { directory.queue }
-
-  init(
-    _ directory: OpenQueue, maximumDeliveries: Int? = nil, keepsOrder: Bool = false,
-    released: ReleasedEntries
-  ) {
-    self.directory = directory
-    self.maximumDeliveries = maximumDeliveries
-    self.keepsOrder = keepsOrder
-    self.released = released
-  }
+  var keepsOrder: Bool { consumer.keepsOrder }
 }
 
 extension Queue {
-  package func replaced() -> AppGroupError {
+  package func replaced(
+    by holder: LeaseHolder? = nil, remedy: String = "go on with the next entry"
+  ) -> AppGroupError {
     AppGroupError(
       .leaseLost, "consume \"\(name)\"", path: path,
-      reason: "another consumer has replaced this one, because it was stopped, or the queue was "
-        + "removed; what was not acknowledged is delivered to it again",
-      remedy: "consume again")
+      reason: (holder.map { "\($0)," } ?? "another consumer")
+        + " has replaced this one, because it was stopped, or the queue was removed; what was not "
+        + "acknowledged is delivered to it again",
+      remedy: remedy, holder: holder)
   }
 }

@@ -5,21 +5,21 @@ import Glibc
 package func makeDirectory(
   _ path: some PathText, at directory: Int32 = Directory.current, mode: UInt32 = 0o700
 ) throws(Errno) {
-  _ = try perform(.mkdirat) { path.withCPath { mkdirat(directory, $0, mode) } }
+  _ = try perform(.mkdirat) { path.withCPath(at: directory) { mkdirat($0, $1, mode) } }
 }
 
 /// Removes the name of a file. The corresponding C function is `unlinkat`.
 package func removeFile(
   _ path: some PathText, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { path.withCPath { unlinkat(directory, $0, 0) } }
+  _ = try perform(.unlinkat) { path.withCPath(at: directory) { unlinkat($0, $1, 0) } }
 }
 
 /// Removes an empty directory. The corresponding C function is `unlinkat` with `AT_REMOVEDIR`.
 package func removeDirectory(
   _ path: some PathText, at directory: Int32 = Directory.current
 ) throws(Errno) {
-  _ = try perform(.unlinkat) { path.withCPath { unlinkat(directory, $0, AT_REMOVEDIR) } }
+  _ = try perform(.unlinkat) { path.withCPath(at: directory) { unlinkat($0, $1, AT_REMOVEDIR) } }
 }
 
 /// The effect of a rename if the new name is taken.
@@ -27,30 +27,82 @@ package enum RenameMode: Sendable {
   /// Replaces the file with the new name. The corresponding C function is `renameat`.
   case replace
   /// Fails with `.alreadyExists` (`RENAME_NOREPLACE`).
+  ///
+  /// Some file systems have no such mode (FUSE, NFS). There it is made of other steps:
+  ///
+  /// | what is renamed | steps | meanwhile, and after a crash between them |
+  /// |---|---|---|
+  /// | a directory | `renameat`, which replaces an empty directory and refuses any other | – |
+  /// | any other file | `linkat`, which refuses a name that is taken; then `unlinkat` of the old name | it has both names |
+  ///
+  /// The new name has exactly one winner in both cases. The old name of a file has not: two processes
+  /// that move one file to two names may both succeed. So whoever moves a file that others may move as
+  /// well uses `replace`, or holds a lock on it meanwhile.
   case keep
   /// Exchanges the two files; both must exist (`RENAME_EXCHANGE`).
   case exchange
 }
 
-/// Renames a file in one step. The corresponding C functions are `renameat` and `renameat2`.
+/// Renames a file in one step; for `RenameMode.keep` see there. The corresponding C functions are
+/// `renameat` and `renameat2`.
 ///
-/// - Throws: `Errno` as in rename(2); `.invalidArgument` if the file system has no such mode.
+/// - Throws: `Errno` as in rename(2); `.unsupported` if the file system cannot do it in this mode.
 package func rename(
   _ old: some PathText, at oldDirectory: Int32, to new: some PathText, at newDirectory: Int32,
   _ mode: RenameMode = .replace
 ) throws(Errno) {
-  _ = try perform(mode == .replace ? .renameat : .renameat2) {
-    old.withCPath { old in
-      new.withCPath { new in
-        switch mode {
-        case .replace: renameat(oldDirectory, old, newDirectory, new)
-        case .keep:
-          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_NOREPLACE))
-        case .exchange:
-          csys_renameat2(oldDirectory, old, newDirectory, new, UInt32(csys_RENAME_EXCHANGE))
-        }
+  let flag: UInt32
+  switch mode {
+  case .replace:
+    _ = try perform(.renameat) {
+      old.withCPath(at: oldDirectory) { oldDirectory, old in
+        new.withCPath(at: newDirectory) { renameat(oldDirectory, old, $0, $1) }
       }
     }
+    return
+  case .keep: flag = UInt32(csys_RENAME_NOREPLACE)
+  case .exchange: flag = UInt32(csys_RENAME_EXCHANGE)
+  }
+  do throws(Errno) {
+    _ = try perform(.renameat2) {
+      old.withCPath(at: oldDirectory) { oldDirectory, old in
+        new.withCPath(at: newDirectory) { csys_renameat2(oldDirectory, old, $0, $1, flag) }
+      }
+    }
+  } catch {
+    // EINVAL is what renameat2(2) names; ENOSYS comes from an old kernel or a sandbox.
+    guard [.invalidArgument, .noFunction, .unsupported].contains(error) else { throw error }
+    guard mode == .keep else { throw .unsupported }
+    try renameInSteps(old, at: oldDirectory, to: new, at: newDirectory)
+  }
+}
+
+// See `RenameMode.keep`.
+private func renameInSteps(
+  _ old: some PathText, at oldDirectory: Int32, to new: some PathText, at newDirectory: Int32
+) throws(Errno) {
+  if try fileStatus(old, at: oldDirectory).kind == .directory {
+    do throws(Errno) {
+      return try rename(old, at: oldDirectory, to: new, at: newDirectory)
+    } catch {
+      switch error {
+      case .directoryNotEmpty: throw .alreadyExists
+      case .notDirectory: throw try exists(new, at: newDirectory) ? .alreadyExists : error
+      default: throw error
+      }
+    }
+  }
+  do throws(Errno) {
+    try link(old, at: oldDirectory, to: new, at: newDirectory)
+  } catch {
+    throw [.notPermitted, .noFunction].contains(error) ? .unsupported : error
+  }
+  do throws(Errno) {
+    try removeIfPresent(old, at: oldDirectory)
+  } catch {
+    // As if it had not begun, unless the file was taken from there in the meantime.
+    let cause = error
+    if try removeIfPresent(new, at: newDirectory) { throw cause }
   }
 }
 
@@ -60,7 +112,9 @@ package func link(
   _ old: some PathText, at oldDirectory: Int32, to new: some PathText, at newDirectory: Int32
 ) throws(Errno) {
   _ = try perform(.linkat) {
-    old.withCPath { old in new.withCPath { linkat(oldDirectory, old, newDirectory, $0, 0) } }
+    old.withCPath(at: oldDirectory) { oldDirectory, old in
+      new.withCPath(at: newDirectory) { linkat(oldDirectory, old, $0, $1, 0) }
+    }
   }
 }
 

@@ -82,7 +82,7 @@ extension FileDescriptor {
     mode: UInt32 = 0o600
   ) throws(Errno) -> FileDescriptor {
     let raw = try perform(.openat) {
-      path.withCPath { Glibc.openat(directory, $0, options.rawValue | O_CLOEXEC, mode) }
+      path.withCPath(at: directory) { Glibc.openat($0, $1, options.rawValue | O_CLOEXEC, mode) }
     }
     return FileDescriptor(owning: raw)
   }

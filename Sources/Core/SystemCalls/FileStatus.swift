@@ -104,7 +104,9 @@ package func fileStatus(
 ) throws(Errno) -> FileStatus {
   var raw = stat()
   _ = try perform(.fstatat) {
-    path.withCPath { fstatat(directory, $0, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) }
+    path.withCPath(at: directory) {
+      fstatat($0, $1, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW)
+    }
   }
   return FileStatus(raw)
 }

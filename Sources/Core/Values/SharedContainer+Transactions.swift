@@ -93,17 +93,27 @@ struct ValuesUpdate<Result: Sendable>: Sendable {
   /// In the order in which all processes take their leases.
   let values: [Value]
   let terms: ChangeTerms
+  /// The role under which it is published; nil for any process at any time.
+  let role: RoleProof?
   private let body: Body
 
   init(
     _ container: SharedContainer, _ identifiers: [String], _ terms: ChangeTerms,
     _ body: @escaping Body
   ) {
+    self.init(container, Set(identifiers).map(container.value), terms, under: nil, body)
+  }
+
+  /// - Parameter values: Different ones.
+  init(
+    _ container: SharedContainer, _ values: [Value], _ terms: ChangeTerms, under role: RoleProof?,
+    _ body: @escaping Body
+  ) {
+    role?.requireContainer(container)
     self.container = container
-    values = Set(identifiers).map(container.value).sorted {
-      $0.store.file.relativePath < $1.store.file.relativePath
-    }
+    self.values = values.sorted { $0.store.file.relativePath < $1.store.file.relativePath }
     self.terms = terms
+    self.role = role
     self.body = body
   }
 

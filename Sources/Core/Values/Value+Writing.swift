@@ -58,7 +58,8 @@ extension Value {
   /// - Parameters:
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
-  ///   - term: The time that `body` may take before other processes may take over the lease.
+  ///   - term: The time that `body` may take before other processes may take over the lease. While this
+  ///     process is seen to run it may be of any length; others that cannot see it wait an hour at most.
   ///   - repeatsAfterLoss: Whether to begin again silently after a takeover (for example because
   ///     this process was stopped in the middle). `body` then runs **more than once**, each time
   ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is

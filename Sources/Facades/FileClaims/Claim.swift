@@ -73,8 +73,19 @@ package final class Claim: Sendable {
   /// - Throws: `overtaken`.
   package func handOn(to process: ProcessIdentity) throws {
     handedOn.store(true, ordering: .releasing)
-    try become(name.held(by: process))
+    try declare(process)
   }
+
+  /// Names the process whose stop or end lets others take the claim over.
+  ///
+  /// - Throws: `overtaken`.
+  package func declare(_ process: ProcessIdentity) throws { try become(name.held(by: process)) }
+
+  /// Gives the claim another name, for processes that do not see this one: they take a claim over that
+  /// has had the same name for an hour.
+  ///
+  /// - Throws: `overtaken`.
+  package func renew() throws { try become(name.renewed()) }
 
   private func become(_ new: ClaimName) throws {
     let old = name
@@ -95,8 +106,29 @@ package final class Claim: Sendable {
   package func overtaken() -> FileCoordinationError {
     let name = name
     // The name of the taker is not worth another error.
-    let taker = try? site.entries().lazy.compactMap { name.taker($0.name) }.first
-    return .overtaken("change the item", path: site.location.text, by: taker)
+    let taker = (try? site.entries().lazy.compactMap { name.taker($0.name) }.first) ?? announced
+    return .overtaken(
+      "change the item", path: site.location.text,
+      by: taker.map { LeaseHolder(identity: $0.identity, held: nil) }, ago: taker?.age,
+      because: reason(of: name, taker))
+  }
+
+  /// The process that kills what has inherited the claim, to take it over.
+  package var announced: LeaseDeclaration? {
+    let name = name
+    // Without an answer, nobody is named.
+    let inside = try? FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    return inside?.lazy.compactMap { name.taker($0.name) }.first
+  }
+
+  private func reason(of name: ClaimName, _ taker: LeaseDeclaration?) -> String {
+    let declaration = name.declaration
+    if let taker, declaration.isPastItsTerm(at: taker) {
+      return "its term of \(declaration.term.tenthsOfSeconds) s was over"
+    }
+    let isSeen = taker?.identity.isVisible ?? true
+    return "\(isHandedOn ? "the command" : "this process") was stopped"
+      + (isSeen ? "" : ", or could not be seen from there")
   }
 
   /// The present name of the claim's directory; it has a different one after a takeover.
@@ -219,6 +251,12 @@ extension ClaimName {
     return name
   }
 
+  func renewed() -> ClaimName {
+    var name = self
+    name.declaration = declaration.renewed()
+    return name
+  }
+
   /// Whether it may have been handed on to a program that works on the item itself.
   var mayBeHandedOn: Bool { kind == .inPlace || kind == .sharing }
 
@@ -249,12 +287,10 @@ extension ClaimName {
   }
 
   /// The taker, if an entry is the rest of this claim.
-  func taker(_ entry: FileName) -> LeaseHolder? {
+  func taker(_ entry: FileName) -> LeaseDeclaration? {
     let prefix = Self.overtakenPrefix + nonce + "-"
-    guard entry.hasPrefix(prefix),
-      let taker = LeaseDeclaration(FileName(bytes: Array(entry.bytes.dropFirst(prefix.utf8.count))))
-    else { return nil }
-    return LeaseHolder(identity: taker.identity, held: nil)
+    guard entry.hasPrefix(prefix) else { return nil }
+    return LeaseDeclaration(FileName(bytes: Array(entry.bytes.dropFirst(prefix.utf8.count))))
   }
 
   private var nonce: Substring { declaration.name.split(separator: "-").last ?? "" }

@@ -65,7 +65,10 @@ struct ClaimSurvey {
       living.append(name)
     }
     guard let first = living.first else { return .nobody }
-    let overdue = observed.overdue(among: living.map(\.declaration), now: now)
+    let overdue = try observed.overdue(among: living.map(\.declaration), now: now) {
+      [known] declaration throws(Errno) in
+      try known.first { $0.key.declaration == declaration }?.value.descriptor.status()
+    }
     if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
       return .removable(name, isAlive: true)
     }
@@ -77,9 +80,13 @@ struct ClaimSurvey {
   // inherited the claim keeps it.
   private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
     guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name] else { return false }
+    let declared = name.declaration.identity
+    // The age of one in another namespace is not known.
+    guard declared.isVisible || name.declaration.term == LeaseDeclaration.whileRunning else {
+      return false
+    }
     let heirs = try inheritors(of: claim.descriptor.status())
-    let declared = name.declaration.identity.processID
-    return heirs.allSatisfy { $0.processID != declared } && heirs.contains { !$0.isStopped }
+    return heirs.allSatisfy { $0.identity != declared } && heirs.contains { !$0.isStopped }
   }
 
   private mutating func open(
@@ -136,6 +143,9 @@ extension ItemSite {
   /// - Returns: false when it has not ended yet, or cannot be ended.
   func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
+      _ = try tolerating(
+        [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],
+        announce(lease.declaration, to: name))
       guard try endInheritors(of: claim, until: .now) else { return false }
     }
     guard let entry = try lease.takeIn(name.text) else { return true }
@@ -146,6 +156,15 @@ extension ItemSite {
       try lease.discard(entry)
     }
     return true
+  }
+
+  // The owner learns that its program has ended before the claim has another name: from this it knows who
+  // killed the program. It is only a name, so what stands in its way does not matter.
+  private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
+    let claim = try FileDescriptor.open(
+      name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+    guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }
+    try makeDirectory(name.overtaken(by: taker), at: claim.rawValue)
   }
 
   private func status(of name: ClaimName) throws(Errno) -> FileStatus? {

@@ -60,6 +60,9 @@ public struct FileCoordinationError: DescribedError {
   /// it. Nil when there is none, or it could not be kept.
   public let keptCopy: String?
 
+  /// With `overtaken`, who took the access over, when and why, as a sentence.
+  package let takeover: String?
+
   package init(
     _ code: Code, _ action: String, path: String, reason: String, remedy: String? = nil,
     errorNumber: Int32? = nil, holder: LeaseHolder? = nil, keptCopy: String? = nil
@@ -72,10 +75,13 @@ public struct FileCoordinationError: DescribedError {
       keptCopy: keptCopy)
   }
 
-  init(_ code: Code, _ failure: FailureDescription, keptCopy: String? = nil) {
+  init(
+    _ code: Code, _ failure: FailureDescription, keptCopy: String? = nil, takeover: String? = nil
+  ) {
     self.code = code
     self.failure = failure
     self.keptCopy = keptCopy
+    self.takeover = takeover
   }
 }
 
@@ -130,15 +136,22 @@ extension FileCoordinationError {
     return FileCoordinationError(code, failure, keptCopy: copy)
   }
 
+  /// - Parameters:
+  ///   - time: How long ago it was taken over.
+  ///   - cause: Why others could take it over, as a sentence.
   package static func overtaken(
-    _ action: String, path: String, by holder: LeaseHolder?
+    _ action: String, path: String, by holder: LeaseHolder?, ago time: Duration? = nil,
+    because cause: String = "this process was stopped or took longer than its term"
   ) -> FileCoordinationError {
-    let who = holder.map { "by \($0)" } ?? "by a process that cannot be told any more"
+    let who = holder.map { "\($0)," } ?? "a process that cannot be named any more"
+    let when = time.map { " \($0.tenthsOfSeconds) s ago" } ?? ""
+    let takeover = "\(who) took it over\(when), because \(cause)"
     return FileCoordinationError(
-      .overtaken, action, path: path,
-      reason: "the access was taken away \(who), because this process was stopped or took longer "
-        + "than its term; nothing of its change is visible",
-      remedy: "read the item again and repeat the change", holder: holder)
+      .overtaken,
+      FailureDescription(
+        action, path: path, reason: "\(takeover); nothing of its change is visible",
+        remedy: "read the item again and repeat the change", holder: holder),
+      takeover: takeover)
   }
 }
 

@@ -33,7 +33,7 @@ struct CommandEnvironment: Sendable {
 
   /// Runs a program of the user's, which may take any time.
   func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
-    try answers?.suspended(body) ?? body()
+    try CallLimit.lifted { try answers?.suspended(body) ?? body() }
   }
 }
 

@@ -64,7 +64,8 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   let rawValue: Int32
 
   static let done = ExitStatus(rawValue: 0)
-  /// No such message, lock busy, peer unreachable, or another negative answer.
+  /// No such message, lock busy, peer unreachable, replaced by another process, or another negative
+  /// answer.
   static let no = ExitStatus(rawValue: 1)
   static let usage = ExitStatus(rawValue: 64)
   static let badData = ExitStatus(rawValue: 65)
@@ -93,9 +94,13 @@ extension ExitStatus {
   }
 
   /// The status that an error ends the program with.
-  init(of error: any Error) {
+  ///
+  /// - Parameter hasTimeout: whether the command has a time: what is not reachable by then is late,
+  ///   whether nobody answers or nobody listens.
+  init(of error: any Error, hasTimeout: Bool = false) {
     self =
       switch error {
+      case let error as AppGroupError where hasTimeout && error.code == .unreachable: .deadline
       case let error as CommandError: error.status
       case let error as AppGroupError: Self.status(of: error)
       case let error as FileCoordinationError: Self.status(of: error)
@@ -109,13 +114,16 @@ extension ExitStatus {
 
   private static func status(of error: AppGroupError) -> ExitStatus {
     switch error.code {
+    // A file in the container's place, which no permission would change.
+    case .containerUnsafe where error.errorNumber == Errno.notDirectory.rawValue: .badData
     case .containerUnsafe, .permissionDenied: .permission
     case .formatTooNew, .formatTooOld, .notAValue, .damaged, .unsupportedValue, .nameCollision:
       .badData
     // With an error number, the kernel refused to write so much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
-    // Lost leases are retried until the deadline.
-    case .timedOut, .leaseLost, .outcomeUnknown: .deadline
+    // Another process has what this one had.
+    case .leaseLost: .no
+    case .timedOut, .outcomeUnknown: .deadline
     case .notSupported: .usage
     case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .unreachable,
       .inputOutput:

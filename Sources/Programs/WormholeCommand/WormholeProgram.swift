@@ -1,22 +1,26 @@
+import AppGroup
+
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
   let root: CommandDescription
   let environment: CommandEnvironment
 
   func run(_ arguments: [[UInt8]]) -> ExitStatus {
+    var hasTimeout = false
     do {
-      try runThrowing(arguments)
+      try runThrowing(arguments, &hasTimeout)
       return .done
     } catch let error as UsageError {
       printError(error.message(columns: environment.columns))
       return .usage
     } catch {
       if !(error is ExitStatus) { printError("\(root.name): \(sentence(of: error))\n") }
-      return ExitStatus(of: error)
+      return ExitStatus(of: error, hasTimeout: hasTimeout)
     }
   }
 
-  private func runThrowing(_ arguments: [[UInt8]]) throws {
+  /// - Parameter hasTimeout: becomes whether the command has a `--timeout`.
+  private func runThrowing(_ arguments: [[UInt8]], _ hasTimeout: inout Bool) throws {
     let invocation = try ArgumentParser.parse(arguments, root: root, variable: environment.variable)
     switch invocation {
     case .run(let command, let parsed):
@@ -28,7 +32,9 @@ struct WormholeProgram {
         socket: environment.variable(Readiness.socketVariable),
         descriptor: parsed.unsigned("ready-fd"))
       try prepare(for: parsed)
-      try run(parsed, environment)
+      hasTimeout = parsed.seconds("timeout") != nil
+      let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
+      try CallLimit.within(deadline) { try run(parsed, environment) }
     case .help(let path):
       try environment.print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version): try environment.print(line: version)
@@ -48,5 +54,23 @@ struct WormholeProgram {
 
   private func printError(_ text: String) {
     environment.writeStandardError(Array(text.withoutControlCharacters.utf8))
+  }
+}
+
+extension ParsedArguments {
+  /// The time of a command that waits for nothing but etcd.
+  private static let standardTime: Duration = .seconds(10)
+
+  /// The time of all calls of a command to etcd, together; nil for one that listens as long as it likes.
+  /// A call that begins later has a second.
+  fileprivate func callTime(of command: CommandDescription) -> Duration? {
+    if let time = seconds("timeout") { return time }
+    guard let timeout = command.options.first(where: { $0.name == "timeout" }) else {
+      return Self.standardTime
+    }
+    if let standard = timeout.value?.standard { return ValueKind.seconds(standard) }
+    // Of these, --timeout belongs to an option that is not there.
+    let isConditional = command.options.contains { ["watch", "wait"].contains($0.name) }
+    return isConditional && !has("watch") && text("wait") == nil ? Self.standardTime : nil
   }
 }

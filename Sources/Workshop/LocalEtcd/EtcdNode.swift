@@ -75,8 +75,8 @@ package final class EtcdNode: Sendable {
 
   deinit { end() }
 
-  /// Starts the program, with what it had stored if it ran before. Does not wait for its answer:
-  /// the client does.
+  /// Starts the program, with what it had stored if it ran before. Waits until it listens, unless that is
+  /// in another namespace; its first answer comes later.
   package func start() throws {
     let log = try FileDescriptor.open(
       directory + "/log", [.writeOnly, .create, .append], mode: 0o600)
@@ -96,6 +96,22 @@ package final class EtcdNode: Sendable {
       throw EtcdError(.refused, "etcd is not installed (Debian: apt-get install etcd-server)")
     }
     self.running.withLock { $0 = running }
+    if launcher.isEmpty { try waitUntilListening() }
+  }
+
+  private func waitUntilListening() throws {
+    let deadline = ContinuousClock.now + Self.patience
+    let request = HTTPRequest(url: endpoint + "/health", content: Array("{}".utf8))
+    while !hasFailed, ContinuousClock.now < deadline {
+      do throws(HTTPError) {
+        _ = try HTTPClient().post(request, maximumBytes: 1 << 10, until: .now + .seconds(1))
+        return
+      } catch {
+        // It listens before it answers, and may want a certificate.
+        guard error.code == .refused else { return }
+      }
+      pauseThread(.milliseconds(5))
+    }
   }
 
   /// Ends it as SIGKILL does.

@@ -129,9 +129,11 @@ final class DirectoryStage: AttachmentStage {
   func move(from source: String, durability: Durability) throws -> Bool {
     try reporting("move a file into \"\(queue.name)\"", path: path) {
       do throws(Errno) {
+        // In one step on every file system, because the file must not keep its old name. Nothing is in
+        // the way: only this process makes anything in the directory that it has locked.
         try rename(
           source, at: Directory.current, to: AttachmentPlace.content,
-          at: directory.descriptor.rawValue, .keep)
+          at: directory.descriptor.rawValue)
       } catch {
         if error == .crossesDevices { return false }
         guard error == .noSuchFile else { throw error }

@@ -82,8 +82,8 @@ final class EtcdStage: AttachmentStage {
         reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
         remedy: "raise file-limit in the container's location, or send the place of the file")
     }
-    life = try keys.container.session(until: .now + EtcdContainer.standardWait)
-    session = try keys.container.lastingSession(until: .now + EtcdContainer.standardWait)
+    life = try keys.container.session(until: CallLimit.deadline)
+    session = try keys.container.lastingSession(until: CallLimit.deadline)
     let manifest = EtcdAttachments.Manifest(
       content: id, size: bytes, sender: sender, session: life.lease)
     let fence = entry?.etcdFence.map { [$0] } ?? []
@@ -108,7 +108,7 @@ final class EtcdStage: AttachmentStage {
       while done < size {
         try check()
         // A piece has no condition, and what is put after the session has ended stays until a sweep.
-        try session.confirm(until: .now + EtcdContainer.standardWait)
+        try session.confirm(until: CallLimit.deadline)
         let room = Int(min(Int64(buffer.count), size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It is shorter than it was; the caller notices that it was changed.

@@ -74,7 +74,7 @@ package struct MailboxDirectory: Sendable {
       do throws(Errno) {
         try root.makeDirectoryIfMissing(Self.kind, at: container)
         guard let new = try stage(staged, at: container) else { continue }
-        try publish(staged, at: container)
+        try rename(staged, at: container, to: relativePath, at: container, .keep)
         return new
       } catch {
         // Its own directory without the lock's file, which somebody has removed.
@@ -92,16 +92,6 @@ package struct MailboxDirectory: Sendable {
     let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
     guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
     return try LockedDirectory(directory, owner)
-  }
-
-  private func publish(_ staged: String, at container: Int32) throws(Errno) {
-    do throws(Errno) {
-      try rename(staged, at: container, to: relativePath, at: container, .keep)
-    } catch {
-      // This file system has no such rename; a directory that is not empty is kept all the same.
-      guard error == .invalidArgument else { throw error }
-      try rename(staged, at: container, to: relativePath, at: container)
-    }
   }
 
   // MARK: Its end

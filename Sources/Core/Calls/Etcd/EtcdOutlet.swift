@@ -109,18 +109,9 @@ final class EtcdOutlet: MailboxWriter {
     var doubt: EtcdError?
     var pause = Duration.milliseconds(5)
     while true {
+      let outcome: EtcdTransaction.Outcome
       do throws(EtcdError) {
-        let outcome = try etcd.client.commit(transaction, until: deadline)
-        if outcome.succeeded { return .posted(revision: outcome.revision) }
-        let found = outcome.results.map { result in
-          if case .read(let items) = result { items.first } else { nil as KeyValue? }
-        }
-        if let last = found.last ?? nil, last.value == mark {
-          return .posted(revision: last.modified)
-        }
-        // It may have been delivered before its mailbox ended.
-        if let doubt { throw EtcdError(.outcomeUnknown, doubt.reason) }
-        return .refused((found.first ?? nil).map { Owner($0) })
+        outcome = try etcd.client.commit(transaction, until: deadline)
       } catch {
         switch error.code {
         // The owner's, so the mailbox has ended.
@@ -134,7 +125,18 @@ final class EtcdOutlet: MailboxWriter {
         }
         pauseThread(pause)
         pause = min(pause * 2, .milliseconds(200))
+        continue
       }
+      if outcome.succeeded { return .posted(revision: outcome.revision) }
+      let found = outcome.results.map { result in
+        if case .read(let items) = result { items.first } else { nil as KeyValue? }
+      }
+      if let last = found.last ?? nil, last.value == mark {
+        return .posted(revision: last.modified)
+      }
+      // It may have been delivered before its mailbox ended.
+      if let doubt { throw EtcdError(.outcomeUnknown, doubt.reason) }
+      return .refused((found.first ?? nil).map { Owner($0) })
     }
   }
 

@@ -15,6 +15,9 @@ public enum ContainerAccess: Sendable, Hashable {
   /// Also the members of the directory's Unix group: directories are 2770 and files 0660.
   case group
 
+  /// The access that a directory's mode tells: 2770 is set for nothing else.
+  init(toldBy status: FileStatus) { self = status.permissions == 0o2770 ? .group : .owner }
+
   var directoryMode: UInt32 { self == .owner ? 0o700 : 0o2770 }
   package var fileMode: UInt32 { self == .owner ? 0o600 : 0o660 }
 
@@ -23,13 +26,15 @@ public enum ContainerAccess: Sendable, Hashable {
   /// - Parameter isContainer: Whether the directory is a container already. Any other directory may
   ///   be a project or a home, whose mode is no concern of ours.
   func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
+    let right = self == .owner ? "0700" : "2770"
     let elsewhere =
-      "name a directory of its own: mkdir -m \(self == .owner ? "0700" : "2770") DIRECTORY"
+      "chmod \(right) '\(path)' if it is for the container alone, or name a directory of its own: "
+      + "mkdir -m \(right) DIRECTORY"
     let action = "open the container"
     guard status.kind == .directory else {
       throw AppGroupError(
         .containerUnsafe, action, path: path, reason: "it is not a directory",
-        remedy: "name the directory itself")
+        remedy: "name the directory itself", errorNumber: Errno.notDirectory.rawValue)
     }
     let user = Program.effectiveUser
     let mode = String(status.permissions, radix: 8)
@@ -103,14 +108,9 @@ extension ContainerAccess {
     } catch {
       let cause = error
       do throws(Errno) { try removeDirectory(staged, at: directory) } catch {
-        // A sweep removed it already. Otherwise it is empty and harmless, and the cause matters
-        // more.
-        throw cause
+        // A sweep removed it already. Otherwise it is empty and harmless.
       }
-      // This file system has no such rename.
-      guard cause == .invalidArgument else { throw cause }
-      try makeDirectory(path, at: directory, mode: directoryMode & 0o777)
-      try share(path, at: directory)
+      throw cause
     }
   }
 

@@ -111,7 +111,7 @@ package enum ContainerFormat {
       try rename(staged, at: directory, to: fileName, at: directory, .keep)
     } catch {
       guard error == .alreadyExists else {
-        guard error == .invalidArgument else { throw error }
+        guard error == .unsupported else { throw error }
         return try rename(staged, at: directory, to: fileName, at: directory)
       }
       try removeFile(staged, at: directory)

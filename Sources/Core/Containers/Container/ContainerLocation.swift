@@ -38,8 +38,10 @@ package enum ContainerLocation {
     if let home = Program.homeDirectory, home.hasPrefix("/") {
       return home + "/.local/share/app-groups"
     }
+    let home = Program.homeDirectory.map { "HOME is '\($0)', which is no absolute path" }
     throw AppGroupError(
-      .containerMissing, action, path: "", reason: "neither XDG_DATA_HOME nor HOME is set",
+      .containerMissing, action, path: "",
+      reason: home ?? "neither XDG_DATA_HOME nor HOME is set",
       remedy: "set HOME, or name a directory instead of a group")
   }
 

@@ -37,14 +37,20 @@ package final class ContainerRoot: Sendable {
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.
   package let followUps = FollowUps()
+  /// Whether a copier wants changes to wait now and then.
+  let picture = PictureSign()
 
-  package init(path: String, access: ContainerAccess) throws {
+  /// - Parameter access: nil for the access that the directory's mode tells.
+  package init(path: String, access: ContainerAccess?) throws {
+    let handle = try Self.open(path, access)
     self.path = path
-    self.access = access
-    state = Mutex((try Self.open(path, access), ContinuousClock.now))
+    self.access = access ?? ContainerAccess(toldBy: handle.status)
+    if self.access == .group { ForeignLinks.expect() }
+    state = Mutex((handle, ContinuousClock.now))
+    lookForPicture(at: handle)
   }
 
-  private static func open(_ path: String, _ access: ContainerAccess) throws -> Handle {
+  private static func open(_ path: String, _ access: ContainerAccess?) throws -> Handle {
     let action = "open the container"
     do {
       let named = try fileStatus(path)
@@ -52,11 +58,12 @@ package final class ContainerRoot: Sendable {
         throw AppGroupError(
           .containerUnsafe, action, path: path,
           reason: named.kind == .symbolicLink ? "it is a symbolic link" : "it is not a directory",
-          remedy: "name the directory itself")
+          remedy: "name the directory itself",
+          errorNumber: named.kind == .symbolicLink ? nil : Errno.notDirectory.rawValue)
       }
       let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
       let status = try descriptor.status()
-      try access.check(status, path: path) {
+      try (access ?? ContainerAccess(toldBy: status)).check(status, path: path) {
         do throws(Errno) {
           return try ContainerFormat.isPresent(at: descriptor.rawValue)
         } catch {
@@ -108,6 +115,7 @@ package final class ContainerRoot: Sendable {
       keepsNanoseconds.store(false, ordering: .relaxed)
     }
     state.withLock { $0 = (handle, now) }
+    lookForPicture(at: handle)
     return handle
   }
 

@@ -26,8 +26,8 @@ package struct NameKind: Hashable, Sendable {
 
   /// The directory of the package's own names.
   package static let own = "own"
-  /// The other entries of that directory: see WatchConnectivity and `Transaction`.
-  package static let otherOwn = ["watches", "inbox", "transactions"]
+  /// The other entries of that directory: see WatchConnectivity, `Transaction` and `PictureSign`.
+  package static let otherOwn = ["watches", "inbox", "transactions", "picture"]
 
   package init(_ primitive: Primitive, isOwn: Bool = false) {
     self.primitive = primitive

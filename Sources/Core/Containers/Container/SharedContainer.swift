@@ -34,7 +34,8 @@ public final class SharedContainer: Sendable {
   ///
   /// It lives in `$XDG_DATA_HOME/app-groups/<group>`, by default
   /// `~/.local/share/app-groups/<group>`; or on etcd, if `WORMHOLE_GROUPS` says so:
-  /// `etcds://host1,host2/prefix` is then followed by the group.
+  /// `etcds://host1,host2/prefix` is then followed by the group. A directory whose mode is 2770 is
+  /// opened for the members of its Unix group, too (`ContainerAccess.group`).
   ///
   /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
   /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
@@ -45,7 +46,7 @@ public final class SharedContainer: Sendable {
     } else {
       let path = try ContainerLocation.path(forGroup: group)
       try ContainerLocation.create(path)
-      try self.init(path: path, group: group, access: .owner)
+      try self.init(path: path, group: group, access: nil)
     }
   }
 
@@ -60,7 +61,7 @@ public final class SharedContainer: Sendable {
     try self.init(path: url.path, group: nil, access: access)
   }
 
-  package init(path: String, group: String? = nil, access: ContainerAccess = .owner) throws {
+  package init(path: String, group: String? = nil, access: ContainerAccess? = .owner) throws {
     let absolute = try Self.absolute(path)
     root = try ContainerRoot(path: absolute, access: access)
     engine = .directory(root)
@@ -73,8 +74,9 @@ public final class SharedContainer: Sendable {
   /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
   /// location share its connections.
   ///
-  /// - Throws: `AppGroupError`: `unreachable` after 10 seconds, with what each member said;
-  ///   `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
+  /// - Throws: `AppGroupError`: `unreachable` with what each member said: at once where that cannot
+  ///   change (a certificate, something else than etcd); after 2 seconds where nobody listens, or the
+  ///   host has no address; after 10 seconds where nobody answers. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(etcd location: EtcdLocation) throws {
     try self.init(etcd: location, companion: nil)
@@ -83,14 +85,15 @@ public final class SharedContainer: Sendable {
   /// Opens a directory or a container on etcd.
   ///
   /// - Parameter location: A directory's path, or a text such as `etcds://host1,host2/cinema`; see
-  ///   `EtcdLocation`.
+  ///   `EtcdLocation`. A directory whose mode is 2770 is opened for the members of its Unix group,
+  ///   too (`ContainerAccess.group`).
   /// - Throws: As the other initializers.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(location: String) throws {
     if EtcdLocation.isMeant(by: location) {
       try self.init(etcd: EtcdLocation(location))
     } else {
-      try self.init(path: location)
+      try self.init(path: location, access: nil)
     }
   }
 
@@ -98,14 +101,14 @@ public final class SharedContainer: Sendable {
   package convenience init(
     etcd location: EtcdLocation, group: String? = nil, companion: String?
   ) throws {
-    let deadline = ContinuousClock.now + EtcdContainer.standardWait
-    guard let container = try EtcdContainer.open(location, until: deadline) else {
+    guard let container = try EtcdContainer.open(location, until: CallLimit.deadline) else {
       preconditionFailure("one that is missing is made")
     }
     try self.init(container, group: group, companion: companion)
   }
 
-  private init(_ container: EtcdContainer, group: String?, companion: String?) throws {
+  /// A container on etcd that is known to be one.
+  package init(_ container: EtcdContainer, group: String? = nil, companion: String?) throws {
     engine = .etcd(container)
     let path = try companion ?? Companion.path(of: container)
     try ContainerLocation.create(path)
@@ -143,18 +146,17 @@ public final class SharedContainer: Sendable {
   private static func existing(
     etcd location: EtcdLocation, group: String? = nil
   ) throws -> SharedContainer? {
-    let deadline = ContinuousClock.now + EtcdContainer.standardWait
-    let container = try EtcdContainer.open(location, creates: false, until: deadline)
+    let container = try EtcdContainer.open(location, creates: false, until: CallLimit.deadline)
     return try container.map { try SharedContainer($0, group: group, companion: nil) }
   }
 
   private static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
     let path = try absolute(path)
     let isPresent = try reporting("open the container", path: path) {
-      let handle = try ContainerRoot(path: path, access: .owner).handle()
+      let handle = try ContainerRoot(path: path, access: nil).handle()
       return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
     }
-    return isPresent ? try SharedContainer(path: path, group: group) : nil
+    return isPresent ? try SharedContainer(path: path, group: group, access: nil) : nil
   }
 
   /// Returns the place of a group's container, whether or not it exists.
@@ -188,15 +190,22 @@ public final class SharedContainer: Sendable {
       guard let entries = try Self.entries(kind.path, at: handle.descriptor.rawValue) else {
         return []
       }
-      return try entries.compactMap { entry in
-        switch EncodedName.decode(entry.name.bytes) {
-        case .identifier(let identifier): return identifier
-        case .foreign: return nil
-        case .long:
-          return try NamedDirectory.listedIdentifier(
-            entry.name.text, of: kind, at: handle.descriptor.rawValue)
-        }
+      return try entries.compactMap {
+        try identifier(of: $0.name, kind, at: handle.descriptor.rawValue)
       }
+    }
+  }
+
+  /// Returns the identifier of an entry in the directory of a kind; nil for a foreign entry.
+  ///
+  /// - Parameter directory: The container.
+  package static func identifier(
+    of name: FileName, _ kind: NameKind, at directory: Int32
+  ) throws -> String? {
+    switch EncodedName.decode(name.bytes) {
+    case .identifier(let identifier): identifier
+    case .foreign: nil
+    case .long: try NamedDirectory.listedIdentifier(name.text, of: kind, at: directory)
     }
   }
 

@@ -3,12 +3,12 @@ package import EtcdClient
 extension AppGroupError {
   /// Creates the error for a call that failed on etcd.
   package static func refused(_ action: String, path: String, _ error: EtcdError) -> AppGroupError {
-    let (code, remedy) = advice(for: error.code)
+    let (code, remedy) = advice(for: error)
     return AppGroupError(code, action, path: path, reason: error.reason, remedy: remedy)
   }
 
-  private static func advice(for code: EtcdError.Code) -> (Code, String?) {
-    switch code {
+  private static func advice(for error: EtcdError) -> (Code, String?) {
+    switch error.code {
     case .unreachable:
       (
         .unreachable,
@@ -21,6 +21,12 @@ extension AppGroupError {
         .permissionDenied,
         "give the user's role the prefix: "
           + "etcdctl role grant-permission ROLE readwrite PREFIX/ --prefix=true"
+      )
+    case .credentialsRefused where error.reason.contains(EtcdError.commonName):
+      (
+        .permissionDenied,
+        "where etcd has users, the certificate of cert= must have no common name (CN): "
+          + "make it with openssl's -subj /O=NAME"
       )
     case .credentialsRefused: (.permissionDenied, "look at the user and the password")
     case .noSpace:

@@ -12,6 +12,11 @@ package enum CallLimit {
     return try $limit.withValue(deadline, operation: body)
   }
 
+  /// Runs a call of a caller that waits for something that may take any time.
+  package static func lifted<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try $limit.withValue(nil, operation: body)
+  }
+
   /// The deadline of a call that is given none.
   package static var deadline: ContinuousClock.Instant {
     let standard = ContinuousClock.now + EtcdContainer.standardWait

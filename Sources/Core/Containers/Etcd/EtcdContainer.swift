@@ -58,16 +58,22 @@ package final class EtcdContainer: Sendable {
     _ deadline: ContinuousClock.Instant
   ) -> ContinuousClock.Instant { max(deadline, .now + leastWait) }
 
-  private init(_ location: EtcdLocation) throws {
+  private init(_ location: EtcdLocation, through transport: (any EtcdTransport)? = nil) throws {
     self.location = location
-    client = EtcdClient(try location.configuration())
+    var configuration = try location.configuration()
+    if let transport { configuration.transport = transport }
+    client = EtcdClient(configuration)
     prefix = Array(location.prefix.utf8)
   }
 
   /// Returns the place of a container without a look at what is there, for one that is about to be
   /// filled: until then nobody can open it.
-  package static func unopened(_ location: EtcdLocation) throws -> EtcdContainer {
-    try EtcdContainer(location)
+  ///
+  /// - Parameter transport: The way of its requests; nil for the network.
+  package static func unopened(
+    _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil
+  ) throws -> EtcdContainer {
+    try EtcdContainer(location, through: transport)
   }
 
   /// Returns the container at a location, after a look at its version.
@@ -93,15 +99,21 @@ package final class EtcdContainer: Sendable {
   }
 
   /// Checks the version, and writes it into a new container.
+  ///
+  /// It reads first: what answers shows who it is before anything is written, and a failure leaves
+  /// nothing in doubt.
   private func check(creating: Bool, until deadline: ContinuousClock.Instant) throws -> Bool {
     let key = formatKey
-    let new = EtcdTransaction(
-      if: [.absent(key)],
-      then: creating ? [.put(key: key, value: Array("\(Self.formatVersion)".utf8))] : [],
-      otherwise: [.key(key)])
-    let outcome = try repeating(new, until: deadline)
-    guard !outcome.succeeded, case .read(let items) = outcome.results.first, let found = items.first
-    else { return creating }
+    var found = try client.page(.key(key), limit: 1, until: deadline).items.first
+    if found == nil {
+      guard creating else { return false }
+      let outcome = try repeating(
+        EtcdTransaction(
+          if: [.absent(key)], then: [.put(key: key, value: Array("\(Self.formatVersion)".utf8))],
+          otherwise: [.key(key)]), until: deadline)
+      if case .read(let items) = outcome.results.first { found = items.first }
+    }
+    guard let found else { return true }
     let text = String(decoding: found.value.prefix(64), as: UTF8.self)
     guard !text.hasPrefix(Self.copyingFormat) else {
       throw AppGroupError(
@@ -164,7 +176,7 @@ extension EtcdContainer {
   }
 
   private func names(after start: [UInt8]) throws -> [String] {
-    let deadline = ContinuousClock.now + Self.standardWait
+    let deadline = CallLimit.deadline
     var names: [String] = []
     var range = KeyRange.prefix(start)
     while true {

@@ -57,7 +57,8 @@ public struct EtcdLocation: Sendable, Hashable {
 
   /// The variable with the user's password.
   static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
-  private static let standardPort = 2379
+  /// How long a cluster is waited for that may only just be starting.
+  private static let firstPatience: Duration = .seconds(2)
 
   /// A text that no description shows.
   private struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
@@ -70,53 +71,16 @@ public struct EtcdLocation: Sendable, Hashable {
 // Text.
 extension EtcdLocation {
   /// Whether a text names a container on etcd, not a directory.
-  package static func isMeant(by text: String) -> Bool {
-    text.hasPrefix("etcd://") || text.hasPrefix("etcds://")
-  }
+  package static func isMeant(by text: String) -> Bool { EtcdAddress.isMeant(by: text) }
 
-  /// Parses a text; see `EtcdLocation`. A list of hosts is not part of a URL elsewhere (RFC 3986),
-  /// which is why Foundation's does not serve here.
+  /// Parses a text; see `EtcdLocation`.
   ///
   /// - Throws: `AppGroupError.containerMissing` for any other text.
   public init(_ text: String) throws {
-    let shown = Self.withoutPassword(text)
     func invalid(_ reason: String) -> AppGroupError {
       AppGroupError(
-        .containerMissing, "open the container", path: shown, reason: reason,
+        .containerMissing, "open the container", path: Self.withoutPassword(text), reason: reason,
         remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
-    }
-    guard Self.isMeant(by: text) else {
-      throw invalid("it does not begin with etcd:// or etcds://")
-    }
-    let scheme = text.hasPrefix("etcds") ? "https" : "http"
-    let rest = text.drop { $0 != ":" }.dropFirst(3)
-    let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    let authority = place[0].split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-    let hosts = (authority.last ?? "").split(separator: ",", omittingEmptySubsequences: false)
-    guard hosts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isOfHost) }) else {
-      throw invalid("a host is missing, or is no host")
-    }
-    endpoints = hosts.map { host in
-      let hasPort = host.hasPrefix("[") ? host.contains("]:") : host.contains(":")
-      return "\(scheme)://\(host)\(hasPort ? "" : ":\(Self.standardPort)")"
-    }
-    var path = place.count > 1 ? place[1] : ""
-    while path.hasSuffix("/") { path.removeLast() }
-    guard let prefix = Self.unescaped(path), !prefix.isEmpty else {
-      throw invalid("it names no prefix after the hosts")
-    }
-    self.prefix = prefix
-    if authority.count > 1 {
-      let fields = authority[0].split(
-        separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let user = Self.unescaped(fields[0]), !user.isEmpty else {
-        throw invalid("the user's name is empty")
-      }
-      self.user = user
-      if fields.count > 1, let text = Self.unescaped(fields[1]), !text.isEmpty {
-        password = Secret(text: text)
-      }
     }
     func number(_ text: String, _ name: String, _ range: ClosedRange<Int64>) throws -> Int64 {
       guard let number = Int64(text), range.contains(number) else {
@@ -125,20 +89,23 @@ extension EtcdLocation {
       }
       return number
     }
-    guard parts.count > 1 else { return }
-    for parameter in parts[1].split(separator: "&") {
-      let fields = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard fields.count == 2, let value = Self.unescaped(fields[1]) else {
-        throw invalid("\"\(parameter)\" has no value")
-      }
-      switch fields[0] {
+    let address: EtcdAddress
+    do throws(EtcdAddress.Invalid) {
+      address = try EtcdAddress(text)
+    } catch {
+      throw invalid(error.reason)
+    }
+    (endpoints, prefix, user) = (address.endpoints, address.prefix, address.user)
+    password = address.password.map { Secret(text: $0) }
+    for (name, value) in address.parameters {
+      switch name {
       case "ca": authorities = value
       case "cert": certificate = value
       case "key": key = value
       case "password-file": passwordFile = value
       case "ttl": lifetime = .seconds(try number(value, "ttl", 2...60))
       case "file-limit": fileLimit = try number(value, "file-limit", 1...4_096) << 20
-      default: throw invalid("there is no parameter \"\(fields[0])\"")
+      default: throw invalid("there is no parameter \"\(name)\"")
       }
     }
   }
@@ -149,38 +116,9 @@ extension EtcdLocation {
     return ["127.", "localhost:", "[::1]"].contains { host.hasPrefix($0) }
   }
 
-  private static func isOfHost(_ byte: UInt8) -> Bool {
-    let character = Character(UnicodeScalar(byte))
-    return character.isASCII
-      && (character.isLetter || character.isNumber || ".-_:[]".contains(character))
-  }
-
-  private static func unescaped(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let digits = String(rest.prefix(2)), digits.utf8.count == 2,
-        let escaped = UInt8(digits, radix: 16)
-      else { return nil }
-      bytes.append(escaped)
-      rest = rest.dropFirst(2)
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
   /// Returns a text for people and logs: a password in it is left out.
   package static func withoutPassword(_ text: String) -> String {
-    guard isMeant(by: text), let slash = text.firstIndex(of: "/") else { return text }
-    let rest = text[slash...].dropFirst(2)
-    let authority = rest.prefix { $0 != "/" }
-    guard let at = authority.firstIndex(of: "@"),
-      let colon = authority[..<at].firstIndex(of: ":")
-    else { return text }
-    return String(text[..<colon] + text[at...])
+    EtcdAddress.withoutPassword(text)
   }
 }
 
@@ -197,14 +135,22 @@ extension EtcdLocation: CustomStringConvertible {
 extension EtcdLocation {
   /// Returns what the client of etcd has to know.
   ///
-  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, or an error of
-  ///   reading its file.
+  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file with a
+  ///   password or a key that others may use; or an error of reading it.
   func configuration() throws -> EtcdConfiguration {
     guard !endpoints.isEmpty else {
       throw AppGroupError(
         .containerMissing, "open the container", path: description, reason: "it has no endpoint")
     }
+    if let key {
+      // Whether it is missing is said where it is used.
+      let status = try reporting("use the key", path: key) {
+        try ifPresent(fileStatus(key, followingLinks: true))
+      }
+      try status.map { try Self.requireSecret("use the key", key, $0) }
+    }
     var configuration = EtcdConfiguration(endpoints: endpoints)
+    configuration.firstPatience = Self.firstPatience
     configuration.security = TransportSecurity(
       authorities: authorities, certificate: certificate, key: key)
     if let user {
@@ -224,8 +170,19 @@ extension EtcdLocation {
     }
     return try reporting("read the password", path: passwordFile) {
       let file = try FileDescriptor.open(passwordFile, [.readOnly, .nonBlocking])
+      try Self.requireSecret("read the password", passwordFile, file.status())
       let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
       return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
+  }
+
+  private static func requireSecret(
+    _ action: String, _ path: String, _ status: FileStatus
+  ) throws(AppGroupError) {
+    guard status.permissions & 0o007 != 0 else { return }
+    throw AppGroupError(
+      .permissionDenied, action, path: path,
+      reason: "others may use it (its mode is 0\(String(status.permissions & 0o777, radix: 8)))",
+      remedy: "chmod 600 \(path)")
   }
 }

@@ -26,7 +26,7 @@ package final class EtcdSession: Sendable {
   private struct State {
     /// When the last keep-alive that was answered was sent, on the clock that runs while the machine
     /// sleeps.
-    var kept: UInt64
+    var kept: ContinuousClock.Instant
     var hasEnded = false
     var nextHandler = 0
     var handlers: [Int: @Sendable () -> Void] = [:]
@@ -45,7 +45,7 @@ package final class EtcdSession: Sendable {
     _ client: EtcdClient, lifetime: Duration, isLasting: Bool = false,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    let sent = bootTimeNanoseconds()
+    let sent = ContinuousClock.now
     lease = try client.grantLease(lifetime: lifetime, until: deadline)
     self.client = client
     self.lifetime = lifetime
@@ -77,11 +77,24 @@ package final class EtcdSession: Sendable {
   package var isAlive: Bool { state.withLock { !$0.hasEnded } }
 
   /// Whether it cannot have ended yet: etcd heard of this process less than a lifetime ago.
-  package var isCertain: Bool {
-    let now = bootTimeNanoseconds()
-    return state.withLock { state in
-      !state.hasEnded && now - state.kept < UInt64(lifetime / .nanoseconds(1))
-    }
+  package var isCertain: Bool { ContinuousClock.now < end(after: lifetime) }
+
+  /// Until when its holders may go on without asking anybody, both counted from the last sign of life
+  /// that etcd has answered. They move on with each one, and have passed once it has ended.
+  ///
+  /// ```
+  /// sent              stop        deadline     may end
+  /// 0 ─────────────── 8/10 ─────── 9/10 ─────── lifetime
+  /// ```
+  ///
+  /// At `stop` a holder is told to stop: two keep-alives were not answered by then. At `deadline` it
+  /// has to have stopped; the rest is for a machine that is too busy to stop it at once.
+  package var limits: HoldLimits {
+    HoldLimits(stop: end(after: lifetime * 8 / 10), deadline: end(after: lifetime * 9 / 10))
+  }
+
+  private func end(after time: Duration) -> ContinuousClock.Instant {
+    state.withLock { $0.hasEnded ? $0.kept - lifetime : $0.kept + time }
   }
 
   /// Asks etcd, unless it is certain.
@@ -94,7 +107,7 @@ package final class EtcdSession: Sendable {
   }
 
   private func keepAlive(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    let sent = bootTimeNanoseconds()
+    let sent = ContinuousClock.now
     do throws(EtcdError) {
       try client.keepLeaseAlive(lease, until: deadline)
       state.withLock { $0.kept = max($0.kept, sent) }
@@ -171,5 +184,20 @@ package final class EtcdSession: Sendable {
       // What is not revoked in time ends by itself.
       _ = try? session.client.revokeLease(session.lease, until: deadline)
     }
+  }
+}
+
+/// The end of what depends on a clock.
+package struct HoldLimits: Sendable {
+  /// When its holder is told to stop.
+  package let stop: ContinuousClock.Instant
+  /// When it has to have stopped.
+  package let deadline: ContinuousClock.Instant
+
+  /// Both have passed.
+  package static var passed: HoldLimits {
+    // Not now, which the clock of who compares may not have reached.
+    let past = ContinuousClock.now - .seconds(1)
+    return HoldLimits(stop: past, deadline: past)
   }
 }

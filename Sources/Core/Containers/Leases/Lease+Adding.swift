@@ -51,7 +51,7 @@ extension Lease {
           if try self.held.isRemoved() { throw lost() }
           try site.home.makeDirectoryIfMissing(directory, at: try site.directory(), staging: nil)
         // This file system has no such rename; nobody else adds anything meanwhile.
-        case .invalidArgument:
+        case .unsupported:
           if try seesFile(path) { return false }
           try failingAsLost { () throws(Errno) in
             try rename(

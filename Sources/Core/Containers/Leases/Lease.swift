@@ -219,7 +219,7 @@ package final class Lease: Sendable {
           mode = .exchange
         case .noSuchFile: throw lost()
         // This file system has no such rename.
-        case .invalidArgument where mode != .replace: mode = .replace
+        case .unsupported where mode != .replace: mode = .replace
         default: throw error
         }
       }

@@ -16,14 +16,18 @@ package struct LeaseDeclaration: Hashable, Sendable {
   /// The term of a change that says nothing else.
   package static let standardTerm: Duration = .seconds(2)
 
-  /// The limit of any term that a directory entry declares, whatever its origin.
-  package static let longestTerm: Duration = .seconds(3_600)
+  /// The term of a holder that keeps the lease for as long as it runs.
+  package static let whileRunning: Duration = .milliseconds(Int64.max)
+
+  /// The limit of any declared term, whatever its origin, unless the holder is seen to run with the
+  /// lease: anybody who may create an entry can declare another process, and any term.
+  package static let longestUnseenTerm: Duration = .seconds(3_600)
 
   /// Creates the declaration of this process, which takes the lease now.
   package init(mode: LockMode, term: Duration) {
     self.init(
       mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
-      term: min(max(term, .zero), Self.longestTerm), nonce: Nonce.nextNumber())
+      term: min(max(term, .zero), Self.whileRunning), nonce: Nonce.nextNumber())
   }
 
   private init(
@@ -68,6 +72,17 @@ package struct LeaseDeclaration: Hashable, Sendable {
       nonce: name.split(separator: "-").last.flatMap { UInt64($0, radix: 16) } ?? 0)
   }
 
+  /// Returns the same lease under another name: a sign of life for those who cannot see the holder.
+  package func renewed() -> LeaseDeclaration {
+    LeaseDeclaration(
+      mode: mode, identity: identity, since: since, term: term, nonce: Nonce.nextNumber())
+  }
+
+  /// Whether the lease was held for its whole term when another declaration began.
+  package func isPastItsTerm(at later: LeaseDeclaration) -> Bool {
+    .milliseconds(Int64(clamping: later.since) - Int64(clamping: since)) >= term
+  }
+
   /// Reads an entry's name; nil if it is not a declaration.
   package init?(_ entry: FileName) {
     let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -83,8 +98,7 @@ package struct LeaseDeclaration: Hashable, Sendable {
     }
     identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
     self.since = since
-    self.term =
-      term > 3_600_000 ? Self.longestTerm : min(.milliseconds(Int64(term)), Self.longestTerm)
+    self.term = .milliseconds(Int64(clamping: term))
     name = entry.text
   }
 

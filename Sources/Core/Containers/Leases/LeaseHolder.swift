@@ -81,7 +81,7 @@ extension LeaseHolder: CustomStringConvertible {
 }
 
 extension Duration {
-  var tenthsOfSeconds: String {
+  package var tenthsOfSeconds: String {
     let (seconds, attoseconds) = components
     return "\(seconds).\(attoseconds / 100_000_000_000_000_000)"
   }

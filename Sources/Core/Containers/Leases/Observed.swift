@@ -4,7 +4,9 @@ package import SystemCalls
 /// holds.
 ///
 /// - Its own declared term has passed, by its own clock if we share it, otherwise since our first
-///   look.
+///   look; or an hour of it, unless /proc shows that the holder runs and has the lease open. So a
+///   holder keeps its lease as long as it declares and runs, and an entry that somebody made in the
+///   name of another process keeps nothing.
 /// - /proc shows it stopped, and we have observed it for the grace already.
 /// - /proc shows it dead, but we have observed its lock for 2 seconds all the same: a related
 ///   process keeps the lock.
@@ -29,19 +31,28 @@ package struct Observed {
       return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
     }
     undeclaredSince = nil
-    return overdue(among: living, now: now).map { Overdue(declaration: $0) }
+    return try overdue(among: living, now: now) { _ throws(Errno) in try held.status() }
+      .map { Overdue(declaration: $0) }
   }
 
   /// Returns the first of the living holders that is overdue.
+  ///
+  /// - Parameter directory: Returns what a holder has locked.
   package mutating func overdue(
-    among living: [LeaseDeclaration], now: ContinuousClock.Instant
-  ) -> LeaseDeclaration? {
+    among living: [LeaseDeclaration], now: ContinuousClock.Instant,
+    _ directory: (LeaseDeclaration) throws(Errno) -> FileStatus?
+  ) throws(Errno) -> LeaseDeclaration? {
     firstSeen = firstSeen.filter { living.contains($0.key) }
     for declaration in living {
       let since = firstSeen[declaration] ?? now
       firstSeen[declaration] = since
       let seen = since.duration(to: now)
-      if declaration.age ?? seen >= declaration.term { return declaration }
+      let age = max(declaration.age ?? .zero, seen)
+      if age >= declaration.term { return declaration }
+      if age >= LeaseDeclaration.longestUnseenTerm {
+        let locked = try directory(declaration)
+        guard let locked, try declaration.identity.isSeenToHave(locked) else { return declaration }
+      }
       guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
       let status = declaration.identity.status
       if status?.isStopped == true { return declaration }

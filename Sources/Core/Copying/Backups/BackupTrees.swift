@@ -64,13 +64,13 @@ struct TreePacking: TreeVisitor {
 /// Makes the items of an archive below a directory where nobody else works. Nothing that an archive says
 /// leads out of it: each part of a path is opened without following a link.
 final class TreeUnpacking {
-  private let root: SharedDescriptor
-  /// The directory that was used last.
-  private var last: (path: [UInt8], directory: SharedDescriptor)?
+  /// The directories down to the one that was used last: the next one is near it.
+  private var chain: DirectoryChain
+  private var here: [UInt8] = []
   /// What directories may be read-only in the end.
   private var permissions: [(path: [UInt8], bits: UInt32)] = []
 
-  init(at root: SharedDescriptor) { self.root = root }
+  init(at root: SharedDescriptor) { chain = DirectoryChain(root: root) }
 
   /// What the kernel says of a path that no directory has, or twice.
   private static let ofPaths: [Errno] = [
@@ -130,14 +130,31 @@ final class TreeUnpacking {
   }
 
   private func directory(_ path: [UInt8]) throws -> SharedDescriptor {
-    if let last, last.path == path { return last.directory }
-    var place = root
-    for part in path.split(separator: 0x2F, omittingEmptySubsequences: false) where !path.isEmpty {
+    while !here.isEmpty, !isHere(orBelow: path) {
+      chain.ascend()
+      here = Array(here[..<(here.lastIndex(of: 0x2F) ?? 0)])
+    }
+    var rest = path[here.count...]
+    if !here.isEmpty { rest = rest.dropFirst() }
+    for part in rest.split(separator: 0x2F, omittingEmptySubsequences: false) where !rest.isEmpty {
       let name = FileName(bytes: Array(part))
       try check(name)
-      place = SharedDescriptor(try openDirectory(name, at: place.descriptor.rawValue))
+      let place = try current
+      try chain.descend(
+        name, into: SharedDescriptor(try openDirectory(name, at: place.descriptor.rawValue)))
+      here += here.isEmpty ? name.bytes : [0x2F] + name.bytes
     }
-    last = (path, place)
-    return place
+    return try current
+  }
+
+  private func isHere(orBelow path: [UInt8]) -> Bool {
+    path.starts(with: here) && (path.count == here.count || path[here.count] == 0x2F)
+  }
+
+  private var current: SharedDescriptor {
+    get throws(Errno) {
+      guard let current = chain.current else { throw .noSuchFile }
+      return current
+    }
   }
 }

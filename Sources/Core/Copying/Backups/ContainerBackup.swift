@@ -24,6 +24,8 @@ package struct ContainerBackup {
   fileprivate static let tree = "container"
   fileprivate static let end = "end.plist"
   fileprivate static let maximumRecord: Int64 = 64 << 10
+  /// How many members an archive may have: each becomes a file, or is at least looked at.
+  fileprivate static let maximumMembers: Int64 = 50_000_000
 
   private let source: SharedContainer
   /// What is left out, of the package's own values.
@@ -44,7 +46,7 @@ package struct ContainerBackup {
   /// - Parameters:
   ///   - directory: Where a copy is made for the time of the call, under a name that begins with
   ///     `.wormhole-backup-`.
-  ///   - deadline: How long it is tried again if the container is changed meanwhile.
+  ///   - deadline: For the copy, as `ContainerCopy.run`.
   ///   - write: Gets the bytes, piece by piece. If an error is thrown, what it got is not whole, and no
   ///     reader takes it for whole.
   /// - Throws: `AppGroupError`, as `ContainerCopy.run`; the error of `write`.
@@ -59,6 +61,7 @@ package struct ContainerBackup {
     copy.allowsUse = true
     copy.leavesOut = leavesOut
     copy.progress = progress
+    copy.isDurable = false
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
     let writer = TarWriter(to: write)
     try reporting("back up the container", path: source.location) {
@@ -118,6 +121,7 @@ package struct ContainerBackup {
     }
     var copy = ContainerCopy(of: container)
     copy.allowsUse = true
+    copy.isStill = true
     return try copy.run(to: location, group: group, until: deadline)
   }
 
@@ -137,7 +141,7 @@ package struct ContainerBackup {
     guard let first = try reader.next(), first.path.elementsEqual(head.utf8) else {
       throw TarEntry.Malformed("it does not begin with \(head)")
     }
-    guard let version = try record(first, reader)["version"]?.int64Value else {
+    guard let version = try record(first, reader)["version"]?.int64Value, version > 0 else {
       throw TarEntry.Malformed("\(head) has no version")
     }
     guard version <= Self.version else {
@@ -155,8 +159,10 @@ package struct ContainerBackup {
         guard record["entries"]?.int64Value == entries, record["hash"]?.stringValue == hash else {
           throw TarEntry.Malformed("its bytes are not those that were written")
         }
+        try reader.finish()
         return try unpacking.finish()
       }
+      guard entries < maximumMembers else { throw TarEntry.Malformed("it has too many members") }
       if entry.path.elementsEqual(tree.utf8) || entry.path.starts(with: (tree + "/").utf8) {
         try unpacking.make(entry, contentOf: reader)
       } else {

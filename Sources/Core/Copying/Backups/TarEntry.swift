@@ -142,9 +142,9 @@ extension TarEntry {
     }
     return .entry(
       TarEntry(
-        path: text(block[0..<100]), kind: kind,
+        path: try text(block[0..<100]), kind: kind,
         permissions: UInt32(truncatingIfNeeded: try octal(block[100..<108])), size: size,
-        seconds: try octal(block[136..<148]), target: text(block[157..<257])))
+        seconds: try octal(block[136..<148]), target: try text(block[157..<257])))
   }
 
   /// Takes over what records say.
@@ -201,7 +201,12 @@ extension TarEntry {
     return number
   }
 
-  private static func text(_ field: ArraySlice<UInt8>) -> [UInt8] {
-    Array(field.prefix { $0 != 0 })
+  /// What ends with a NUL, or fills the field; nothing may hide behind the NUL.
+  private static func text(_ field: ArraySlice<UInt8>) throws(Malformed) -> [UInt8] {
+    let text = field.prefix { $0 != 0 }
+    guard field[text.endIndex...].allSatisfy({ $0 == 0 }) else {
+      throw Malformed("a name has a NUL")
+    }
+    return Array(text)
   }
 }

@@ -106,6 +106,20 @@ final class TarReader {
     }
   }
 
+  /// Reads the rest of the archive after its last member, which has nothing in it.
+  func finish() throws {
+    guard try next() == nil else {
+      throw TarEntry.Malformed("there are members after the last one")
+    }
+    while true {
+      let piece = try take(Self.piece)
+      guard piece.allSatisfy({ $0 == 0 }) else {
+        throw TarEntry.Malformed("there is something after its end")
+      }
+      if piece.isEmpty { return }
+    }
+  }
+
   /// Reads the content of the member that was read last, in pieces.
   func content(of entry: TarEntry, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
     var left = entry.size

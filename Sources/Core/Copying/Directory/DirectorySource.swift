@@ -7,15 +7,12 @@ import Queues
 import SystemCalls
 import Values
 
-/// Reads a directory as keys.
+/// Reads a directory as keys: one that nobody changes, a picture or an unpacked backup.
 struct DirectorySource: CopySource {
   let container: SharedContainer
   let root: ContainerRoot
 
-  /// Each file is; all of them together only if nothing changes meanwhile.
-  var isSnapshot: Bool { false }
-
-  func read(_ body: (CopiedKey) throws -> Void) throws {
+  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     for kind in [NameKind.value, .ownValue] {
       for name in try names(kind) { try readValue(kind, name, .value, body) }
     }
@@ -39,6 +36,7 @@ struct DirectorySource: CopySource {
         try QueueKeys(place: place).read { try body(CopiedKey(.queue, kind, name, part: $0, $1)) }
       }
     }
+    return true
   }
 
   private func names(_ kind: NameKind) throws -> [String] {
@@ -53,7 +51,6 @@ struct DirectorySource: CopySource {
     try body(CopiedKey(letter, kind, name, stamp(of: bytes) + bytes))
   }
 
-  // The same for the same content, so that two readings can be compared.
   private func stamp(of bytes: [UInt8]) -> [UInt8] {
     [UInt64](0...1).flatMap { seed in
       var hash = XXH64(seed: seed)

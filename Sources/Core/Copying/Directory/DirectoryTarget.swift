@@ -1,5 +1,6 @@
 import Containers
 import FileTrees
+import Notifications
 import PropertyLists
 import Publications
 import Queues
@@ -11,14 +12,19 @@ final class DirectoryTarget: CopyTarget {
   private let path: String
   /// Where it is made.
   private let staged: String
-  private let container: SharedContainer
+  let container: SharedContainer
+  /// Whether it is on the disk in the end.
+  private let isDurable: Bool
   /// The queue whose keys come at present.
   private var queue: (name: String, isOwn: Bool, writer: QueueWriter)?
 
   var directory: String { staged }
 
+  var root: ContainerRoot { container.root }
+
   /// - Throws: `AppGroupError.nameCollision` if there is something at the path.
-  init(path: String, group: String?) throws {
+  init(path: String, group: String?, isDurable: Bool = true) throws {
+    self.isDurable = isDurable
     self.path = try SharedContainer.absolute(path)
     try Self.check(self.path)
     if let slash = self.path.lastIndex(of: "/"), slash > self.path.startIndex {
@@ -61,6 +67,21 @@ final class DirectoryTarget: CopyTarget {
     }
   }
 
+  /// Removes what was put, but for a queue.
+  func remove(_ item: CopiedKey) throws {
+    let directory = NamedDirectory(root: container.root, kind: item.kind, identifier: item.name)
+    guard let place = try directory.open() else { return }
+    switch item.letter {
+    case .value: try removeIfPresent(LeaseSite.value, at: place.rawValue)
+    case .state: try removeIfPresent("state.plist", at: place.rawValue)
+    case .bell:
+      let bell = Bell(root: root, name: item.name)
+      _ = try bell.remove(bell.sound())
+    case .presence, .consumer: try removeIfPresent("last.plist", at: place.rawValue)
+    case .queue: return
+    }
+  }
+
   private func putValue(
     _ stamped: [UInt8], _ name: String, in place: consuming FileDescriptor
   ) throws {
@@ -92,10 +113,12 @@ final class DirectoryTarget: CopyTarget {
     try finishQueue()
     try reporting("copy the container", path: path) {
       let parent = try openParent()
-      try TreeSynchronization.run(stagedName, fileStatus(staged), at: parent.rawValue)
+      if isDurable {
+        try TreeSynchronization.run(stagedName, fileStatus(staged), at: parent.rawValue)
+      }
       // An empty directory of this name gives way.
       try rename(staged, at: Directory.current, to: path, at: Directory.current)
-      try parent.synchronize()
+      if isDurable { try parent.synchronize() }
     }
   }
 

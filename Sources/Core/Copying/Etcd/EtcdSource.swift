@@ -5,15 +5,20 @@ import EtcdClient
 struct EtcdSource: CopySource {
   let container: EtcdContainer
 
-  var isSnapshot: Bool { true }
-
-  func read(_ body: (CopiedKey) throws -> Void) throws {
+  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     var rest = container.keys
     var revision: Int64?
     let start = container.formatKey.count - "format".utf8.count
     while true {
-      let page = try client.page(
-        rest, at: revision, limit: 64, until: .now + EtcdContainer.standardWait)
+      let page: EtcdClient.Page
+      do throws(EtcdError) {
+        page = try client.page(
+          rest, at: revision, limit: 64, until: .now + EtcdContainer.standardWait)
+      } catch {
+        guard error.code == .compacted else { throw error }
+        // Its server has given the revision up meanwhile.
+        return false
+      }
       revision = revision ?? page.revision
       for item in page.items {
         guard let key = CopiedKey(item.key.dropFirst(start), item.value), isLasting(key, item)
@@ -22,7 +27,7 @@ struct EtcdSource: CopySource {
         }
         try body(key)
       }
-      guard page.isIncomplete, let last = page.items.last else { return }
+      guard page.isIncomplete, let last = page.items.last else { return true }
       rest = rest.after(last.key)
     }
   }

@@ -29,7 +29,7 @@ final class EtcdTarget: CopyTarget {
     container = try EtcdContainer.unopened(location)
     (session, begun) = try reporting("copy the container", path: location.description) {
       [container] in
-      let session = try container.session(until: .now + EtcdContainer.standardWait)
+      let session = try container.session(until: CallLimit.deadline)
       return (session, try Self.begin(container, session))
     }
     directory = try Companion.path(of: container)
@@ -40,7 +40,7 @@ final class EtcdTarget: CopyTarget {
   }
 
   private static func begin(_ container: EtcdContainer, _ session: EtcdSession) throws -> Int64 {
-    let deadline = ContinuousClock.now + EtcdContainer.standardWait
+    let deadline = CallLimit.deadline
     let (format, living) = (container.formatKey, livingKey(container))
     let found = try container.client.page(.key(format), limit: 1, until: deadline).items.first
     let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }

@@ -10,16 +10,15 @@ import Values
 
 /// Examines a container on etcd, and its cluster, without changing anything.
 struct EtcdInspection {
-  /// How long one member may take for its answer, and how long all of it may.
+  /// How long one member may take for its answer. All of it has the time of a call.
   private static let memberPatience: Duration = .seconds(2)
-  private static let patience: Duration = .seconds(10)
   /// The largest number of names of a kind that are examined.
   private static let maximumNames = 10_000
 
   private let container: SharedContainer
   private let etcd: EtcdContainer
   private let problem: (_ name: String, _ content: PropertyListValue) -> String?
-  private let deadline = ContinuousClock.now + Self.patience
+  private let deadline = CallLimit.deadline
   private var report: ContainerReport
 
   static func report(
@@ -27,8 +26,10 @@ struct EtcdInspection {
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) throws -> ContainerReport {
     var inspection = Self(container, etcd, problem)
-    inspection.lookAtCluster()
-    inspection.lookAtNames()
+    CallLimit.within(inspection.deadline) {
+      inspection.lookAtCluster()
+      inspection.lookAtNames()
+    }
     return inspection.report
   }
 
@@ -172,6 +173,21 @@ struct EtcdInspection {
     return Array(names.prefix(Self.maximumNames))
   }
 
+  /// Looks at one name after the other, as long as there is time.
+  private mutating func examining<Found>(
+    _ names: [String], _ look: (String) throws -> Found
+  ) throws -> [Found] {
+    var found: [Found] = []
+    for name in limited(names) {
+      guard ContinuousClock.now < deadline else {
+        report.isPartial = true
+        break
+      }
+      found.append(try look(name))
+    }
+    return found
+  }
+
   private mutating func values(isOwn: Bool) throws -> [ContainerReport.NamedContent] {
     let kind = isOwn ? NameKind.ownValue : .value
     return try limited(container.identifiers(of: kind)).compactMap { identifier in
@@ -203,7 +219,8 @@ struct EtcdInspection {
   }
 
   private mutating func notifications() throws -> [ContainerReport.NamedContent] {
-    try limited(container.notificationNames()).map { name in
+    let (container, etcd) = (container, etcd)
+    return try examining(container.notificationNames()) { name in
       var content = ContainerReport.NamedContent(
         identifier: name, path: etcd.location(of: etcd.key(.notification, name)))
       do {
@@ -218,7 +235,8 @@ struct EtcdInspection {
 
   private mutating func presences(isOwn: Bool) throws -> [ContainerReport.NamedPresence] {
     let names = isOwn ? try container.own.presenceNames() : try container.presenceNames()
-    return try limited(names).map { name in
+    let container = container
+    return try examining(names) { name in
       let presence = isOwn ? container.own.presence(name) : container.presence(name)
       return ContainerReport.NamedPresence(
         name: name, path: presence.path, members: try presence.members())
@@ -227,13 +245,13 @@ struct EtcdInspection {
 
   private mutating func queues(isOwn: Bool) throws -> [ContainerReport.NamedQueue] {
     let kind = isOwn ? NameKind.ownQueue : .queue
-    let etcd = etcd
-    return try limited(container.identifiers(of: kind)).map { name in
+    let (container, etcd) = (container, etcd)
+    return try examining(container.identifiers(of: kind)) { name in
       let queue = isOwn ? container.own.queue(name) : container.queue(name)
       var found = ContainerReport.NamedQueue(name: name, path: queue.path)
       let count = { (part: String) throws(EtcdError) in
         try etcd.client.count(
-          .prefix(etcd.key(kind, name, "/\(part)/")), until: .now + Self.patience)
+          .prefix(etcd.key(kind, name, "/\(part)/")), until: CallLimit.deadline)
       }
       let entries = try count("e")
       found.taken = try count("t")

@@ -24,7 +24,7 @@ struct EtcdBell: BellStore {
   func sound() throws -> BellSound {
     try BellSound(
       etcd.client.page(
-        .key(key), keysOnly: true, limit: 1, until: .now + EtcdContainer.standardWait
+        .key(key), keysOnly: true, limit: 1, until: CallLimit.deadline
       ).items.first)
   }
 

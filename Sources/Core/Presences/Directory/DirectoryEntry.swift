@@ -69,9 +69,9 @@ final class DirectoryEntry: Waiting, Sendable {
       state.withLock { $0.removed = nil }
     }
     switch try take() {
-    case .taken(let post):
+    case .taken(let post, let fence):
       let registration = DirectoryRegistration(presence, record)
-      try registration.begin(with: post)
+      try registration.begin(with: post, fence)
       return .done(registration)
     case .removed(let member):
       state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }

@@ -19,6 +19,8 @@ final class DirectoryRegistration: PresenceHold {
 
   private struct Condition {
     var phase = Phase.new
+    /// The number of its last exclusive entering.
+    var fence: UInt64 = 0
     var watch: Watch?
     var isToBeMadeAgain = false
     /// Whether a thread is creating it again at this moment.
@@ -31,6 +33,7 @@ final class DirectoryRegistration: PresenceHold {
   private let queue = Blocking.queue()
   /// Raised when an attempt to create it has ended.
   private let made = WakeLatch()
+  let lossHandlers = LossHandlers()
 
   init(_ presence: DirectoryPresence, _ record: PresenceRecord) {
     self.presence = presence
@@ -75,6 +78,23 @@ final class DirectoryRegistration: PresenceHold {
     }
   }
 
+  var fenceNumber: UInt64 { condition.withLock(\.fence) }
+
+  // Its watch tells every takeover.
+  func watchLoss() { if let loss { lossHandlers.tell(loss) } }
+
+  var loss: AppGroupError? {
+    do {
+      try confirm()
+      return nil
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      return error
+    } catch {
+      // Too few descriptors, for example: the next look tells.
+      return nil
+    }
+  }
+
   // MARK: Beginning, and beginning again
 
   /// Watches first, so that every later removal causes an event.
@@ -86,8 +106,8 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   /// Begins for a registration that has its role and has entered already.
-  func begin(with post: PresencePost) throws {
-    condition.withLock { $0.phase = .here(post) }
+  func begin(with post: PresencePost, _ fence: UInt64) throws {
+    condition.withLock { ($0.phase, $0.fence) = (.here(post), fence) }
     try watch()
     // Removed just before.
     if try !stands(orMakeAgain: false) { noteRemoval() }
@@ -168,17 +188,23 @@ final class DirectoryRegistration: PresenceHold {
 
   /// - Returns: False if it was left meanwhile.
   private func replace(_ post: PresencePost, by new: Phase) -> Bool {
-    condition.withLock { condition in
+    let isReplaced = condition.withLock { condition in
       guard case .here(let current) = condition.phase, current === post else { return false }
       condition.phase = new
       return true
     }
+    if isReplaced, case .overtaken(let holder) = new {
+      lossHandlers.tell(presence.title.overtaken(by: holder, path: presence.path))
+    }
+    return isReplaced
   }
 
   private func madeAgain() throws -> Phase {
     guard record.isExclusive else { return .here(try presence.place.post(record)) }
     switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
-    case .taken(let post): return .here(post)
+    case .taken(let post, let fence):
+      condition.withLock { $0.fence = fence }
+      return .here(post)
     case .busy(let member), .removed(let member): return .overtaken(member.holder)
     }
   }

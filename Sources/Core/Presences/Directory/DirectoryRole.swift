@@ -6,7 +6,7 @@ package import Values
 // The exclusive role: a value that names the registration that has it.
 extension DirectoryPresence {
   enum RoleOutcome {
-    case taken(PresencePost)
+    case taken(PresencePost, fence: UInt64)
     case busy(PresenceMember)
     /// The process that was waited for did not leave: a program has removed its registration.
     case removed(PresenceMember)
@@ -27,6 +27,22 @@ extension DirectoryPresence {
       // No process can claim the role by it.
       return nil
     }
+  }
+
+  /// Returns the number of the next entering, which is larger than each one before: the milliseconds
+  /// since 1970, because a sweep or a program may have removed the last one; or that one and one more.
+  private static func fence(after snapshot: ValueSnapshot) -> UInt64 {
+    let (seconds, nanoseconds) = realTime()
+    let now = UInt64(max(0, seconds)) * 1_000 + UInt64(nanoseconds) / 1_000_000
+    // Of a damaged one nobody knows the number, and nobody can claim the role by it.
+    let last = (try? RoleProof.number(in: snapshot)) ?? 0
+    return max(now, last &+ 1)
+  }
+
+  func proof(of number: UInt64) -> RoleProof {
+    RoleProof(
+      value: role, number: number, conditions: [], location: container.location,
+      lost: title.fenced(path: path))
   }
 
   /// Gives the role to a registration, unless another live one has it.
@@ -50,22 +66,30 @@ extension DirectoryPresence {
     defer {
       if !hasEntered { place.discardStaged(record, at: directory.descriptor) }
     }
-    let mine = try PropertyListValue.dictionary(["id": .string(record.id)]).binaryBytes()
     let holders = try role.edit(.init(until: deadline)) {
-      snapshot -> (Edit, (mayEnter: Bool, other: PresenceMember?)) in
+      snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
       let other = try livingHolder(try Self.id(in: snapshot), record)
-      if let other, !overtakes(other) { return (.keep, (false, other)) }
-      return (.replace(mine), (true, other))
+      if let other, !overtakes(other) { return (.keep, (nil, other)) }
+      let fence = Self.fence(after: snapshot)
+      let mine: PropertyListValue = [
+        "id": .string(record.id), RoleProof.key: PropertyListValue(fence),
+      ]
+      return (.replace(try mine.binaryBytes()), (fence, other))
+    }
+    guard let fence = holders.fence else {
+      guard let other = holders.other else {
+        preconditionFailure("nobody else keeps a process out")
+      }
+      return .busy(other)
     }
     if let other = holders.other {
-      guard holders.mayEnter else { return .busy(other) }
       Diagnostics.noteTakeover(
         of: title.role, path, from: other.holder, in: container.root.path)
       try place.retire([other])
     }
     try place.publish(record, at: directory.descriptor)
     hasEntered = true
-    return .taken(post)
+    return .taken(post, fence: fence)
   }
 
   /// Removes the file that names the holder of the role, unless the holder is alive.

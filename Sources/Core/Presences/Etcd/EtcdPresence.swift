@@ -2,6 +2,7 @@ import Containers
 import EtcdClient
 import Monitoring
 import SystemCalls
+import Values
 
 /// The presence of one name on etcd.
 ///
@@ -90,6 +91,13 @@ struct EtcdPresence: PresenceStore {
   func sight() -> any PresenceSight { EtcdSight(self) }
 
   // MARK: The role
+
+  func proof(of number: UInt64) -> RoleProof {
+    RoleProof(
+      value: nil, number: number,
+      conditions: [.modified(roleKey, at: Int64(clamping: number)).fencing],
+      location: etcd.location.description, lost: title.fenced(path: path))
+  }
 
   /// Who has the role.
   enum Role {

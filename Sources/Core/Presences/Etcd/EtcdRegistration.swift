@@ -19,8 +19,11 @@ final class EtcdRegistration: PresenceHold {
   let record: PresenceRecord
   private let presence: EtcdPresence
   private let phase: Mutex<Phase>
+  /// That of the last entering.
+  private let revision: Mutex<Int64>
   /// Excludes: two threads that enter again at once.
   private let entering = Mutex(())
+  let lossHandlers = LossHandlers()
 
   /// The pause before it is tried again to enter.
   private static let retry: Duration = .seconds(1)
@@ -29,6 +32,7 @@ final class EtcdRegistration: PresenceHold {
     self.presence = presence
     self.record = record
     phase = Mutex(.left)
+    revision = Mutex(place.revision)
     phase.withLock { $0 = here(place) }
   }
 
@@ -67,7 +71,9 @@ final class EtcdRegistration: PresenceHold {
 
   var session: EtcdSession? { place?.session }
 
-  var fence: [EtcdTransaction.Condition] {
+  var fenceNumber: UInt64 { UInt64(revision.withLock { $0 }) }
+
+  var conditions: [EtcdTransaction.Condition] {
     get throws { presence.fence(of: record, at: try standing().revision) }
   }
 
@@ -93,10 +99,37 @@ final class EtcdRegistration: PresenceHold {
     _ = try standing()
   }
 
+  // MARK: Its loss
+
+  var limits: HoldLimits? { place?.session.limits ?? .passed }
+
+  var loss: AppGroupError? {
+    switch phase.withLock({ $0 }) {
+    case .here(let place, _):
+      return ContinuousClock.now < place.session.limits.stop
+        ? nil : presence.title.unheard(path: presence.path)
+    case .left: return nil
+    case .overtaken(let holder):
+      return presence.title.overtaken(by: holder, path: presence.path)
+    }
+  }
+
+  /// Looks again when etcd would have to have answered.
+  func watchLoss() {
+    guard !lossHandlers.isEmpty, record.identity == .current else { return }
+    if let loss { return lossHandlers.tell(loss) }
+    guard let stop = place?.session.limits.stop else { return }
+    let pause = ContinuousClock.now.duration(to: stop)
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.watchLoss()
+    }
+  }
+
   // MARK: Entering again
 
   private func sessionEnded() {
     guard record.identity == .current, let place else { return }
+    lossHandlers.tell(presence.title.unheard(path: presence.path))
     do {
       try enterAgain(insteadOf: place, until: EtcdPresence.standardDeadline)
     } catch {
@@ -139,10 +172,13 @@ final class EtcdRegistration: PresenceHold {
 
   /// - Returns: False if it was left meanwhile.
   private func replace(_ old: EtcdPlace, by new: Phase) -> Bool {
-    phase.withLock { phase in
+    let isReplaced = phase.withLock { phase in
       guard case .here(let place, _) = phase, place.revision == old.revision else { return false }
       phase = new
+      if case .here(let place, _) = new { revision.withLock { $0 = place.revision } }
       return true
     }
+    if isReplaced, let loss { lossHandlers.tell(loss) }
+    return isReplaced
   }
 }

@@ -237,10 +237,14 @@ package struct EtcdAttachments: Sendable {
 
   /// Removes an attachment that is not taken; one that is not there is no error.
   package func remove(_ id: String) throws {
+    let deadline = soon
     while let item = try item(waitingKey(id)) {
       let outcome = try container.repeating(
         .init(if: [.modified(item.key, at: item.modified)], then: removal(item)), until: soon)
       if outcome.succeeded { return }
+      guard .now < deadline else {
+        throw EtcdError(.unreachable, "others change the same all the time")
+      }
     }
   }
 

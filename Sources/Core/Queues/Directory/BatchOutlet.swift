@@ -4,6 +4,7 @@ import PropertyLists
 import QueueFiles
 import Synchronization
 import SystemCalls
+import Values
 
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
 final class BatchOutlet: QueueOutlet {
@@ -32,7 +33,19 @@ final class BatchOutlet: QueueOutlet {
   // MARK: Storing
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    under role: RoleProof?
+  ) throws -> EntryFile {
+    guard let role else { return try store(bytes, entries, position, isDurable) }
+    return try role.whileHeld(in: queue.container) { [self] lease in
+      try store(bytes, entries, position, isDurable, through: lease)
+    }
+  }
+
+  /// - Parameter lease: that of a role; nothing is stored once it was taken over.
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    through lease: Lease? = nil
   ) throws -> EntryFile {
     let count = entries.count
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
@@ -50,13 +63,14 @@ final class BatchOutlet: QueueOutlet {
         try place.store(
           bytes, as: QueueDirectory.pendingPath(name),
           receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
-          scope: scope
+          scope: scope, through: lease
         ) { staged throws(Errno) in try place.mark(staged, as: name, keys) }
       } catch {
         for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
         switch error {
         // Not there yet, or removed in the meantime.
         case .noSuchFile:
+          try lease?.confirm()
           try place.makeParts()
           directory.forget()
         // Another process sends under the same name: try the next stamp.
@@ -101,7 +115,7 @@ final class BatchOutlet: QueueOutlet {
         let bytes = Int(try place.fileStatus(path).size)
         let name = EntryFile(
           order: order, sender: sender, count: 1, bytes: bytes, priority: priority)
-        try place.move(path, to: QueueDirectory.pendingPath(name), .keep)
+        try place.moveAlone(path, to: QueueDirectory.pendingPath(name))
         return QueueEntryID(batch: name, index: 0)
       } catch {
         if error == .noSuchFile { return nil }

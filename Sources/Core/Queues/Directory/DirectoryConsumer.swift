@@ -57,7 +57,7 @@ struct DirectoryConsumer: ConsumerSource {
     self.others = others
     ownName = name
     left = []
-    waiting = WaitingEntries(of: queue, arrivals)
+    waiting = WaitingEntries(clock: queue.clock, arrivals)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       try place.makeParts()
@@ -330,7 +330,15 @@ extension DirectoryConsumer {
         }
     }
 
-    func noteRemoval() {
+    func noteLoss() throws {
+      func hasOthers() throws -> Bool {
+        try directory.queue.open()?.consumers().isEmpty == false
+      }
+      if try hasOthers() {
+        // Their directories may be the next that a program removes.
+        pauseThread(LeaseRequest.grace)
+        if try hasOthers() { return }
+      }
       ChangeMonitor.shared.noteRemoval(in: directory.queue.directory.root.path)
     }
 

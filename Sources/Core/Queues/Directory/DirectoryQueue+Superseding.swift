@@ -20,9 +20,12 @@ extension DirectoryQueue {
         older = older.dropFirst(Self.withdrawnAtOnce)
       }
     } catch {
-      // The new entry is stored, which matters most to the caller. The older ones may be delivered
-      // before it, as if their consumer had been faster; the next send with the key tries again.
-      return
+      // The new entry is stored, so the call has done its work.
+      Diagnostics.report(
+        AppGroupError(
+          .inputOutput, "withdraw older entries with the key \"\(key)\" from \"\(queue.name)\"",
+          path: path, reason: "\(error)",
+          remedy: "they may be delivered, too; the next send with the key tries again"))
     }
   }
 

@@ -1,5 +1,6 @@
 import Containers
 import Entries
+import Presences
 import QueueFiles
 import SystemCalls
 
@@ -19,6 +20,17 @@ struct DirectoryTaken: TakenStore {
 
   func confirmNow() throws {
     guard try open().exists(path) else { throw Errno.noSuchFile }
+  }
+
+  func successor() throws -> LeaseHolder? {
+    let place = try open()
+    let batch = path.dropFirst(ownPath.count)
+    let owners = try place.consumers().filter {
+      try place.exists(QueueDirectory.taken + "/" + $0 + batch)
+    }
+    return try owners.first.flatMap {
+      try OtherConsumers.owner(of: $0, in: directory.queue)?.holder
+    }
   }
 
   func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }

@@ -24,6 +24,8 @@ final class OpenQueue: Sendable {
   ///
   /// - Parameter make: opens it if it is not held: nil if there is none.
   private func place(_ make: () throws -> QueueDirectory?) throws -> QueueDirectory? {
+    var courtesy = PictureSign.Courtesy()
+    courtesy.wait(in: queue.directory.root)
     let container = try queue.directory.root.handle()
     let now = ContinuousClock.now
     let known = held.withLock { held -> QueueDirectory? in

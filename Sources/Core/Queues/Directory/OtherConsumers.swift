@@ -81,11 +81,15 @@ struct OtherConsumers {
 
   /// - Returns: nil if it is not present any more.
   private func owner(of directory: String) throws -> PresenceMember? {
-    if Self.isWorker(directory) {
-      let id = directory.dropFirst(Self.prefix.count).prefix { $0 != "." }
-      return try queue.role.place.living(String(id))
-    }
-    guard let id = try queue.role.roleID(), id != role else { return nil }
-    return try queue.role.place.living(id)
+    let owner = try Self.owner(of: directory, in: queue)
+    return owner?.id == role ? nil : owner
+  }
+
+  /// - Returns: nil if it is not present any more.
+  static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
+    let id =
+      isWorker(directory)
+      ? String(directory.dropFirst(prefix.count).prefix { $0 != "." }) : try queue.role.roleID()
+    return try id.flatMap { try queue.role.place.living($0) }
   }
 }

@@ -19,7 +19,7 @@ extension Queue {
     // Workers are not exclusive. One that begins now waits for this process.
     guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
     let consumer = try DirectoryConsumer(
-      DeliveryTerms(OpenQueue(self), released: ReleasedEntries {}),
+      DeliveryTerms(directory: OpenQueue(self), released: ReleasedEntries {}),
       named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
     // As at the beginning of consuming.
     try registration.confirm()

@@ -20,7 +20,7 @@ struct EtcdConsumer: ConsumerSource {
   init(_ place: EtcdConsumerPlace, _ terms: DeliveryTerms) {
     own = place
     self.terms = terms
-    waiting = WaitingEntries(of: terms.queue, place.view.arrivals)
+    waiting = WaitingEntries(clock: terms.queue.clock, place.view.arrivals)
   }
 
   var place: any ConsumerPlace { own }

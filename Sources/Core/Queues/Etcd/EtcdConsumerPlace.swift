@@ -61,8 +61,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// One that has the queue alone ends the right of the one before it.
   private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
     let key = store.consumerKey(id)
-    let (isAlone, fence) = try role.terms()
-    let value = isAlone ? Self.alone : Self.beside
+    let (isAlone, registration, fence) = try role.terms()
+    let kind = isAlone ? Self.alone : Self.beside
     while true {
       let (items, revision) = try store.read([store.range("c/")], until: deadline)
       let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
@@ -70,7 +70,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
       let outcome = try store.container.commit(
         EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
         .init(
-          key: key, base: 0, seen: revision, value: value + Array(" \(Nonce.next())".utf8)),
+          key: key, base: 0, seen: revision,
+          value: kind + Array(" \(Nonce.next()) \(registration)".utf8)),
         lease: session.lease, until: deadline)
       guard outcome.succeeded else { throw store.queue.replaced() }
       if others.count < EtcdContainer.maximumOperations / 2 { return }
@@ -123,7 +124,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
     return []
   }
 
-  func noteRemoval() {}
+  // No program removes keys.
+  func noteLoss() {}
 
   func end() {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
@@ -153,12 +155,15 @@ final class EtcdConsumerPlace: ConsumerPlace {
 }
 
 extension ConsumerRole {
-  /// Whether it has the queue alone, and what holds only as long as it has its role. From its beginning
-  /// on its own key stands for that.
-  fileprivate func terms() throws -> (isAlone: Bool, fence: [EtcdTransaction.Condition]) {
+  /// Whether it has the queue alone, its registration, and what holds only as long as it has its role.
+  /// From its beginning on its own key stands for that.
+  fileprivate func terms() throws -> (
+    isAlone: Bool, registration: String, fence: [EtcdTransaction.Condition]
+  ) {
     switch self {
-    case .alone(let registration): (true, try registration.fence)
-    case .worker(let registration, let gate): (false, try registration.fence + gate.fence)
+    case .alone(let registration): (true, registration.id, try registration.conditions)
+    case .worker(let registration, let gate):
+      (false, registration.id, try registration.conditions + gate.conditions)
     }
   }
 }

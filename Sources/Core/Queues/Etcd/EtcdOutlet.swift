@@ -3,6 +3,7 @@ import Entries
 import EtcdClient
 import QueueFiles
 import Synchronization
+import Values
 
 /// The writer of a sender's batches on etcd; see `EtcdQueue`.
 final class EtcdOutlet: QueueOutlet {
@@ -66,15 +67,16 @@ final class EtcdOutlet: QueueOutlet {
   }
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    under role: RoleProof?
   ) throws -> EntryFile {
-    try store(bytes, entries, position, alongside: nil)
+    try store(bytes, entries, position, alongside: nil, under: role)
   }
 
   /// - Parameter other: a change to be made in the same step; then this is tried once.
   private func store(
     _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place,
-    alongside other: EtcdTransaction?
+    alongside other: EtcdTransaction?, under role: RoleProof? = nil
   ) throws -> EntryFile {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
     let size = keepsReceipt ? 2 * bytes.count : bytes.count
@@ -93,7 +95,7 @@ final class EtcdOutlet: QueueOutlet {
         order: order, sender: sender, count: entries.count, bytes: bytes.count,
         priority: position.priority, due: position.delay.map { order + $0 })
       var change = EtcdTransaction(
-        if: [.absent(store.entryKey(name))] + (other?.conditions ?? []),
+        if: [.absent(store.entryKey(name))] + (other?.conditions ?? []) + (role?.conditions ?? []),
         then: [.put(key: store.entryKey(name), value: bytes)] + (other?.operations ?? []))
       if keepsReceipt {
         change.operations.append(.put(key: store.receiptKey(name), value: bytes))
@@ -110,6 +112,7 @@ final class EtcdOutlet: QueueOutlet {
       guard outcome.succeeded else {
         // Another process sends under this name, or what it supersedes was just taken; or the rest
         // does not hold any longer.
+        try role?.check(on: store.container, until: deadline)
         continue
       }
       state.withLock { state in
@@ -161,7 +164,7 @@ final class EtcdOutlet: QueueOutlet {
   func adopt(
     _ file: EtcdTransaction?, _ entry: Batch.Entry, _ id: QueueEntryID, kept: KeyValue
   ) throws -> QueueEntryID? {
-    let bytes = try Batch([entry]).bytes()
+    let (bytes, deadline) = (try Batch([entry]).bytes(), store.soon)
     while true {
       do {
         let name = try store(
@@ -173,6 +176,7 @@ final class EtcdOutlet: QueueOutlet {
       } catch let error as EtcdError where error.code == .unreachable {
         let now = try store.read([.key(kept.key)], until: store.soon).items[0].first
         guard now?.modified == kept.modified else { return nil }
+        if .now >= deadline { throw error }
       }
     }
   }

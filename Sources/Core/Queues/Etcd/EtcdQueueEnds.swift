@@ -3,6 +3,7 @@ import Dispatch
 import Entries
 import EtcdClient
 import Monitoring
+import QueueFiles
 import Synchronization
 
 /// The watch that tells callers that wait for the end of entries which batches to look at again: one

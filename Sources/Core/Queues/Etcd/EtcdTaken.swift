@@ -1,6 +1,7 @@
 import Containers
 import Entries
 import EtcdClient
+import Presences
 import PropertyLists
 import QueueFiles
 import Synchronization
@@ -38,6 +39,17 @@ final class EtcdTaken: TakenStore {
   }
 
   var fence: EtcdTransaction.Condition { own.fence }
+
+  func successor() throws -> LeaseHolder? {
+    let deadline = store.soon
+    let claims = try store.read([.key(store.claimKey(name))], until: deadline).items
+    guard let claim = claims.first?.first else { return nil }
+    let key = store.consumerKey(EtcdClaim(claim.value).consumer)
+    let consumer = try store.read([.key(key)], until: deadline).items.first?.first
+    let words = consumer.map { String(decoding: $0.value, as: UTF8.self).split(separator: " ") }
+    guard let words, words.count > 2 else { return nil }
+    return try store.queue.role.members().first { $0.id == words[2] }?.holder
+  }
 
   func takeAttachment(_ id: String) throws {
     let found = try store.attachments.take(id, if: own.fence)

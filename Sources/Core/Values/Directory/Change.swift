@@ -17,6 +17,7 @@ package final class Change<Result: Sendable>: Waiting {
   private var prepared: PreparedContent?
   /// The leases that it has; the next one is that of the place with this number.
   private var leases: [Lease] = []
+  private var courtesy = PictureSign.Courtesy()
 
   private var path: String {
     let place = places.dropFirst(leases.count).first ?? places.last
@@ -54,6 +55,11 @@ package final class Change<Result: Sendable>: Waiting {
     try reporting("change the value", path: path) {
       // Only a change of nothing gets here with all of its leases.
       guard leases.count < places.count else { return try perform() }
+      if leases.isEmpty, request == nil, let place = places.first,
+        courtesy.mustWait(in: place.directory.root, until: terms.deadline)
+      {
+        return .spin(.milliseconds(1))
+      }
       let step: WaitingStep<Lease>
       do {
         step = try current().step()

@@ -8,6 +8,7 @@ import SystemCalls
 /// One update of several values under their leases.
 struct TransactionWork<Result: Sendable>: Sendable {
   let update: ValuesUpdate<Result>
+  /// Those of the values, after that of the role: all processes take the lease of the one role first.
   let files: [ValueFile]
 
   private var container: SharedContainer { update.container }
@@ -16,7 +17,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
 
   init(_ update: ValuesUpdate<Result>) {
     self.update = update
-    files = update.values.map(\.store.file)
+    files = [update.role?.value?.store.file].compactMap(\.self) + update.values.map(\.store.file)
   }
 
   func change() -> sending Change<Result> {
@@ -27,7 +28,14 @@ struct TransactionWork<Result: Sendable>: Sendable {
 
   private func perform(_ leases: [Lease]) throws -> Result {
     let found = try files.map { try $0.snapshot(limits: .standard) }
-    let (edits, result) = try update.decide(found)
+    var (edits, result): ([Edit], Result)
+    if let role = update.role {
+      try role.check(found[0])
+      (edits, result) = try update.decide(Array(found.dropFirst()))
+      edits.insert(.keep, at: 0)
+    } else {
+      (edits, result) = try update.decide(found)
+    }
     let kinds = edits.map(\.kind)
     guard kinds.contains(where: { $0 != .keep }) else {
       if durability == .durable { for lease in leases { try lease.synchronize(LeaseSite.value) } }

@@ -87,7 +87,6 @@ final class EtcdChange<Result: Sendable>: Waiting {
   }
 
   private func beginAgain(_ outcome: EtcdTransaction.Outcome) throws -> WaitingStep<Result> {
-    guard case .read(let items) = outcome.results.last else { return readAgain() }
     guard terms.repeatsAfterLoss || !needsContent else {
       throw AppGroupError(
         .leaseLost, "change the value", path: value.path,
@@ -99,6 +98,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
         reason: "other processes change it all the time, and the deadline passed",
         remedy: "try again, or with a later deadline")
     }
+    guard case .read(let items) = outcome.results.last else { return readAgain() }
     let state = EtcdValue.State(item: items.first, seen: outcome.revision)
     value.know(state)
     known = state

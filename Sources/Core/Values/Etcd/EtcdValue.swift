@@ -51,11 +51,11 @@ final class EtcdValue: ValueStore {
   // MARK: Reading
 
   func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
-    snapshot(of: try read(until: .now + EtcdContainer.standardWait), limits: limits)
+    snapshot(of: try read(until: CallLimit.deadline), limits: limits)
   }
 
   func version() throws -> Version? {
-    try read(until: .now + EtcdContainer.standardWait).item.flatMap(Version.init)
+    try read(until: CallLimit.deadline).item.flatMap(Version.init)
   }
 
   /// Reads the key as a majority of the cluster knows it.
@@ -168,7 +168,7 @@ extension EtcdContainer {
   ///
   /// - Returns: The words for the keys.
   package func removeEmptyValues(of kind: NameKind) throws -> [String] {
-    let deadline = ContinuousClock.now + Self.standardWait
+    let deadline = CallLimit.deadline
     let range = KeyRange.prefix(key("v", isOwn: kind.isOwn))
     var removed: [String] = []
     for item in try client.read(range, until: deadline).items where item.value.count <= Stamp.bytes

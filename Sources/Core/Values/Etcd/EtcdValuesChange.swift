@@ -21,7 +21,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   func step() throws -> WaitingStep<Result> {
     try reporting("change several values", path: location) {
-      guard values.count < EtcdContainer.maximumOperations else {
+      guard values.count + roleConditions.count < EtcdContainer.maximumOperations else {
         throw AppGroupError(
           .tooLarge, "change several values", path: location,
           reason: "there are \(values.count), and etcd changes at most "
@@ -43,6 +43,8 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     }
   }
 
+  private var roleConditions: [EtcdTransaction.Condition] { update.role?.conditions ?? [] }
+
   private func read(until deadline: ContinuousClock.Instant) throws -> [EtcdValue.State] {
     let outcome = try etcd.client.commit(
       EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }), until: deadline)
@@ -59,7 +61,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     _ edits: [Edit], _ states: [EtcdValue.State], _ found: [ValueSnapshot],
     until deadline: ContinuousClock.Instant
   ) throws -> Bool {
-    var transaction = EtcdTransaction(if: [], then: [])
+    var transaction = EtcdTransaction(if: roleConditions, then: [])
     var witness: EtcdContainer.Witness?
     let stamp = Stamp.unique()
     for (index, edit) in edits.enumerated() {
@@ -77,8 +79,9 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       transaction.conditions.append(.modified(value.key, at: state.revision))
       transaction.operations.append(.put(key: value.key, value: content))
     }
-    guard let witness else { return true }
-    return try etcd.commit(transaction, witness, until: deadline).succeeded
+    if let witness, try etcd.commit(transaction, witness, until: deadline).succeeded { return true }
+    try update.role?.check(on: etcd, until: deadline)
+    return witness == nil
   }
 
   private func beginAgain() throws -> WaitingStep<Result> {

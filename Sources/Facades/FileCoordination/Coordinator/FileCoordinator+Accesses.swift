@@ -1,3 +1,4 @@
+import AppGroup
 package import FileClaims
 public import FoundationEssentials
 import SystemCalls
@@ -158,6 +159,25 @@ package struct HeldAccess: Sendable {
     return nil
   }
 
+  /// The same when the program that inherited the access was killed: those who do that take the access
+  /// over a moment later.
+  package func lossOfKilled() throws -> FileCoordinationError? {
+    if let loss = try loss() { return loss }
+    guard let claim = session.grants[0].access?.claim, claim.announced != nil else { return nil }
+    return claim.overtaken()
+  }
+
+  /// A sign of life for processes that do not see this one: they take an access over that has given
+  /// none for an hour.
+  ///
+  /// - Throws: `FileCoordinationError` when the access was taken over, or that cannot be found out.
+  /// - Complexity: one rename.
+  package func renew() throws {
+    for access in session.accesses {
+      try reporting(access.kind.action, path: access.location.text) { try access.claim?.renew() }
+    }
+  }
+
   /// What a program inherits (`ChildProcess`) that works on the item itself: the claim stands as long as
   /// that program and what it starts run, also when this process is killed or stopped. They are ended
   /// before the claim is taken over, because they are stopped or the term is over.
@@ -173,6 +193,16 @@ package struct HeldAccess: Sendable {
     else { return }
     try claim.handOn(to: status.identity)
   }
+
+  /// Declares the process whose stop lets others take over an access to a private copy: the program that
+  /// works on the copy while that program is stopped, and else this process.
+  ///
+  /// - Throws: As `renew`.
+  package func follow(_ process: Int32) throws {
+    guard let claim = session.grants[0].access?.claim else { return }
+    let program = ProcessStatus.of(process)
+    try claim.declare(program?.isStopped == true ? program?.identity ?? .current : .current)
+  }
 }
 
 extension FileCoordinator {
@@ -182,12 +212,16 @@ extension FileCoordinator {
   ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
   ///   copy: nothing is published at the end, because changes in place are visible at once, incomplete
   ///   ones too. A program that makes them inherits the access (`HeldAccess.inheritance`).
+  /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
+  ///   as this process, or the program that inherited the access, runs.
   package func hold<Result>(
-    itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?, term: Duration,
-    while accessor: (URL, HeldAccess) throws -> Result
+    itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?,
+    term: Duration?, while accessor: (URL, HeldAccess) throws -> Result
   ) throws -> Result {
     let request = AccessRequest(url: url, kind: kind)
-    return try session([request], until: deadline, term: term) { session in
+    return try session(
+      [request], until: deadline, term: term ?? LeaseDeclaration.whileRunning
+    ) { session in
       try accessor(session.grants[0].url, HeldAccess(session: session))
     }
   }

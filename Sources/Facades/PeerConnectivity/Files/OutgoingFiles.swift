@@ -155,7 +155,7 @@ final class OutgoingFiles: Sendable {
     // Another process of this name may be at it: it sends ours, too, unless it ends or is stopped.
     let consumer: Queue.Consumer
     do {
-      consumer = try queue.consume(until: .now + .seconds(60))
+      consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
     } catch let error as AppGroupError where error.code == .timedOut {
       guard try queue.hasEntries() else { return }
       throw error

@@ -16,7 +16,7 @@ extension PeerSession {
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> PeerReceiver<PeerMessage> {
-    try receiver(messages) { try $0.consume(until: deadline, maximumDeliveries: maximumDeliveries) }
+    try receiver(messages) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
   }
 
   /// Becomes the receiver of the messages for this name; see the form without `async`. Cancelling the
@@ -25,7 +25,7 @@ extension PeerSession {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerReceiver<PeerMessage> {
     try await receiver(messages) {
-      try await $0.consume(until: deadline, maximumDeliveries: maximumDeliveries)
+      try await $0.join(.receiver(maximumDeliveries), until: deadline)
     }
   }
 
@@ -34,7 +34,7 @@ extension PeerSession {
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> PeerReceiver<PeerFile> {
-    try receiver(files) { try $0.consume(until: deadline, maximumDeliveries: maximumDeliveries) }
+    try receiver(files) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
   }
 
   /// Becomes the receiver of the files for this name; see the form without `async`. Cancelling the task
@@ -43,7 +43,7 @@ extension PeerSession {
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerReceiver<PeerFile> {
     try await receiver(files) {
-      try await $0.consume(until: deadline, maximumDeliveries: maximumDeliveries)
+      try await $0.join(.receiver(maximumDeliveries), until: deadline)
     }
   }
 
@@ -95,5 +95,12 @@ extension PeerSession {
     return PeerError(
       .replaced, action, reason: error.reason, remedy: error.remedy, holder: error.holder,
       underlying: error)
+  }
+}
+
+extension ConsumerTerms {
+  /// A name is received for by one process: one that was replaced ends, and does not wait for its turn.
+  fileprivate static func receiver(_ maximumDeliveries: Int?) -> ConsumerTerms {
+    ConsumerTerms(maximumDeliveries, joinsAgain: false)
   }
 }

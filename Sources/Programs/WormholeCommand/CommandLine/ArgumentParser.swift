@@ -102,8 +102,8 @@ struct ArgumentParser {
   }
 
   private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {
-    let (spelling, attached) = Self.split(argument)
     let options = CommandDescription.options(at: path)
+    let (spelling, attached) = Self.split(argument, options)
     let found = options.first { option in
       spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
     }
@@ -142,7 +142,16 @@ struct ArgumentParser {
     return arguments[next - 1]
   }
 
-  private static func split(_ argument: String) -> (spelling: String, attached: String?) {
+  /// Splits `--option=value`, and `-w5` of an option that has a letter and a value.
+  private static func split(
+    _ argument: String, _ options: [OptionDescription]
+  ) -> (spelling: String, attached: String?) {
+    if !argument.hasPrefix("--"), argument.count > 2,
+      let letter = argument.dropFirst().first,
+      options.contains(where: { $0.letter == letter && $0.value != nil })
+    {
+      return (String(argument.prefix(2)), String(argument.dropFirst(2)))
+    }
     guard argument.hasPrefix("--"), let equals = argument.firstIndex(of: "=") else {
       return (argument, nil)
     }
@@ -213,7 +222,8 @@ extension ArgumentParser {
   private func selectedContainer(
     _ variable: (String) -> String?
   ) throws(UsageError) -> ContainerSelection? {
-    guard command.needsContainer else { return nil }
+    let isUsed = command.containerOption.map { optionValues[$0] != nil } ?? true
+    guard command.needsContainer, isUsed else { return nil }
     let (group, directory) = (
       ContainerSelection.groupVariable, ContainerSelection.directoryVariable
     )

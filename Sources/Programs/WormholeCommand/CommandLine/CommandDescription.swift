@@ -17,6 +17,8 @@ struct CommandDescription: Sendable {
   var version: String?
   /// False for a command that brings its own container.
   var needsContainer = true
+  /// The option without which the command uses no container; nil if it always uses one.
+  var containerOption: String?
   /// Not shown to people: the completion scripts ask it.
   var isHidden = false
   /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
@@ -80,11 +82,11 @@ struct OptionDescription: Sendable {
   }
 
   static func value(
-    _ name: String, _ valueName: String, _ kind: ValueKind, standard: String? = nil, help: String,
-    isRepeating: Bool = false
+    _ name: String, letter: Character? = nil, _ valueName: String, _ kind: ValueKind,
+    standard: String? = nil, help: String, isRepeating: Bool = false
   ) -> Self {
     let value = Value(name: valueName, kind: kind, standard: standard)
-    return Self(name: name, letter: nil, value: value, help: help, isRepeating: isRepeating)
+    return Self(name: name, letter: letter, value: value, help: help, isRepeating: isRepeating)
   }
 
   /// The long form with its value: `--count <n>`.

@@ -2,7 +2,8 @@ extension String {
   /// An identifier within a sentence.
   var quoted: String { "\"\(self)\"" }
 
-  /// Foreign text must not control the terminal: control characters except line breaks are escaped.
+  /// Foreign text must not control the terminal: control characters except line breaks are escaped, and
+  /// what changes the direction of the text after it.
   var withoutControlCharacters: String { escapingControlCharacters { $0 != "\n" } }
 
   /// The text as one field of a line: a file's name may contain the characters that end a line or a
@@ -11,8 +12,7 @@ extension String {
 
   private func escapingControlCharacters(where isEscaped: (Unicode.Scalar) -> Bool) -> String {
     unicodeScalars.map { scalar in
-      scalar.properties.generalCategory == .control && isEscaped(scalar)
-        ? scalar.escaped(asASCII: true) : String(scalar)
+      scalar.controlsTerminal && isEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }.joined()
   }
 
@@ -31,4 +31,12 @@ extension String {
 
   /// The text in the quotes that every shell takes literally.
   var inSingleQuotes: String { "'" + replacing("'", with: "'\\''") + "'" }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by which
+  /// a text can look like another one.
+  var controlsTerminal: Bool {
+    properties.generalCategory == .control || properties.isBidiControl
+  }
 }

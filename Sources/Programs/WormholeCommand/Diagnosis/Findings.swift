@@ -109,6 +109,16 @@ enum Findings {
     return [.fault, .warning, .note].flatMap { level in all.filter { $0.level == level } }
   }
 
+  /// What keeps every writer from its work: no space, no inodes, a quota, a read-only file system.
+  static func ofWriting(in container: SharedContainer) throws -> [Finding] {
+    do {
+      try container.tryWriting()
+      return []
+    } catch let error as AppGroupError {
+      return [refused(error)]
+    }
+  }
+
   /// A container that cannot be opened.
   static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
     let command = error.remedy.flatMap { isCommand($0) ? $0 : nil }

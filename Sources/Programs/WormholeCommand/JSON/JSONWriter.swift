@@ -3,8 +3,8 @@ import PropertyLists
 /// Writes a property list as JSON, with the keys in the order of their bytes: on one line without spaces,
 /// or on indented lines.
 ///
-/// The text reads back as an equal value; `TaggedScalar` describes how values that JSON lacks are
-/// written.
+/// Characters that control a terminal are escaped. The text reads back as an equal value; `TaggedScalar`
+/// describes how values that JSON lacks are written.
 struct JSONWriter {
   private var output: [UInt8] = []
   /// Whether each element has a line of its own.
@@ -77,18 +77,20 @@ struct JSONWriter {
 
   private mutating func write(quoted text: String) {
     output.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""): write("\\\"")
-      case UInt8(ascii: "\\"): write("\\\\")
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0x22: write("\\\"")
+      case 0x5C: write("\\\\")
       case 0x08: write("\\b")
       case 0x09: write("\\t")
       case 0x0A: write("\\n")
       case 0x0C: write("\\f")
       case 0x0D: write("\\r")
-      case 0..<0x10: write("\\u000" + String(byte, radix: 16))
-      case 0x10..<0x20: write("\\u00" + String(byte, radix: 16))
-      default: output.append(byte)
+      case 0x20..<0x7F: output.append(UInt8(scalar.value))
+      case _ where scalar.controlsTerminal:
+        let digits = String(scalar.value, radix: 16)
+        write("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
+      default: output += String(scalar).utf8
       }
     }
     output.append(UInt8(ascii: "\""))

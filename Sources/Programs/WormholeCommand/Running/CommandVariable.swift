@@ -12,6 +12,8 @@ enum CommandVariable {
   static let redelivery = "WORMHOLE_REDELIVERY"
   /// The number of deliveries, this one included.
   static let deliveries = "WORMHOLE_DELIVERIES"
+  /// The number of the exclusive entering under which the command runs: see `Presence.Fence`.
+  static let fence = "WORMHOLE_FENCE"
 
   /// - Returns: "NAME=value", without NUL, which would end it.
   static func assignment(_ name: String, _ value: String) -> String {

@@ -1,5 +1,6 @@
 import AppGroup
 import FoundationEssentials
+import PeerConnectivity
 import PropertyLists
 import SystemCalls
 
@@ -48,6 +49,21 @@ extension ParsedArguments {
   }
 }
 
+/// That another process has been given what this one was handling.
+private struct Loss {
+  let holder: String
+
+  init?(_ error: any Error) {
+    let holder: LeaseHolder?
+    switch error {
+    case let error as AppGroupError where error.code == .leaseLost: holder = error.holder
+    case let error as PeerError where error.code == .replaced: holder = error.holder
+    default: return nil
+    }
+    self.holder = holder.map { "\($0)" } ?? "another process"
+  }
+}
+
 /// Prints what has come, or gives it to a command, and settles it.
 struct DeliveryHandler {
   let arguments: ParsedArguments
@@ -58,9 +74,21 @@ struct DeliveryHandler {
 
   /// Handles a delivery, and acknowledges it.
   ///
-  /// - Returns: `.badData` for one that was refused for good; nil for one that was given back.
+  /// - Returns: `.badData` for one that was refused for good; nil for one that was given back, or lost.
   /// - Throws: when it is to be delivered again, to the next receiver.
   func handle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
+    do {
+      return try settle(delivery)
+    } catch {
+      guard let loss = Loss(error) else { throw error }
+      environment.tell(
+        "\(delivery.title) was lost to \(loss.holder), because this process was stopped or the "
+          + "container was removed; it is delivered again")
+      return nil
+    }
+  }
+
+  private func settle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
     let hasEnvelope = arguments.has("envelope")
     let bytes: [UInt8]
     do {

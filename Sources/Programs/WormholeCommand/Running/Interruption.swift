@@ -143,29 +143,46 @@ extension Interruption {
   /// - Parameters:
   ///   - output: collects what the program prints.
   ///   - unwanted: once it is readable, the program is told to end (SIGTERM).
+  ///   - role: without which the program may not run: it is told to end, and killed.
   ///   - mustEnd: asked after each event, and once a minute: whether the program is to be told to end.
   func wait(
     forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
-    _ unwanted: SharedDescriptor? = nil, mustEnd: () -> Bool = { false }
+    _ unwanted: SharedDescriptor? = nil, under role: RoleWatch? = nil,
+    mustEnd: () -> Bool = { false }
   ) throws(Errno) -> Termination {
-    var isTold = false
+    var told: ContinuousClock.Instant?
+    var isKilled = false
     while true {
       var descriptors = [child.descriptor, signals.descriptor]
       if let pipe = output.descriptor { descriptors.append(pipe) }
-      if let unwanted, !isTold { descriptors.append(unwanted.descriptor.rawValue) }
-      let ready = try waitReadable(descriptors, until: .now + Self.interval)
+      if told == nil, let wish = unwanted?.descriptor.rawValue ?? role?.descriptor {
+        descriptors.append(wish)
+      }
+      var next = ContinuousClock.now + Self.interval
+      if let role, !isKilled {
+        let end = told.map { role.deadline(toldAt: $0) } ?? role.stop
+        next = min(next, end ?? next)
+      }
+      let ready = try waitReadable(descriptors, until: next)
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
         return termination
       }
       for received in try signals.take() {
-        if received.signal != .continue { isRequested = true }
+        if received.signal == .continue { role?.checkAfterStop() } else { isRequested = true }
         try child.pass(received)
       }
       if output.descriptor != nil, ready[2] { try output.read() }
-      if !isTold, unwanted != nil && ready.last == true || mustEnd() {
+      let isUnwanted = unwanted != nil && ready.last == true
+      if told == nil, isUnwanted || mustEnd() {
         try child.askToEnd()
-        isTold = true
+        told = .now
+      }
+      if told == nil, try role?.ends(child) == true { told = .now }
+      // Also where both instants have passed: this process was stopped, or had no processor.
+      if let role, let told, !isKilled, ContinuousClock.now >= role.deadline(toldAt: told) {
+        try child.send(.kill)
+        isKilled = true
       }
     }
   }

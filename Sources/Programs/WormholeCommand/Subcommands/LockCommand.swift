@@ -6,7 +6,7 @@ import SystemCalls
 extension CommandDescription {
   static let lock = CommandDescription(
     name: "lock",
-    abstract: "Run a command while nothing else uses a file or directory.",
+    abstract: "Run a command while nothing else uses a file or directory, or has a name.",
     discussion: """
       No other '\(ProgramName.called) lock', and no program that coordinates its file access, uses the file \
       meanwhile. WORMHOLE_FILE in the command's environment is its path. The command may change the \
@@ -21,35 +21,129 @@ extension CommandDescription {
       With --shared others may share the file, but nobody may change it, and {} stands for the file \
       itself.
 
+      With --name in place of FILE, the lock is that of a name in the container, and on etcd it excludes all \
+      machines. It is the role that 'presence enter --exclusive' and 'run --alone' take, so they exclude \
+      each other. The command is killed together with this program. A stopped holder keeps a name, because \
+      its command may still run; on etcd one that was cut off for too long loses it, and ends its command:
+        \(ProgramName.called) lock --name nightly-backup -n -- sh backup.sh
+
+      The lock is held as long as the command runs, however long that is. With --term, others may take it \
+      over after that time. -n, -w, -s and -E are those of flock(1), and the two programs exclude each \
+      other.
+
       The exit status is the command's; 126 and 127 when it cannot be run, 128 plus the signal's \
       number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
 
       A command that works on the file itself holds the lock as long as it runs, and so do the \
       processes that it starts, even when this program is killed or stopped: they inherit the lock as \
       descriptor 10. Others may take the lock over when the command has been stopped for 50 \
-      milliseconds, or runs for longer than an hour; they kill the command first. A command that works \
-      on {} is killed together with this program, and nothing is published; when this program is \
-      stopped, others may take the lock over after 50 milliseconds, and this program ends the command \
-      (SIGTERM) when it is continued.
+      milliseconds; they kill the command first. A command that works on {} is killed together with this \
+      program, and nothing is published; when this program is stopped, others may take the lock over \
+      after 50 milliseconds, and this program ends the command (SIGTERM) when it is continued; when only \
+      the command is stopped, after a minute. A holder that others cannot see, because it lives in \
+      another container or on another machine, gives them a sign of life every ten minutes, and they take \
+      the lock over when they have seen none for an hour.
       """,
-    positionals: [.file],
+    positionals: [.optionalFile],
     options: [
-      .flag("shared", help: "Share the file with others who share it."),
+      .value("name", "name", .live(.presences), help: "Lock this name, and no file."),
+      .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
-        "timeout", "seconds", .seconds, standard: "60",
+        "timeout", letter: "w", "seconds", .seconds, standard: "60",
         help: "Wait this long for others, then exit with status 124; with 0, do not wait and exit "
           + "with status 1."),
+      .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
+      .value(
+        "conflict-exit-code", letter: "E", "status", .unsigned,
+        help: "Exit with this status when others hold the lock."),
+      .value(
+        "term", "seconds", .seconds,
+        help: "Let others take the lock over after this time, although the command runs."),
     ],
     tail: TailDescription(
       name: "command", help: "Run while the file is locked; {} in its words is a private copy."),
-    needsContainer: false
+    containerOption: "name"
   ) { arguments, environment in
+    if let name = arguments.text("name") {
+      return try runAlone(named: name, arguments, environment)
+    }
     try LockedRun(
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
-      isShared: arguments.has("shared"),
-      timeout: arguments.seconds("timeout") ?? .seconds(60), environment: environment
+      isShared: arguments.has("shared"), term: arguments.seconds("term"), wait: LockWait(arguments),
+      environment: environment
     ).run().end()
   }
+  .refusing { arguments in
+    let isOfName = arguments.text("name") != nil
+    if isOfName == (arguments.text("file") != nil) { return "give either a file or --name" }
+    if isOfName, arguments.has("shared") || arguments.text("term") != nil {
+      return "--shared and --term are for files"
+    }
+    if !isOfName, let option = ["group", "container"].first(where: { arguments.text($0) != nil }) {
+      return "--\(option) belongs to --name"
+    }
+    if arguments.has("nonblock"), arguments.text("timeout") != nil {
+      return "-n and -w exclude each other: one does not wait, the other waits"
+    }
+    return (arguments.unsigned("conflict-exit-code") ?? 0) > 255
+      ? "an exit status is at most 255" : nil
+  }
+}
+
+/// How long a lock is waited for, and how the program ends when others have it.
+struct LockWait {
+  let timeout: Duration
+  /// Nil for 1 without a wait, and 124 after one.
+  let conflictStatus: ExitStatus?
+
+  init(timeout: Duration, conflictStatus: ExitStatus? = nil) {
+    self.timeout = timeout
+    self.conflictStatus = conflictStatus
+  }
+
+  init(_ arguments: ParsedArguments) {
+    timeout = arguments.has("nonblock") ? .zero : arguments.seconds("timeout") ?? .seconds(60)
+    conflictStatus = arguments.unsigned("conflict-exit-code")
+      .map { ExitStatus(rawValue: Int32(clamping: $0)) }
+  }
+
+  /// - Parameters:
+  ///   - object: The lock, as the user named it.
+  ///   - reason: Why it was not got in time.
+  func conflict(_ object: String, _ holder: LeaseHolder?, _ reason: String) -> CommandError {
+    guard timeout == .zero else {
+      return CommandError(
+        verb: "lock", object: object, reason: reason, status: conflictStatus ?? .deadline)
+    }
+    return CommandError(
+      verb: "lock", object: object, reason: holder.map { "\($0), holds it" } ?? reason,
+      status: conflictStatus ?? .no)
+  }
+}
+
+/// Runs a command in the exclusive role of a name.
+///
+/// - Throws: The status with which the command ended; an error if the role was lost meanwhile.
+private func runAlone(
+  named name: String, _ arguments: ParsedArguments, _ environment: CommandEnvironment
+) throws {
+  let presence = try arguments.container.open().presence(name)
+  let wait = LockWait(arguments)
+  // Received from before the start of the command: a signal that arrives meanwhile is not lost.
+  let interruption = try Interruption(quits: true)
+  let entered: PresenceRegistration?
+  do {
+    entered = try interruption.wait {
+      try await presence.enterExclusively(overtaking: .nobody, until: .now + wait.timeout)
+    }
+  } catch let error as AppGroupError where error.code == .timedOut {
+    throw wait.conflict(name.quoted, error.holder, error.reason)
+  }
+  guard let registration = entered else { throw ExitStatus.no }
+  defer { registration.close() }
+  try runPresent(
+    ExternalCommand(words: arguments.tail ?? []), as: name, registration, isAlone: true,
+    interruption, environment)
 }
 
 /// One run of a command while its file is locked.
@@ -58,9 +152,13 @@ struct LockedRun {
   let file: String
   let words: [String]
   let isShared: Bool
-  let timeout: Duration
+  /// Nil for as long as the command runs.
+  let term: Duration?
+  let wait: LockWait
   let environment: CommandEnvironment
 
+  /// How often others get a sign of life; a few may fail within the hour after which they take over.
+  private static let renewalInterval: Duration = .seconds(600)
   /// Tells the command the path to use.
   private static let fileVariable = "WORMHOLE_FILE"
   /// Stands for that path in the command's words.
@@ -74,7 +172,7 @@ struct LockedRun {
     let url = URL(filePath: try CommandLinePath.absolute(file, to: "lock"))
     do {
       let coordinator = FileCoordinator()
-      guard timeout == .zero else { return try hold(url, coordinator) }
+      guard wait.timeout == .zero else { return try hold(url, coordinator) }
       // Even without a wait for holders of the file, its presenters get the time to answer.
       return try coordinator.prepare(
         forReadingItemsAt: isShared ? [url] : [], writingItemsAt: isShared ? [] : [url]
@@ -89,8 +187,8 @@ struct LockedRun {
 
   private func hold(_ url: URL, _ coordinator: FileCoordinator) throws -> ExitStatus {
     try coordinator.hold(
-      itemAt: url, for: isOnCopy ? .content : isShared ? .sharing : .locking, until: .now + timeout,
-      term: LeaseDeclaration.longestTerm, while: runCommand)
+      itemAt: url, for: isOnCopy ? .content : isShared ? .sharing : .locking,
+      until: .now + wait.timeout, term: term, while: runCommand)
   }
 
   /// - Parameter url: the file that the command is to use.
@@ -153,15 +251,16 @@ struct LockedRun {
         environment.tell("\(error)")
       }
       var output = CollectedOutput(nil)
+      var renewal = ContinuousClock.now + Self.renewalInterval
       let termination = try interruption.wait(forEndOf: child, &output) {
         guard loss == nil else { return false }
         // After an error, too few descriptors perhaps, the command goes on, and its end is the next check.
-        loss = try? access.loss()
+        loss = try? checked(access, child.processID, &renewal)
         return loss != nil
       }
       // A command that works on the file itself had it to its end, unless a takeover killed it.
       if loss == nil, isOnCopy || termination == .killed(signal: Signal.kill.rawValue) {
-        loss = try access.loss()
+        loss = try isOnCopy ? access.loss() : access.lossOfKilled()
       }
       return (termination, loss)
     } catch let error as Errno {
@@ -169,11 +268,20 @@ struct LockedRun {
     }
   }
 
-  private func taken(_ loss: FileCoordinationError) -> String {
-    let successor = loss.holder.map { "\($0)," } ?? "another process"
-    let stopped = isOnCopy ? "this process was stopped" : "the command was stopped"
-    return "\(successor) took it over, because \(stopped) or held it for longer than an hour"
+  /// Tells others that the holder lives, and looks whether the access was taken over.
+  private func checked(
+    _ access: HeldAccess, _ process: Int32, _ renewal: inout ContinuousClock.Instant
+  ) throws -> FileCoordinationError? {
+    if let loss = try access.loss() { return loss }
+    if isOnCopy { try access.follow(process) }
+    if term == nil, .now >= renewal {
+      renewal = .now + Self.renewalInterval
+      try access.renew()
+    }
+    return nil
   }
+
+  private func taken(_ loss: FileCoordinationError) -> String { loss.takeover ?? loss.reason }
 
   /// An error of the coordination, with this command's options as remedies.
   private func commandError(_ error: FileCoordinationError) -> CommandError {
@@ -181,13 +289,10 @@ struct LockedRun {
       return CommandError(
         verb: "keep", object: file, reason: taken(error), status: ExitStatus(of: error))
     }
-    if error.code == .timedOut, timeout == .zero {
-      let reason = error.holder.map { "\($0), holds it" } ?? error.reason
-      return CommandError(verb: "lock", object: file, reason: reason, status: .no)
-    }
-    let remedy = error.remedy.map { "; \($0)" } ?? ""
+    let reason = error.reason + (error.remedy.map { "; \($0)" } ?? "")
+    if error.code == .timedOut { return wait.conflict(file, error.holder, reason) }
     return CommandError(
-      verb: isOnCopy ? "change" : "lock", object: file, reason: error.reason + remedy,
+      verb: isOnCopy ? "change" : "lock", object: file, reason: reason,
       status: ExitStatus(of: error))
   }
 }

@@ -10,7 +10,7 @@ extension CommandDescription {
 
       Exit status:
       0 done
-      1 no such message, busy, or unreachable
+      1 no such message, busy, replaced, or unreachable
       64 usage
       65 bad data
       74 input/output

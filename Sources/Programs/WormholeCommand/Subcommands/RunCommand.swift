@@ -18,8 +18,10 @@ extension CommandDescription {
       again then, and this program ends with its status, for example 143 after SIGTERM.
 
       With --alone, only one process at a time runs under the name, and others wait for its end; one that \
-      is stopped keeps its place, because its command may still run. On etcd a process that was cut off \
-      for too long loses the place, and ends its command within a minute.
+      is stopped keeps its place, because its command may still run. WORMHOLE_FENCE in its environment is \
+      a number that is larger with each such process: see 'presence enter'. On etcd a process that is cut off \
+      loses the place when its session ends (ttl=): its command is told to end (SIGTERM) after eight \
+      tenths of that time and killed after nine, before another one can begin; the exit status is 1.
 
       A service manager is told that this program is ready (sd_notify) when the command has been started \
       for the first time.
@@ -64,8 +66,8 @@ extension CommandDescription {
     guard let registration = entered else { throw ExitStatus.no }
     defer { registration.close() }
     let supervision = Supervision(
-      command: command, registration: isAlone ? registration : nil, interruption: interruption,
-      environment: environment,
+      command: command, role: isAlone ? try RoleWatch(registration) : nil,
+      interruption: interruption, environment: environment,
       variables: try arguments.container.variables(to: "run").map { "\($0)=\($1)" })
     let policy = RestartPolicy(
       arguments.text("restart").flatMap(RestartPolicy.Occasion.init(rawValue:)) ?? .onFailure,
@@ -82,8 +84,8 @@ extension CommandDescription {
 /// The runs of a command, one after the other.
 private struct Supervision {
   let command: ExternalCommand
-  /// Nil if it cannot be lost.
-  let registration: PresenceRegistration?
+  /// Nil if others may run beside it.
+  let role: RoleWatch?
   let interruption: Interruption
   let environment: CommandEnvironment
   let variables: [String]
@@ -115,16 +117,12 @@ private struct Supervision {
 
   private func runOnce(restarts: UInt64, _ isFirst: Bool) throws -> Termination {
     do {
-      let child = try command.start(variables: variables + ["WORMHOLE_RESTARTS=\(restarts)"])
+      let child = try command.start(
+        variables: variables + ["WORMHOLE_RESTARTS=\(restarts)"], under: role)
       if isFirst { environment.tellReady() }
-      var loss: (any Error)?
       var output = CollectedOutput(nil)
-      let termination = try interruption.wait(forEndOf: child, &output) {
-        guard loss == nil else { return false }
-        do { try registration?.confirm() } catch { loss = error }
-        return loss != nil
-      }
-      if let loss { throw loss }
+      let termination = try interruption.wait(forEndOf: child, &output, under: role)
+      try role?.check()
       return termination
     } catch let error as Errno {
       throw command.error(error)

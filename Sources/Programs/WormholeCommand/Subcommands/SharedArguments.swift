@@ -17,6 +17,11 @@ extension OptionDescription {
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
+  static let whileRole = value(
+    "while", "role", .live(.presences),
+    help: "Do it only under this exclusive role, as long as no other process has entered since "
+      + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
+
   /// - Parameter content: the content that is to survive.
   static func durable(_ content: String) -> OptionDescription {
     flag("durable", help: "Return only when \(content) would survive a loss of power.")
@@ -27,6 +32,12 @@ extension PositionalDescription {
   static let file = PositionalDescription(
     name: "file", help: "A file or directory; it need not exist, but its directory must.",
     kind: .file)
+
+  static let optionalFile: PositionalDescription = {
+    var file = PositionalDescription.file
+    file.isOptional = true
+    return file
+  }()
 
   static let identifier = PositionalDescription(
     name: "identifier", help: "The name of the message; any text.", kind: .live(.messages))
@@ -50,6 +61,26 @@ extension PositionalDescription {
 }
 
 extension ParsedArguments {
+  /// Makes a change under the role that `--while` names, if it names one.
+  func underRole(
+    _ environment: CommandEnvironment, in container: SharedContainer,
+    _ body: (Presence.Fence?) throws -> Void
+  ) throws {
+    guard let role = text("while") else { return try body(nil) }
+    guard let number = environment.variable(CommandVariable.fence).flatMap({ UInt64($0) }) else {
+      throw CommandError(
+        verb: "use", object: "--while \(role.quotedForShell)",
+        reason: "\(CommandVariable.fence) is not set: it is in the environment of a command that "
+          + "runs under 'presence enter --exclusive' or 'run --alone'", status: .usage)
+    }
+    do {
+      try body(container.presence(role).fence(number))
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      throw CommandError(
+        verb: "change anything", object: "under \(role.quoted)", reason: error.reason, status: .no)
+    }
+  }
+
   var durability: Durability { has("durable") ? .durable : .standard }
 
   var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }

@@ -91,14 +91,22 @@ final class QueueStrand: Sendable {
       try container.queue(queue).consume(until: .now + patience)
     }
     defer { consumer.close() }
-    let tenure = recorder.newTenure()
+    var tenure = recorder.newTenure()
+    var tenures = consumer.tenures
     try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       // With nothing in its hands, by which it could notice that it was replaced.
       if random.chance(2) { try Program.send(.stop, to: Program.processID) }
       let patience = random.milliseconds(0...5)
       let entry = try recorder.timed("the next entry", patience) {
-        try Self.take(consumer, queue, tenure, .now + patience, note)
+        try Self.take(consumer, queue, .now + patience, note) { beginning in
+          guard consumer.tenures > tenures else { return tenure }
+          // It was replaced, and has joined again.
+          (tenure, tenures) = (recorder.newTenure(), consumer.tenures)
+          try note(
+            .consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
+          return tenure
+        }
       }
       guard let entry else { break }
       if random.chance(2) { pauseThread(random.milliseconds(0...20)) }
@@ -109,11 +117,13 @@ final class QueueStrand: Sendable {
   }
 
   private static func take(
-    _ consumer: AppGroup.Queue.Consumer, _ queue: String, _ tenure: String,
-    _ deadline: ContinuousClock.Instant, _ note: (QueueEvent) throws -> Void
+    _ consumer: AppGroup.Queue.Consumer, _ queue: String, _ deadline: ContinuousClock.Instant,
+    _ note: (QueueEvent) throws -> Void, tenure: (_ beginning: UInt64) throws -> String
   ) throws -> QueueEntry? {
     let beginning = bootTimeNanoseconds()
-    guard let entry = try consumer.next(until: deadline) else { return nil }
+    let found = try consumer.next(until: deadline)
+    let tenure = try tenure(beginning)
+    guard let entry = found else { return nil }
     try note(
       .taken(
         place: queue, tenure: tenure, slot: Int(entry.sender.dropFirst(5)) ?? -1,
@@ -173,7 +183,9 @@ final class QueueStrand: Sendable {
       let tenure = "\(life)-\(queue)"
       events.append(
         .consuming(place: queue, tenure: tenure, from: before, to: bootTimeNanoseconds()))
-      while let entry = try take(consumer, queue, tenure, .now, { events.append($0) }) {
+      while let entry = try take(
+        consumer, queue, .now, { events.append($0) }, tenure: { _ in tenure })
+      {
         try acknowledge(entry, queue) { events.append($0) }
       }
     }

@@ -227,15 +227,12 @@ extension PresenterSite {
 
   private static func openedSite(at path: String) -> PresenterSite? {
     if let site = known.withLock({ $0[path] }) { return site }
-    for access in [ContainerAccess.owner, .group] {
-      do {
-        return keep(try SharedContainer(url: URL(filePath: path), access: access))
-      } catch {
-        // Another user's, or of a different version: not a container for this process.
-        continue
-      }
+    do {
+      return keep(try SharedContainer(path: path, access: nil))
+    } catch {
+      // Another user's, or of a different version: not a container for this process.
+      return nil
     }
-    return nil
   }
 
   private static func keep(_ container: SharedContainer) -> PresenterSite {

@@ -24,30 +24,35 @@ extension CommandDescription {
     ],
     problem: ParsedArguments.waitProblem
   ) { arguments, environment in
-    let deadline = arguments.deadline()
-    let file = arguments.requiredText("file")
-    let metadata = try arguments.text("metadata").map {
-      try JSONInput.read(Array($0.utf8), source: "the metadata")
-    }
-    let session = try arguments.openSession(environment)
-    let interruption = try Interruption()
-    let transfer = try session.transfer(
-      fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
-      to: arguments.requiredText("peer"), metadata: metadata,
-      options: PeerFileOptions(
-        isMoved: arguments.has("move"), durability: arguments.durability,
-        expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
-    defer { session.finishCopying(until: .now + .seconds(5)) }
-    try store(transfer, file, interruption, environment)
-    try environment.print(line: transfer.id)
-    guard arguments.text("wait") != nil else { return }
-    guard
-      let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
-    else { throw ExitStatus.no }
-    // The exit status tells the outcome, so its record is not needed any more.
-    if status.isEnd { try transfer.removeReceipt() }
-    try status.end(of: file, environment)
+    // Each piece of a file has the time of a call.
+    try CallLimit.lifted { try transfer(arguments, environment) }
   }
+}
+
+private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
+  let deadline = arguments.deadline()
+  let file = arguments.requiredText("file")
+  let metadata = try arguments.text("metadata").map {
+    try JSONInput.read(Array($0.utf8), source: "the metadata")
+  }
+  let session = try arguments.openSession(environment)
+  let interruption = try Interruption()
+  let transfer = try session.transfer(
+    fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
+    to: arguments.requiredText("peer"), metadata: metadata,
+    options: PeerFileOptions(
+      isMoved: arguments.has("move"), durability: arguments.durability,
+      expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
+  defer { session.finishCopying(until: .now + .seconds(5)) }
+  try store(transfer, file, interruption, environment)
+  try environment.print(line: transfer.id)
+  guard arguments.text("wait") != nil else { return }
+  guard
+    let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
+  else { throw ExitStatus.no }
+  // The exit status tells the outcome, so its record is not needed any more.
+  if status.isEnd { try transfer.removeReceipt() }
+  try status.end(of: file, environment)
 }
 
 private func store(

@@ -13,8 +13,15 @@ extension CommandDescription {
 
       With --exclusive only one such process at a time is present; another one waits until it leaves or \
       dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND is told \
-      to end (SIGTERM), and the exit status is 1. To keep others from something that a stopped process \
-      may go on to do, use '\(ProgramName.called) lock'.
+      to end (SIGTERM), is killed a second later, and the exit status is 1. To keep others from something \
+      that a stopped process may go on to do, use '\(ProgramName.called) lock'.
+
+      COMMAND then has WORMHOLE_FENCE in its environment, a number that is larger with each process that \
+      enters: with --while, 'send' and 'queue put' do nothing once another process has entered, and other \
+      systems can refuse a smaller number than they have seen.
+
+      On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND is told \
+      to end after eight tenths of that time and killed after nine, before a successor's can begin.
       """,
     positionals: [.presenceName],
     options: [
@@ -46,7 +53,9 @@ extension CommandDescription {
       registration = try presence.enter(content: content)
     }
     defer { registration.close() }
-    try runPresent(command, as: name, registration, interruption, environment)
+    try runPresent(
+      command, as: name, registration, isAlone: arguments.has("exclusive"), interruption,
+      environment)
   }
   .refusing { arguments in
     arguments.text("timeout") != nil && !arguments.has("exclusive")
@@ -54,46 +63,27 @@ extension CommandDescription {
   }
 }
 
-/// - Throws: the status with which the command ended; an error if the registration was lost meanwhile.
-private func runPresent(
-  _ command: ExternalCommand, as name: String, _ registration: PresenceRegistration,
+/// Runs a command while this process is present.
+///
+/// - Parameter isAlone: Whether it may run only as long as the registration has the exclusive role.
+/// - Throws: the status with which the command ended; an error if the role was lost meanwhile.
+func runPresent(
+  _ command: ExternalCommand, as name: String, _ registration: PresenceRegistration, isAlone: Bool,
   _ interruption: Interruption, _ environment: CommandEnvironment
 ) throws {
-  var loss: AppGroupError?
   let termination: Termination
   do {
+    let role = isAlone ? try RoleWatch(registration) : nil
     let child = try command.start(
-      variables: [CommandVariable.assignment(CommandVariable.identifier, name)])
+      variables: [CommandVariable.assignment(CommandVariable.identifier, name)], under: role)
     var output = CollectedOutput(nil)
     termination = try environment.withoutTimeLimit {
-      try interruption.wait(forEndOf: child, &output) {
-        if loss == nil { loss = registration.loss }
-        return loss != nil
-      }
+      try interruption.wait(forEndOf: child, &output, under: role)
     }
+    try role?.check()
   } catch let error as Errno {
     throw command.error(error)
   }
-  if let loss {
-    throw CommandError(
-      verb: "stay", object: name.quoted, reason: "\(loss.reason); the command was told to end",
-      status: .no)
-  }
   if let failure = command.failure(termination) { environment.tell(failure) }
   try ExitStatus(termination).end()
-}
-
-extension PresenceRegistration {
-  /// The error of a registration that another process has taken over.
-  fileprivate var loss: AppGroupError? {
-    do {
-      try confirm()
-      return nil
-    } catch let error as AppGroupError where error.code == .leaseLost {
-      return error
-    } catch {
-      // Too few descriptors, for example: the next check tells.
-      return nil
-    }
-  }
 }

@@ -19,7 +19,7 @@ extension CommandDescription {
       .value(
         "priority", "priority", .choice(EntryPriority.allCases.map(\.word)), standard: "standard",
         help: "Entries of a higher priority are delivered first."),
-      .wait, .timeout,
+      .whileRole, .wait, .timeout,
     ],
     problem: ParsedArguments.messageProblem
   ) { arguments, environment in
@@ -30,16 +30,18 @@ extension CommandDescription {
     try arguments.forEachValue(environment, "the entry") { value in
       let sender = try opened ?? arguments.queueSender(environment)
       opened = sender
-      let id = try sender.enqueue(
-        value, durability: arguments.durability, expires: arguments.seconds("expires"),
-        key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
-        delay: arguments.seconds("delay"), priority: arguments.priority)
-      try environment.print(line: id.description)
-      guard waits else { return }
-      let status = try sender.finalStatus(of: id, until: deadline)
-      // The exit status tells the outcome, so its record is not needed any more.
-      if status.isEnd { try sender.forget(id) }
-      try status.end(of: "the entry \(id)", environment)
+      try arguments.underRole(environment, in: sender.queue.container) { fence in
+        let id = try sender.enqueue(
+          value, durability: arguments.durability, expires: arguments.seconds("expires"),
+          key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
+          delay: arguments.seconds("delay"), priority: arguments.priority, while: fence)
+        try environment.print(line: id.description)
+        guard waits else { return }
+        let status = try sender.finalStatus(of: id, until: deadline)
+        // The exit status tells the outcome, so its record is not needed any more.
+        if status.isEnd { try sender.forget(id) }
+        try status.end(of: "the entry \(id)", environment)
+      }
     }
   }
 }

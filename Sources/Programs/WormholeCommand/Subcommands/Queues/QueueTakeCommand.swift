@@ -26,6 +26,11 @@ extension CommandDescription {
       deliveries, this one included). With --envelope a line is {"deliveries": ..., "id": ..., \
       "redelivery": ..., "sender": ..., "sent": ..., "value": ...}.
 
+      A process that was stopped, for example with Ctrl-Z, loses the entry that it was handling to \
+      another one. When it is continued, it says so on standard error, joins again, and goes on taking; \
+      an entry that was lost does not count. The same happens after the container was removed, as soon \
+      as it is there again.
+
       Any number of processes may take at the same time. If there is no entry, the command waits for \
       one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
       SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.

@@ -21,6 +21,32 @@ private func inherits(_ processID: Int32, _ file: FileStatus) -> Bool {
   return flags.map { $0 & 0o2_000_000 == 0 } ?? false
 }
 
+extension ProcessIdentity {
+  /// Whether /proc shows this process alive, and that it or the process that started it has a file
+  /// open or locked.
+  ///
+  /// Another user's process shows its locks, but not its open files.
+  ///
+  /// - Complexity: Looks at every file that the two have open, and reads every lock of the machine.
+  package func isSeenToHave(_ file: FileStatus) throws(Errno) -> Bool {
+    guard let status, !status.isDead else { return false }
+    let both = [processID, status.parent]
+    if both.contains(where: { hasOpen($0, file) }) { return true }
+    return try LockTable.current().holders(of: file).contains { both.contains($0) }
+  }
+}
+
+private func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
+  let path = "/proc/\(processID)/fd"
+  // It fails if the process has ended, or belongs to another user.
+  let names = try? FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text)
+  return (names ?? []).contains {
+    // It fails if the file was closed meanwhile.
+    let open = try? fileStatus(path + "/" + $0, followingLinks: true)
+    return open?.isSameFile(as: file) == true
+  }
+}
+
 /// Kills the processes that inherited a file, whatever they are doing, and waits until they have
 /// ended.
 ///

@@ -14,8 +14,8 @@ extension CommandDescription {
 
       A process that goes on with the original would change it without changing the copy. So while one \
       is present in the container, the copy is refused with its name, unless --in-use is given; then \
-      the copy is as the container was at one moment. Processes that only read and write messages are \
-      not seen.
+      the copy is as the container was at one moment. While processes change it faster than it can be \
+      read, their changes wait for a moment. Processes that only read and write messages are not seen.
       """,
     positionals: [
       PositionalDescription(
@@ -26,8 +26,8 @@ extension CommandDescription {
     options: [
       .flag("in-use", help: "Copy although processes use the container."),
       .value(
-        "timeout", "seconds", .seconds, standard: "60",
-        help: "How long it is tried again if the container is changed meanwhile."),
+        "timeout", "seconds", .seconds,
+        help: "How long it may take; by default as long as it needs."),
       .json,
     ]
   ) { arguments, environment in
@@ -42,7 +42,7 @@ extension CommandDescription {
     copy.leavesOut = { PeerNames.isLaunch($0) }
     copy.progress = environment.partsProgress
     defer { environment.showProgress(nil) }
-    let done = try copy.run(to: place, until: arguments.deadline(standard: .seconds(60)))
+    let done = try copy.run(to: place, until: arguments.deadline())
     if arguments.has("json") {
       try environment.print(
         json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))

@@ -11,7 +11,8 @@ extension CommandDescription {
       no message, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
       status is that of 'update'. It is killed together with 'update'.
 
-      If 'update' is stopped, or COMMAND takes longer than 30 seconds, others may take the lease over; \
+      COMMAND may take as long as it needs. If 'update' is stopped, others may take the lease over after \
+      50 milliseconds, and with --term after that time; on etcd they need not wait for it at all. \
       COMMAND then runs again with the newer message, and WORMHOLE_ATTEMPT in its environment is 2, 3 \
       and so on.
       """,
@@ -23,6 +24,9 @@ extension CommandDescription {
       .value(
         "timeout", "seconds", .seconds, standard: "60",
         help: "How long to wait for others that change the message."),
+      .value(
+        "term", "seconds", .seconds,
+        help: "Let others take the lease over after this time, although COMMAND runs."),
     ],
     tail: TailDescription(
       name: "command", help: "Reads the message and prints the new one, both as JSON.")
@@ -35,7 +39,8 @@ extension CommandDescription {
     let attempts = Atomic(0)
     try arguments.container.open().value(identifier).update(
       durability: arguments.durability,
-      until: .now + (arguments.seconds("timeout") ?? .seconds(60)), term: .seconds(30),
+      until: .now + (arguments.seconds("timeout") ?? .seconds(60)),
+      term: arguments.seconds("term") ?? LeaseDeclaration.whileRunning,
       expiresAfter: arguments.seconds("expires")
     ) { message in
       let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue

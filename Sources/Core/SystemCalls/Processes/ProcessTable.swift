@@ -9,6 +9,8 @@ package struct ProcessStatus: Hashable, Sendable {
   package private(set) var isStopped: Bool
   /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
   package let isDead: Bool
+  /// The process that started it; 1 if that one has ended.
+  let parent: Int32
   /// The time of the process's start, in clock ticks since the machine's start.
   package let startTicks: UInt64
 
@@ -68,6 +70,7 @@ package struct ProcessStatus: Hashable, Sendable {
     let fields = text[(close + 1)...].split(separator: UInt8(ascii: " "))
     // Field 3 of the manual comes first here; the start time is field 22.
     guard let state = fields.first?.first, fields.count > 19,
+      let parent = Int32(String(decoding: fields[1], as: UTF8.self)),
       let threads = UInt64(String(decoding: fields[17], as: UTF8.self)),
       let start = UInt64(String(decoding: fields[19], as: UTF8.self))
     else { return nil }
@@ -76,7 +79,7 @@ package struct ProcessStatus: Hashable, Sendable {
     let status = ProcessStatus(
       processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
       isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
-      isDead: isZombie || state == UInt8(ascii: "X"), startTicks: start)
+      isDead: isZombie || state == UInt8(ascii: "X"), parent: parent, startTicks: start)
     return (status, state)
   }
 }
@@ -101,7 +104,9 @@ package struct ProcessIdentity: Hashable, Sendable {
   package let startTicks: UInt64
   /// The namespace of process numbers, across machines and their starts: the namespace's inode
   /// (namespaces(7)) mixed with the boot id, because the first namespace of every machine has the
-  /// same inode. 0 if /proc does not show it.
+  /// same inode. 0 if /proc does not show it. A namespace of its own for clocks makes another one:
+  /// there /proc shows other start times, and the time since the machine's start is another
+  /// (time_namespaces(7)).
   package let namespace: UInt64
 
   package init(processID: Int32, startTicks: UInt64, namespace: UInt64) {
@@ -134,13 +139,19 @@ package struct ProcessIdentity: Hashable, Sendable {
 
   private static func look(_ processID: Int32) -> (identity: ProcessIdentity, program: String) {
     // Without /proc no other process can look this one up either; the term still bounds every wait.
-    let inode = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
+    let numbers = try? fileStatus("/proc/self/ns/pid", followingLinks: true).inode
+    // A kernel before 5.6 has only one for clocks, and no such file.
+    let clocks = try? fileStatus("/proc/self/ns/time", followingLinks: true).inode
+    let inode = numbers.map { $0 ^ ((clocks ?? firstClocks) ^ firstClocks) << 32 }
     let status = ProcessStatus.of(processID)
     let identity = ProcessIdentity(
       processID: processID, startTicks: status?.startTicks ?? 0,
       namespace: boot.isEmpty ? 0 : inode.map { mix($0, Array((boot + "\n").utf8)) } ?? 0)
     return (identity, status?.program ?? "")
   }
+
+  /// The inode of the machine's first namespace for clocks (`PROC_TIME_INIT_INO`).
+  private static let firstClocks: UInt64 = 0xEFFF_FFFA
 
   /// FNV-1a, 64 bits: the results of two machines differ, except once in 2^64 cases.
   static func mix(_ inode: UInt64, _ boot: [UInt8]) -> UInt64 {

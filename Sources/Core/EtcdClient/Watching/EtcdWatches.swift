@@ -181,7 +181,8 @@ final class EtcdWatches: Sendable {
     let generation = state.generation
     do throws(HTTPError) {
       state.stream = try HTTPStream(
-        request(content), maximumLineBytes: cluster.configuration.maximumAnswerBytes,
+        request(content),
+        maximumLineBytes: min(AnswerLimit.keys, cluster.configuration.maximumAnswerBytes),
         connectLimit: cluster.configuration.patience, isOpen: true,
         onLine: { [self] in take($0, generation) }, onEnd: { [self] in ended($0, generation) })
       state.madeConnections += 1

@@ -171,7 +171,9 @@ package final class ItemSite: Sendable {
 
   /// A directory whose group may write in it, and whose files are the group's, is a shared one.
   private static func access(in parent: FileStatus) -> ContainerAccess {
-    parent.permissions & 0o2020 == 0o2020 ? .group : .owner
+    guard parent.permissions & 0o2020 == 0o2020 else { return .owner }
+    ForeignLinks.expect()
+    return .group
   }
 
   // In a directory that other users may write to, one of them may have made it to get at our copies.

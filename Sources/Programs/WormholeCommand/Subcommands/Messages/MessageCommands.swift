@@ -24,7 +24,7 @@ extension CommandDescription {
     options: OptionDescription.valueSources + [
       .lines,
       .messageExpires,
-      .ifVersion, .durable("the message"), .writeTimeout,
+      .ifVersion, .whileRole, .durable("the message"), .writeTimeout,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
@@ -36,13 +36,25 @@ extension CommandDescription {
       guard arguments.text("if-version") == nil else {
         return try value.compareAndSet(message, arguments, to: "send")
       }
-      try value.replace(
-        with: message, durability: arguments.durability,
-        expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+      try arguments.underRole(environment, in: value.container) { fence in
+        if let fence {
+          return try value.replace(
+            with: message, while: fence, durability: arguments.durability,
+            until: arguments.writeDeadline)
+        }
+        try value.replace(
+          with: message, durability: arguments.durability,
+          expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+      }
     }
   }
   .refusing { arguments in
-    arguments.has("lines") && arguments.text("if-version") != nil
+    if arguments.text("while") != nil,
+      let other = ["expires", "if-version"].first(where: { arguments.text($0) != nil })
+    {
+      return "--while and --\(other) exclude each other"
+    }
+    return arguments.has("lines") && arguments.text("if-version") != nil
       ? "--lines and --if-version exclude each other" : ParsedArguments.valueProblem(arguments)
   }
 
@@ -77,12 +89,15 @@ extension CommandDescription {
     name: "clear",
     abstract: "Remove messages.",
     discussion: """
+      A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
+      every message whose name matches it; the exit status is 1 if there is none.
+
       With --if-version a message is removed only if nobody has changed it since that version was read; \
       otherwise it stays, and the exit status is 1.
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages; any text.",
+        name: "identifier", help: "The names of the messages, or patterns.",
         kind: .live(.messages),
         isOptional: true, isRepeating: true)
     ],
@@ -91,9 +106,17 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return }
-    let identifiers =
-      arguments.has("all") ? try container.valueIdentifiers() : arguments.texts("identifier")
+    var identifiers: [String] = []
     var status = ExitStatus.done
+    if arguments.has("all") { identifiers = try container.valueIdentifiers() }
+    for name in arguments.texts("identifier") {
+      let found = try container.messages(named: name, arguments)
+      if found.isEmpty {
+        environment.tell("no message matches \(name.quoted)")
+        status = .no
+      }
+      identifiers += found
+    }
     for identifier in identifiers {
       do {
         let value = container.value(identifier)
@@ -119,6 +142,17 @@ extension CommandDescription {
     case (false, true): "missing expected argument '<identifier>': name messages, or give --all"
     case (true, true), (false, false): nil
     }
+  }
+}
+
+extension SharedContainer {
+  /// The names that one stands for: itself, or those of all messages that match it.
+  fileprivate func messages(named name: String, _ arguments: ParsedArguments) throws -> [String] {
+    func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
+    guard arguments.text("if-version") == nil, ShellPattern.isMeant(by: name), try !exists(name)
+    else { return [name] }
+    let pattern = ShellPattern(name)
+    return try valueIdentifiers().filter { try pattern.matches($0) && exists($0) }
   }
 }
 

@@ -1,6 +1,5 @@
-import Entries
+package import Entries
 import Monitoring
-import QueueFiles
 import Synchronization
 import SystemCalls
 
@@ -13,8 +12,8 @@ import SystemCalls
 /// supersede them. A consumer remembers them, and waits for the first with a timer. An entry is due at
 /// its time by the system's clock; or, if that was set back, when its delay has passed since this
 /// consumer saw it first.
-struct WaitingEntries {
-  private let queue: Queue
+package struct WaitingEntries: Sendable {
+  private let clock: @Sendable () -> UInt64
   /// Those that may be taken, with the next at the end.
   private var ready: [EntryFile] = []
   /// Those that are not due yet, with the next at the end.
@@ -30,20 +29,23 @@ struct WaitingEntries {
   private static let few = 64
   private let arrivals: Arrivals
 
-  init(of queue: Queue, _ arrivals: Arrivals) {
-    self.queue = queue
+  /// - Parameter clock: That of the queue, by which a delayed entry is due.
+  package init(clock: @escaping @Sendable () -> UInt64, _ arrivals: Arrivals) {
+    self.clock = clock
     self.arrivals = arrivals
   }
 
   /// When there may be something to take without an event; nil if never.
-  var due: ContinuousClock.Instant? { [delayed.last?.due, nextScan].compactMap(\.self).min() }
+  package var due: ContinuousClock.Instant? {
+    [delayed.last?.due, nextScan].compactMap(\.self).min()
+  }
 
   /// Returns the next entry to take; nil if there is none.
   ///
   /// - Parameters:
   ///   - mayTake: asked for one entry after another, in their order.
   ///   - listing: lists what waits, as it is to be delivered.
-  mutating func next(
+  package mutating func next(
     _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
   ) throws -> EntryFile? {
     moveDue()
@@ -59,7 +61,7 @@ struct WaitingEntries {
   }
 
   /// Forgets an entry that was taken, or is gone.
-  mutating func remove(_ name: EntryFile) {
+  package mutating func remove(_ name: EntryFile) {
     if let index = ready.lastIndex(of: name) { ready.remove(at: index) }
   }
 
@@ -68,7 +70,7 @@ struct WaitingEntries {
     // Before the listing: what arrives after this is noted again.
     arrivals.clear()
     let all = try listing()
-    let (now, moment) = (queue.clock(), ContinuousClock.now)
+    let (now, moment) = (clock(), ContinuousClock.now)
     let known = Dictionary(uniqueKeysWithValues: delayed.map { ($0.name, $0.due) })
     delayed = []
     ready.removeAll(keepingCapacity: true)

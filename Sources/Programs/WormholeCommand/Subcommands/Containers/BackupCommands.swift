@@ -13,7 +13,8 @@ extension CommandDescription {
       processes that run now, and how peers are launched.
 
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
-      written to standard output. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
+      written to standard output. While processes change the container faster than it can be read, their \
+      changes wait for a moment. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
       '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left \
       can be removed.
       """,
@@ -24,8 +25,8 @@ extension CommandDescription {
     ],
     options: [
       .value(
-        "timeout", "seconds", .seconds, standard: "60",
-        help: "How long it is tried again if the container is changed meanwhile."),
+        "timeout", "seconds", .seconds,
+        help: "How long it may take; by default as long as it needs."),
       .json,
     ]
   ) { arguments, environment in
@@ -50,7 +51,7 @@ extension CommandDescription {
       show(parts, bytes)
     }
     defer { environment.showProgress(nil) }
-    let deadline = arguments.deadline(standard: .seconds(60))
+    let deadline = arguments.deadline()
     let done: ContainerBackup.Summary
     if file == "-" {
       done = try backup.run(stagedIn: environment.temporaryDirectory, until: deadline) {

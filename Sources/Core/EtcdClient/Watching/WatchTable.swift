@@ -99,7 +99,7 @@ struct WatchTable {
     let created: Bool?
     let canceled: Bool?
     let cancelReason: String?
-    let compactRevision: WireInteger?
+    let compactRevision: WireRevision?
     let fragment: Bool?
     let events: [Event]?
   }

@@ -11,7 +11,8 @@ extension CommandDescription {
       lost or refused until it is repaired. A warning: something works, but slower or less safely than \
       it should. A note: a program that has ended left something that blocks nobody. The exit status \
       is 1 if there is a fault, with --strict if there is any problem, and 0 otherwise. Without \
-      --sweep and --quarantine nothing changes.
+      --sweep and --quarantine nothing changes; but in a directory doctor writes and removes an entry, \
+      to see whether that is possible.
       """,
     options: [
       .flag(
@@ -37,6 +38,7 @@ extension CommandDescription {
         repairs = try act(arguments, on: container)
         let report = try ContainerReport.complete(on: container)
         findings = Findings.of(report, options: arguments.container.shellOptions)
+        findings = try Findings.ofWriting(in: container) + findings
         if report.isPartial { environment.tell("the container has more entries than doctor reads") }
       }
     } catch let error as AppGroupError {

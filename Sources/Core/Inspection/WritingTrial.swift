@@ -1,0 +1,34 @@
+package import Containers
+import SystemCalls
+
+extension SharedContainer {
+  /// Tries in a directory what every writer does: creates an entry, writes a block, renames it, makes a
+  /// directory, and removes both. Their names are those of a container that is being made, so a sweep
+  /// removes what a crash leaves.
+  ///
+  /// - Throws: `AppGroupError`: there is no space or no inode, the quota is used up, or the file system is
+  ///   read-only.
+  /// - Complexity: Eight calls.
+  package func tryWriting() throws {
+    guard case .directory(let root) = engine else { return }
+    try reporting("write in the container", path: root.path) {
+      let handle = try root.handle()
+      let directory = handle.descriptor.rawValue
+      let nonce = Nonce.next()
+      let (first, second) = (".container-\(nonce).plist", ".container-\(nonce)-2.plist")
+      let place = ".new-\(nonce)"
+      do {
+        let block = [UInt8](repeating: 0, count: Int(min(handle.status.blockBytes, 65_536)))
+        let file = try root.access.createFile(first, at: directory)
+        try file.writeAll(block)
+        try rename(first, at: directory, to: second, at: directory)
+        try makeDirectory(place, at: directory)
+        try removeDirectory(place, at: directory)
+        try removeFile(second, at: directory)
+      } catch {
+        for name in [first, second] { try removeIfPresent(name, at: directory) }
+        throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import AppGroup
+import Dispatch
+import EtcdClient
+import HTTPTransfers
+import PropertyLists
+import Synchronization
+import SystemCalls
+import TestScopes
+import TestSupport
+import Testing
+
+@testable import Calls
+@testable import Containers
+@testable import Queues
+@testable import Values
+
+/// What is called while one of the answers is wrong.
+private struct Operation: Sendable {
+  let name: String
+  let body: @Sendable (SharedContainer, EtcdClient) throws -> Void
+
+  init(_ name: String, _ body: @escaping @Sendable (SharedContainer, EtcdClient) throws -> Void) {
+    self.name = name
+    self.body = body
+  }
+
+  static func all(mailbox: String) -> [Operation] {
+    [
+      Operation("read") { container, _ in _ = try container.value("v").read() },
+      Operation("replace") { container, _ in
+        try container.value("new").replace(with: 1, until: CallLimit.deadline)
+      },
+      Operation("replace for a time") { container, _ in
+        try container.value("v").replace(
+          with: 1, expiresAfter: .seconds(60), until: CallLimit.deadline)
+      },
+      Operation("update") { container, _ in
+        try container.value("v").update(until: CallLimit.deadline) {
+          $0 = .integer(Int64($0?.intValue ?? 0) + 1)
+        }
+      },
+      Operation("remove") { container, _ in
+        _ = try container.value("w").remove(until: CallLimit.deadline)
+      },
+      Operation("update several") { container, _ in
+        try container.update(["v", "w", "x"], until: CallLimit.deadline) { values in values["x"] = 2
+        }
+      },
+      Operation("post") { container, _ in try container.notification("n").post() },
+      Operation("state") { container, _ in _ = try container.notification("n").state() },
+      Operation("send") { container, _ in
+        let id = try container.queue("q").sender("a").enqueue(1, key: "k", keepsReceipt: true)
+        _ = try container.queue("q").sender("a").status(of: id)
+        _ = try container.queue("q").sender("a").receipts()
+      },
+      Operation("look through a queue") { container, _ in
+        _ = try container.queue("q").outstanding()
+        _ = try container.queue("q").cancelAll(until: CallLimit.deadline)
+        _ = try container.queue("q").failures()
+      },
+      Operation("members") { container, _ in
+        _ = try container.presence("p").members()
+        _ = try container.presence("p").status()
+      },
+      Operation("post into a mailbox") { container, _ in
+        _ = try MailboxOutlet(in: container, to: mailbox)?.post(["a": 1])
+      },
+      Operation("names") { container, _ in _ = try container.valueIdentifiers() },
+      Operation("pages") { container, client in
+        // All keys of the etcd that tests share would be thousands.
+        guard case .etcd(let etcd) = container.engine else { return }
+        _ = try client.read(etcd.keys, pageSize: 2, until: CallLimit.deadline)
+      },
+      Operation("lease") { _, client in
+        let lease = try client.grantLease(lifetime: .seconds(60), until: CallLimit.deadline)
+        // etcd knows the number of the recorded one only, so this lease has ended.
+        _ = try client.keepLeaseAlive(lease, until: CallLimit.deadline)
+        _ = try client.leaseStatus(lease, until: CallLimit.deadline)
+        try client.revokeLease(lease, until: CallLimit.deadline)
+      },
+      Operation("cluster") { _, client in
+        _ = try client.members(until: CallLimit.deadline)
+        _ = try client.alarms(until: CallLimit.deadline)
+        _ = try client.count(.prefix([]), until: CallLimit.deadline)
+        _ = try client.status(of: client.endpoints[0], until: CallLimit.deadline)
+      },
+    ]
+  }
+}
+
+/// Recorded answers of etcd are changed in one place, and given to the operations.
+///
+/// `MUTATED_ANSWERS=1000000` changes so many; `MUTATED_ANSWERS_SEED` and `MUTATED_ANSWERS_FIRST` try the
+/// same again.
+@Suite(
+  "Answers that are not quite etcd's", .blocking,
+  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+struct MutatedAnswersTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private struct Recorded: Sendable {
+    let operation: Operation
+    let answers: [HTTPAnswer]
+  }
+
+  private func location() throws -> EtcdLocation {
+    try #require(try TestEngine.etcd.location(of: directory.path))
+  }
+
+  private func container(
+    _ transport: any EtcdTransport, _ name: String
+  ) throws -> (SharedContainer, EtcdClient) {
+    let etcd = try EtcdContainer.unopened(try location(), through: transport)
+    let container = try SharedContainer(etcd, companion: "\(directory.path)/\(name)")
+    return (container, etcd.client)
+  }
+
+  private func record() throws -> [Recorded] {
+    let container = try SharedContainer(
+      etcd: try location(), companion: directory.path + "/recorded")
+    for name in ["v", "w"] { try container.value(name).replace(with: 1) }
+    try container.queue("q").sender("a").enqueue(1, keepsReceipt: true)
+    let present = try container.presence("p").enter()
+    let mailbox = try Mailbox(in: container) { _ in }
+    return try withExtendedLifetime((present, mailbox)) {
+      try Operation.all(mailbox: mailbox.address).map { operation in
+        try record(operation)
+      }
+    }
+  }
+
+  /// Records one that went well: on a busy machine etcd may take too long for an answer.
+  private func record(_ operation: Operation) throws -> Recorded {
+    let deadline = soon
+    while true {
+      let recorder = AnswerRecorder()
+      let (container, client) = try container(recorder, "recorder")
+      do {
+        try CallLimit.within(deadline) { try operation.body(container, client) }
+        return Recorded(operation: operation, answers: recorder.answers)
+      } catch {
+        guard .now < deadline else { throw error }
+      }
+    }
+  }
+
+  /// Tries one change.
+  ///
+  /// - Returns: How long after the deadline of its calls it asked for the last time.
+  private func attempt(
+    _ number: Int, _ seed: TestSeed, _ all: [Recorded], _ thread: Int
+  ) throws -> Duration {
+    var generator = SeededGenerator(seed: seed.value &+ UInt64(number))
+    // A number that follows another one begins the same way otherwise.
+    _ = generator.next()
+    let recorded = all[Int(generator.next() % UInt64(all.count))]
+    let place = Int.random(in: 0..<recorded.answers.count, using: &generator)
+    let told = recorded.answers[place]
+    var content = told.content
+    repeat {
+      content = MutableJSON(content).mutated(by: &generator)
+    } while Bool.random(using: &generator) && !content.isEmpty
+    let status = Int.random(in: 0..<20, using: &generator) == 0 ? 503 : told.status
+    // Each of these takes a second.
+    let isRepeated = Int.random(in: 0..<100, using: &generator) == 0
+    let liar = Liar(
+      recorded.answers, at: place, HTTPAnswer(status: status, content: content),
+      then: isRepeated ? .repeated : Bool.random(using: &generator) ? .recorded : .ended)
+    let (container, client) = try container(liar, "\(thread)")
+    // The calls have a second from each one's beginning.
+    let deadline = ContinuousClock.now + .seconds(1)
+    do {
+      try CallLimit.within(.now) { try recorded.operation.body(container, client) }
+    } catch let error as AppGroupError {
+      #expect(!error.reason.isEmpty)
+    } catch let error as EtcdError {
+      #expect(!error.reason.isEmpty)
+    }
+    return (liar.lastQuestion ?? deadline) - deadline
+  }
+
+  /// Returns a line of this process's status, in KiB.
+  private func memory(_ name: String) throws -> Int {
+    let status = try FileDescriptor.open("/proc/self/status", .readOnly)
+      .readToEnd(expectedBytes: 0, maximumBytes: 65_536)
+    let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+      .first { $0.hasPrefix(name) }
+    return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+  }
+
+  @Test("never end the process, and no call lasts beyond its deadline")
+  func mutations() throws {
+    let count = Program.environment("MUTATED_ANSWERS").flatMap { Int($0) }
+    let first = Program.environment("MUTATED_ANSWERS_FIRST").flatMap { Int($0) } ?? 0
+    let seed = TestSeed.next("MUTATED_ANSWERS_SEED")
+    let all = try record()
+    #expect(all.allSatisfy { !$0.answers.isEmpty })
+    // Threads, and what they keep, are there from the beginning.
+    if count != nil { for number in 0..<100 { _ = try attempt(number, seed, all, 0) } }
+    let before = try memory("VmRSS")
+    let next = Atomic(first)
+    let latest = Mutex(Duration.zero)
+    let group = DispatchGroup()
+    for thread in 0..<8 {
+      DispatchQueue(label: "attempts").async(group: group) {
+        while true {
+          let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+          guard number < first + (count ?? 200) else { return }
+          do {
+            let late = try attempt(number, seed, all, thread)
+            latest.withLock { $0 = max($0, late) }
+          } catch {
+            Issue.record(error, "MUTATED_ANSWERS_FIRST=\(number)")
+          }
+          if number.isMultiple(of: 100_000), number > 0 { print("\(number) answers") }
+        }
+      }
+    }
+    group.wait()
+    let late = latest.withLock { $0 }
+    // On a busy machine a thread gets its turn late; what never ends is later.
+    #expect(late < (count == nil ? .seconds(60) : .seconds(2)))
+    guard let count else { return }
+    let grown = try memory("VmHWM") - before
+    print(
+      "\(count) answers; the last question \(late) after the deadline; \(grown) KiB more than before"
+    )
+  }
+}
