@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -31,7 +30,7 @@ package final class FollowUps: Sendable {
   private let state = Mutex(State())
   /// The containers that have something to flush.
   private static let pending = Mutex<[ObjectIdentifier: ContainerRoot]>([:])
-  private static let delay = DispatchTimeInterval.seconds(1)
+  private static let delay: Duration = .seconds(1)
 
   /// Returns whether a value will be flushed.
   package func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
@@ -74,19 +73,27 @@ package final class FollowUps: Sendable {
     for (path, kind) in due where !Self.synchronize(path, kind, in: root) { break }
   }
 
+  // Its own thread, because the dispatch library ends a process that gets no descriptor for its timers,
+  // and waits as long as the process cannot have more threads.
   private func schedule(_ root: ContainerRoot) {
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.delay) {
-      // A publication from here on is added again, and waits for the disk.
-      self.finish(root)
-      let isDone = self.state.withLock { state in
-        state.isScheduled = !state.due.isEmpty
-        return state.due.isEmpty
+    do throws(Errno) {
+      try startThread(name: "wormhole.flush") { [self] in
+        repeat {
+          pauseThread(Self.delay)
+          // A publication from here on is added again, and waits for the disk.
+          finish(root)
+        } while state.withLock { state in
+          state.isScheduled = !state.due.isEmpty
+          return state.isScheduled
+        }
+        Self.pending.withLock { pending in
+          // Excludes: a value that was added since, whose container would be forgotten.
+          if isDone { pending[ObjectIdentifier(root)] = nil }
+        }
       }
-      if !isDone { return self.schedule(root) }
-      Self.pending.withLock { pending in
-        // Excludes: a value that was added since, whose container would be forgotten.
-        if self.isDone { pending[ObjectIdentifier(root)] = nil }
-      }
+    } catch {
+      // The next publication tries again; a program flushes it when it ends.
+      state.withLock { $0.isScheduled = false }
     }
   }
 

@@ -1,5 +1,4 @@
 import AppGroup
-import Dispatch
 import Synchronization
 import SystemCalls
 
@@ -46,7 +45,7 @@ final class Interruption {
   /// - Returns: nil when this process is told to end first; the call's result is then dropped.
   func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
-      DispatchQueue(label: "wormhole.call").async { outcome.put(Swift.Result { try call() }) }
+      try startThread(name: "wormhole.call") { outcome.put(Swift.Result { try call() }) }
       return nil
     }
   }
@@ -74,11 +73,11 @@ final class Interruption {
   }
 
   private func wait<Result: Sendable>(
-    _ begin: (Outcome<Result>) -> (() -> Void)?
+    _ begin: (Outcome<Result>) throws -> (() -> Void)?
   ) throws -> Result? {
     guard !isRequested else { return nil }
     let outcome = try Outcome<Result>()
-    let cancel = begin(outcome)
+    let cancel = try begin(outcome)
     while true {
       let descriptors = [outcome.counter.descriptor.rawValue, signals.descriptor]
       let ready = try waitReadable(
