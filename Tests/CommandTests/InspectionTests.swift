@@ -96,6 +96,21 @@ struct InspectionTests {
     #expect(outcome.output.hasSuffix("1\n"), "\(outcome)")
   }
 
+  @Test("The sweep removes what creations left at the top, and no directory of the user's")
+  func creations() throws {
+    let session = try Session()
+    let outcome = try session.shell(
+      """
+      wormhole send seats 1
+      mkdir "$C/.new-1f" "$C/.new-york"
+      touch "$C/.container-1f.plist"
+      touch -d "1 hour ago" "$C"/.[cn]*
+      wormhole doctor --sweep >"$T/none"
+      ls -A "$C"
+      """)
+    #expect(outcome.output == ".new-york\ncontainer.plist\nvalues\n", "\(outcome)")
+  }
+
   // NAMES=2000 sets the number.
   @Test("Names that were used once leave nothing after a sweep, which reports their number")
   func namesUsedOnce() throws {

@@ -83,7 +83,9 @@ struct ContainerInspection {
       let name = entry.name.text
       if SharedContainer.ownEntries.contains(name) {
         checkOwnerAndMode(name)
-      } else if name.hasPrefix(".container-"), name.hasSuffix(".plist") {
+      } else if name.hasPrefix(".container-") && name.hasSuffix(".plist")
+        || name.hasPrefix(".new-") && name.dropFirst(5).utf8.allSatisfy(Nonce.isDigit)
+      {
         if isStale(name) { add(.abandonedCreation, name, nil) }
       }
       // All other entries are the user's, because the files of a group lie in its container, too.

@@ -1,4 +1,5 @@
 import AppGroup
+import SystemCalls
 
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {
@@ -34,7 +35,13 @@ struct WormholeProgram {
       try prepare(for: parsed)
       hasTimeout = parsed.seconds("timeout") != nil
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
-      try CallLimit.within(deadline) { try run(parsed, environment) }
+      do {
+        try CallLimit.within(deadline) { try run(parsed, environment) }
+      } catch let error as Errno {
+        throw CommandError(
+          verb: "finish", object: parsed.commandPath.joined(separator: " "), reason: "\(error)",
+          status: .inputOutput)
+      }
     case .help(let path):
       try environment.print(HelpText(path: path, columns: environment.columns).rendered)
     case .version(let version): try environment.print(line: version)
