@@ -146,7 +146,7 @@
       try use.empty(container, name)
       try Faults.$plan.withValue(counting) { try use.use(container, name) }
       #expect(counting.calls > 5)
-      for place in stride(from: TriedSteps.first, to: counting.calls, by: TriedSteps.stride) {
+      for place in TriedSteps.of(counting.calls, atMost: 15) {
         try use.empty(container, name)
         let plan = Faults.Plan.acting(before: place) { _ = try sweep(container, name, use) }
         do {
@@ -169,8 +169,7 @@
       let calls = try #require(Int(try counting.ask("calls \(command) counted")))
       try counting.end()
       #expect(calls > 15)
-      let length = TriedSteps.stride * (calls > 100 ? 4 : 1)
-      for place in stride(from: TriedSteps.first, to: calls, by: length) {
+      for place in TriedSteps.of(calls, atMost: 12) {
         for verb in ["stop", "die"] {
           // A name of its own, because the work of a sweep depends on the earlier steps.
           let name = "\(verb)-\(place)"
@@ -211,7 +210,7 @@
       let counting = try Participant(directory.path)
       let calls = try #require(Int(try counting.ask("calls sweep-values \(name)")))
       try counting.end()
-      for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
+      for place in TriedSteps.of(calls, atMost: 15) {
         let name = name + "\(place)"
         let value = container.value(name)
         try empty(name)
