@@ -28,7 +28,8 @@ struct Session {
   /// Functions for scripts: `start` begins a listening command and returns when it says that it
   /// listens, `finish` waits for its end and has its status. `says` returns when texts are in a file,
   /// which need not exist before; `hears` when lines are in `$T/heard`. `holds` begins any command and
-  /// returns when that says `in` to `$T/in`; `stopped` and `gone` wait until a process is.
+  /// returns when that says `in` to `$T/in`; `stopped` and `gone` wait until a process is. Each look starts
+  /// a program, so they look often only at first.
   private static let functions = """
     cd "$T" || exit 70
     start() {
@@ -39,19 +40,24 @@ struct Session {
     finish() {
       wait "$pid"; ended=$?; cat <&3 >&2; rm "$T/gate"; return $ended
     }
+    pause() { sleep "$pause"; pause=0.05; }
     says() {
       file=$1; shift
-      for text; do until grep -qsF -- "$text" "$file"; do sleep 0.01; done; done
+      for text; do pause=0.01; until grep -qsF -- "$text" "$file"; do pause; done; done
     }
-    hears() { for line; do until grep -qxF -- "$line" "$T/heard"; do sleep 0.01; done; done; }
+    hears() { for line; do pause=0.01; until grep -qxF -- "$line" "$T/heard"; do pause; done; done; }
     holds() {
       mkfifo "$T/in" && { "$@" & } && pid=$!
       read -r word <"$T/in" && rm "$T/in" && test "$word" = in
     }
-    gone() { while grep -q 'State:.[^ZX]' "/proc/$1/status" 2>"$T/null"; do sleep 0.01; done; }
+    gone() {
+      pause=0.01
+      while grep -q 'State:.[^ZX]' "/proc/$1/status" 2>"$T/null"; do pause; done
+    }
     # Or its stop is pending (ShdPnd, bit 18) because it waits for a stopped child (vfork).
     stopped() {
-      until grep -qE '^State:.T|^ShdPnd:.*[4-7c-f]....$' "/proc/$1/status"; do sleep 0.01; done
+      pause=0.01
+      until grep -qE '^State:.T|^ShdPnd:.*[4-7c-f]....$' "/proc/$1/status"; do pause; done
     }
 
     """

@@ -17,7 +17,7 @@ extension EtcdCluster {
   enum Prospect: Int {
     /// It would say the same again.
     case none
-    /// It would say the same for ever, or a moment later another thing: nobody listens there, the host has
+    /// It would say the same each time, or another thing a moment later: nobody listens there, the host has
     /// no address, it is no etcd.
     case poor
     case good

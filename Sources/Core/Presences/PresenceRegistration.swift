@@ -95,9 +95,6 @@ public final class PresenceRegistration: Sendable {
   /// to answer.
   package var loss: AppGroupError? { hold.loss }
 
-  /// When its holder is told to stop, and has to have stopped; nil in a directory.
-  package var limits: HoldLimits? { hold.limits }
-
   /// The fence of the exclusive role: changes that have it are refused once another process has
   /// entered, however late they come. After entering again, which `confirm()` may do, it is a new one.
   ///

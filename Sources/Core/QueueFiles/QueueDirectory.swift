@@ -173,8 +173,8 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  // By rule 2 of the lease: the file is in the lease's own directory before it gets its name, and whoever
-  // takes the lease over removes it from there, or the directory has gone. Both are `.noSuchFile`.
+  // By rule 2 of the lease: the file is in the lease's own directory before it gets its name, and a process
+  // that takes the lease over removes it from there, or the directory has gone. Both are `.noSuchFile`.
   private func move(
     _ staged: String, to path: String, through lease: Lease
   ) throws(Errno) {

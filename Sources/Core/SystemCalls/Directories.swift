@@ -36,8 +36,8 @@ package enum RenameMode: Sendable {
   /// | any other file | `linkat`, which refuses a name that is taken; then `unlinkat` of the old name | it has both names |
   ///
   /// The new name has exactly one winner in both cases. The old name of a file has not: two processes
-  /// that move one file to two names may both succeed. So whoever moves a file that others may move as
-  /// well uses `replace`, or holds a lock on it meanwhile.
+  /// that move one file to two names may both succeed. So a process that moves a file which others may
+  /// move as well uses `replace`, or holds a lock on it meanwhile.
   case keep
   /// Exchanges the two files; both must exist (`RENAME_EXCHANGE`).
   case exchange

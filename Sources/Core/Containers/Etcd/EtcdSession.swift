@@ -87,7 +87,7 @@ package final class EtcdSession: Sendable {
   /// 0 ─────────────── 8/10 ─────── 9/10 ─────── lifetime
   /// ```
   ///
-  /// At `stop` a holder is told to stop: two keep-alives were not answered by then. At `deadline` it
+  /// At `stop` a holder should stop: two keep-alives were not answered by then. At `deadline` it
   /// has to have stopped; the rest is for a machine that is too busy to stop it at once.
   package var limits: HoldLimits {
     HoldLimits(stop: end(after: lifetime * 8 / 10), deadline: end(after: lifetime * 9 / 10))
@@ -189,7 +189,7 @@ package final class EtcdSession: Sendable {
 
 /// The end of what depends on a clock.
 package struct HoldLimits: Sendable {
-  /// When its holder is told to stop.
+  /// When its holder should stop.
   package let stop: ContinuousClock.Instant
   /// When it has to have stopped.
   package let deadline: ContinuousClock.Instant

@@ -141,9 +141,9 @@ extension Interruption {
   ///
   /// - Parameters:
   ///   - output: collects what the program prints.
-  ///   - unwanted: once it is readable, the program is told to end (SIGTERM).
-  ///   - role: without which the program may not run: it is told to end, and killed.
-  ///   - mustEnd: asked after each event, and once a minute: whether the program is to be told to end.
+  ///   - unwanted: once it is readable, the program gets SIGTERM.
+  ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
+  ///   - mustEnd: asked after each event, and once a minute: whether the program should get SIGTERM.
   func wait(
     forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
     _ unwanted: SharedDescriptor? = nil, under role: RoleWatch? = nil,
@@ -158,10 +158,7 @@ extension Interruption {
         descriptors.append(wish)
       }
       var next = ContinuousClock.now + Self.interval
-      if let role, !isKilled {
-        let end = told.map { role.deadline(toldAt: $0) } ?? role.stop
-        next = min(next, end ?? next)
-      }
+      if let role, let told, !isKilled { next = min(next, role.deadline(toldAt: told)) }
       let ready = try waitReadable(descriptors, until: next)
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()

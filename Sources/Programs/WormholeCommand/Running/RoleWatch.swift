@@ -5,14 +5,14 @@ import SystemCalls
 
 /// The watch over an exclusive role, of a process whose command may run only as long as it has it.
 ///
-/// The command is told to end (SIGTERM) when the role is lost, or when etcd has not answered for eight
+/// The command gets SIGTERM when the role is lost, or when etcd has not answered for eight
 /// tenths of the session's lifetime; and killed at the registration's deadline, a tenth later, so that
 /// it has ended before a successor's command can begin. A command of a directory, whose role is lost
 /// for good then, has a fixed grace.
 final class RoleWatch {
   let registration: PresenceRegistration
   private let news: News
-  /// Why the command was told to end.
+  /// Why the command got SIGTERM.
   private var cause: AppGroupError?
 
   /// How long a command may take to end if its role does not depend on a clock.
@@ -63,15 +63,12 @@ final class RoleWatch {
     }
   }
 
-  /// When the command is told to end, if etcd does not answer before; nil where no clock decides.
-  var stop: ContinuousClock.Instant? { registration.limits?.stop }
-
-  /// When a command is killed that was told to end; later if etcd has answered meanwhile.
+  /// When a command that got SIGTERM is killed; later if etcd has answered meanwhile.
   func deadline(toldAt told: ContinuousClock.Instant) -> ContinuousClock.Instant {
     registration.deadline ?? told + Self.grace
   }
 
-  /// Tells the command to end, because of a loss that was seen.
+  /// Sends the command SIGTERM, because of a loss that was seen.
   ///
   /// - Returns: Whether there is one.
   func ends(_ child: borrowing ChildProcess) throws(Errno) -> Bool {
@@ -81,7 +78,7 @@ final class RoleWatch {
     return true
   }
 
-  /// Fails if the command was told to end: its status is not its own then.
+  /// Fails if the command got SIGTERM: its status is not its own then.
   func check() throws(CommandError) {
     guard let cause else { return }
     throw error(cause, "the command was told to end")
