@@ -370,7 +370,9 @@ static inline int csys_spawn(
   close(report[1]);
   if (process != -1) {
     failure = 0;
-    while (read(report[0], &failure, sizeof failure) == -1 && errno == EINTR) continue;
+    // It never waits, so a signal hardly interrupts it once.
+    for (int tries = 0; tries < 1000; tries++)
+      if (read(report[0], &failure, sizeof failure) != -1 || errno != EINTR) break;
   }
   close(report[0]);
   if (process != -1 && failure != 0) {
