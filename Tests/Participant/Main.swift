@@ -38,7 +38,7 @@ import SystemCalls
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs` and `DiagnosticsVerbs`.
+/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `CrashVerbs` and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -145,6 +145,8 @@ struct Participant {
       return try PeerRequestVerbs.perform(verb, key, Array(rest), container)
     case _ where verb.hasPrefix("file-"):
       return try PeerFileVerbs.perform(verb, PeerSession(key, in: container), Array(rest))
+    case _ where verb.hasPrefix("crash-"):
+      return try CrashVerbs.perform(verb, key, Array(rest), container)
     case "events", "measured":
       return try DiagnosticsVerbs.perform(verb, key, Array(rest), container)
     case "settings": return Settings.shared.perform(key, rest.first)
