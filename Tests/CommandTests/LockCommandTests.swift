@@ -174,7 +174,9 @@ struct LockCommandTests {
       """
       echo 0 >f
       holds wormhole lock f -- sh -c ': {}; echo $$ >"$T/child"; echo in >"$T/in"; exec sleep 25'
-      kill -STOP $(cat "$T/child"); stopped $(cat "$T/child")
+      child=$(cat "$T/child"); kill -STOP $child; pause=0.01
+      # Its stop must not be pending only, because the lock's holder looks once.
+      until grep -q '^State:.T' /proc/$child/status; do pause; done
       kill -CONT $pid
       wormhole lock f --timeout 20 -- sh -c 'echo second >f'
       kill -CONT $pid; wait $pid; echo $?; cat f
