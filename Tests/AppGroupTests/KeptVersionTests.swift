@@ -8,7 +8,8 @@
 
   @testable import Containers
 
-  /// What the loss of power has left: a name without its content, and the version that stands in for it.
+  /// What a loss has left: a name without its content, and the version that stands in for it. It has the
+  /// name of an earlier start if the machine was lost, and that of this one if only the file system was.
   @Suite("A kept version", .blocking)
   struct KeptVersionTests {
     private let directory: TemporaryDirectory
@@ -22,13 +23,42 @@
 
     private var lease: String { directory.path + "/values/k/lease/" }
 
-    private func loseLast() throws {
+    private static let names = [KeptVersion.name ?? "", "kept-earlier"]
+
+    private var file: String { directory.path + "/values/k/value.plist" }
+
+    private func loseLast(keptAs name: String = "kept-earlier", content: [UInt8] = []) throws {
+      try value.remove()
       try value.replace(with: 1)
       let own = try #require(KeptVersion.name)
-      try rename(
-        lease + own, at: Directory.current, to: lease + "kept-earlier", at: Directory.current)
-      try FileDescriptor.open(directory.path + "/values/k/value.plist", [.writeOnly, .truncate])
-        .synchronize()
+      try rename(lease + own, at: Directory.current, to: lease + name, at: Directory.current)
+      // Another file, because a kept version is a second name.
+      try removeFile(file, at: Directory.current)
+      try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(content)
+    }
+
+    /// Runs a body before each system call of another.
+    private func between(
+      _ change: () throws -> Void, look: @escaping @Sendable (Int) throws -> Void
+    ) throws {
+      try loseLast(keptAs: Self.names[0])
+      let counting = Faults.Plan { _, _ in .proceed }
+      try Faults.$plan.withValue(counting) { try change() }
+      for place in 0..<counting.calls {
+        try loseLast(keptAs: Self.names[0])
+        let plan = Faults.Plan { _, index in
+          guard index == place else { return .proceed }
+          return Faults.$plan.withValue(nil) {
+            do { try look(place) } catch { Issue.record("before call \(place): \(error)") }
+            return .proceed
+          }
+        }
+        try Faults.$plan.withValue(plan) { try change() }
+      }
+    }
+
+    private func bytes(of file: String) throws -> [UInt8] {
+      try FileDescriptor.open(file, .readOnly).readToEnd(expectedBytes: 0, maximumBytes: 10_000)
     }
 
     private func kept() throws -> [String] {
@@ -36,14 +66,16 @@
         .filter { $0.hasPrefix(KeptVersion.prefix) }
     }
 
-    @Test("of an earlier start is read, also while the first publication removes it")
-    func readMeanwhile() throws {
-      try loseLast()
+    @Test(
+      "is read, whatever start it is of, also while the first publication removes it",
+      arguments: names)
+    func readMeanwhile(name: String) throws {
+      try loseLast(keptAs: name)
       #expect(try value.read() == 1)
       let counting = Faults.Plan { _, _ in .proceed }
       _ = try Faults.$plan.withValue(counting) { try value.read() }
       for place in 0..<counting.calls {
-        try loseLast()
+        try loseLast(keptAs: name)
         let value = value
         let plan = Faults.Plan { _, index in
           guard index == place else { return .proceed }
@@ -58,6 +90,65 @@
           let found = try value.read()
           #expect(found == 1 || found == 2, "published before call \(place)")
         }
+      }
+    }
+
+    // A look at each moment is what a process finds if the other one is killed there.
+    @Test("stands in until what follows it is there, at each step")
+    func followed() throws {
+      let value = value
+      try between(
+        { try value.replace(with: 2, durability: .durable) },
+        look: {
+          let found = try value.read()
+          #expect(found == 1 || found == 2, "a durable publication, before call \($0)")
+        })
+      #expect(try value.read() == 2)
+      try between(
+        { _ = try value.remove() },
+        look: {
+          let found = try value.read()
+          #expect(found == 1 || found == nil, "a removal, before call \($0)")
+        })
+      #expect(try value.read() == nil)
+      try between(
+        { try value.update(durability: .durable) { $0 = 1 } },
+        look: {
+          let found = try value.read()
+          #expect(found == 1, "an update that changes nothing, before call \($0)")
+        })
+      #expect(try kept() == [])
+      #expect(try !KeptVersion.isMissing(bytes(of: file)))
+    }
+
+    @Test("is put back when what cannot be read is put aside", arguments: names)
+    func putBack(name: String) throws {
+      for content in [[], [0, 0, 0], Array("junk".utf8)] as [[UInt8]] {
+        try loseLast(keptAs: name, content: content)
+        let aside = try #require(try value.quarantine())
+        #expect(try bytes(of: aside) == content)
+        #expect(try value.read() == 1)
+        #expect(try value.quarantine() != nil, "it can be read, so nothing takes its place")
+        #expect(try value.read() == nil)
+        #expect(try kept().filter { $0 == Self.names[0] } == [])
+      }
+      try loseLast(keptAs: name)
+      try removeFile(file, at: Directory.current)
+      try makeDirectory(file, at: Directory.current)
+      _ = try value.quarantine()
+      #expect(try value.read() == 1, "in a directory's place")
+    }
+
+    @Test("is reported with its time")
+    func reported() throws {
+      for (content, isRead) in [([], true), (Array("junk".utf8), false)] as [([UInt8], Bool)] {
+        try loseLast(keptAs: Self.names[0], content: content)
+        let status = try fileStatus(lease + Self.names[0])
+        let report = try #require(try value.container.report().names.values.first)
+        #expect(report.kept == status.modified)
+        if case .readable = report.condition { #expect(isRead) } else { #expect(!isRead) }
+        try value.replace(with: 2)
+        #expect(try value.container.report().names.values.first?.kept == nil)
       }
     }
 

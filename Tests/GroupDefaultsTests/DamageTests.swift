@@ -14,7 +14,8 @@ struct DamageTests {
   init() throws { scene = try DefaultsScene() }
 
   private func plant(_ bytes: [UInt8]) throws {
-    try scene.container.own.value("defaults").replace(withBytes: bytes)
+    // Durable, so that nothing is kept that would stand in for an empty file.
+    try scene.container.own.value("defaults").replace(withBytes: bytes, durability: .durable)
   }
 
   static let damages: [(String, [UInt8])] = [

@@ -4,7 +4,8 @@
  * One statement marked `atomic` is one system call, as in lease.pml.  Publishers replace or remove the
  * value under its lease, which may be taken away at every step (`fenced`; lease.pml proves that one
  * lock); a process that is killed is one that does not move any more.  The power is cut at any moment,
- * CUTS times; then all processes begin again, and a reader reads while they do.
+ * CUTS times; then all processes begin again, and a reader reads while they do.  Or the file system alone
+ * is lost and mounted again: what is kept then still has the name of this start of the machine.
  *
  * The disk: names reach it in the order in which they were given (everything up to now, at any moment;
  * fsync of the directory: at least everything up to the last exchange or removal).  Content reaches it
@@ -25,11 +26,13 @@
  * Each of these drops a rule, to show that the model notices:
  * -DDROP_WAIT             publishes without waiting for the content, whatever is kept
  * -DDROP_FALLBACK         a reader looks for nothing else where the content is missing
+ * -DONLY_EARLIER          nor for what this start of the machine has kept
  * -DDROP_SECOND_LOOK      it does not read again when nothing stands in for what it has read
  * -DKEPT_AT_REMOVAL       a removal leaves what is kept
  * -DKEPT_AT_DURABLE       so does a durable publication
  * -DDURABLE_KEPT_LAST     a durable publication replaces what is kept, but after it is visible
  * -DUNWRITTEN_AT_REMOVAL  a removal drops what is kept before what is published is written
+ * -DDROP_PUT_BACK         both drop what is kept although it stands in for what is published
  * -DREMOVE_ALL_KEPT       who removes what an earlier start has kept removes this one's, too
  * -DDROP_FOLLOW_UP        (TIME) nobody follows up
  * -DDROP_FRESHNESS        (TIME) leaves out the wait although what is kept is old
@@ -93,13 +96,17 @@ hidden byte k;
 inline write(n) { written = written | BIT(n); cached = cached | BIT(n) }
 
 /* The exchange, or the rename that removes. */
-inline change() {
-  last++;
-  current = last;
-  cached = cached | BIT(last);
+inline exchange(content) {
+  current = content;
   lastKept = kept;
   lastEarlier = earlier;
   reached = false
+}
+
+inline change() {
+  last++;
+  cached = cached | BIT(last);
+  exchange(last)
 }
 
 /* fsync of the value's directory. */
@@ -135,17 +142,29 @@ inline endsNow() { skip }
 inline followUp() { skip }
 #endif
 
-/* Renames what is kept into the lease, after what is published is written. */
+/* Renames what is kept into the lease, after what is published is written, or, if its content is
+   missing, is replaced by what is kept. */
 inline dropKept() {
   if
   :: atomic { kept == 0 || fenced }
   :: atomic { kept != 0 && !fenced ->
 #ifndef UNWRITTEN_AT_REMOVAL
-       write(current)
+       if
+       :: isMissing(current) -> isLost = true
+       :: else -> write(current)
+       fi
 #else
        skip
 #endif
      };
+#ifndef DROP_PUT_BACK
+     atomic {
+       if
+       :: isLost && !fenced -> exchange(kept)
+       :: else
+       fi;
+       isLost = false };
+#endif
      atomic {
        if
        :: !fenced -> kept = 0
@@ -161,17 +180,19 @@ inline forgetChange() {
   mine = 0;
   isFollowedUp = false;
   isHasty = false;
-  isDurable = false
+  isDurable = false;
+  isLost = false
 }
 
 inline forgetReading() {
   found = 0;
   got = 0;
-  asked = 0
+  asked = 0;
+  isOwn = false
 }
 
 proctype Publisher(byte me) {
-  bool isFollowedUp, isHasty, isDurable;
+  bool isFollowedUp, isHasty, isDurable, isLost;
   byte mine;
 
 end_again:
@@ -301,7 +322,7 @@ end:
 
 proctype Reader() {
   byte found, got, asked;
-  bool damaged, undone;
+  bool isOwn, damaged, undone;
 
 end_again:
   {
@@ -313,8 +334,15 @@ end_again:
 #ifdef DROP_FALLBACK
           got = 0;
 #else
-          atomic { got = (kept == 0 -> earlier : 0) };                  /* the names that are there */
-          atomic { got = (got == earlier -> got : 0) };
+          atomic {              /* the names that are there */
+            isOwn = kept != 0;
+#ifdef ONLY_EARLIER
+            got = (isOwn -> 0 : earlier)
+#else
+            got = (isOwn -> kept : earlier)
+#endif
+          };
+          atomic { got = (isOwn && got != 0 -> kept : (got == earlier -> got : 0)) };
 #endif
           if
           :: atomic { got == 0 &&
@@ -360,17 +388,21 @@ end:
        cached = written;
        assert(diskKept == 0 || diskEarlier == 0);
        current = diskCurrent;
-       earlier = (diskKept != 0 -> diskKept : diskEarlier);
-       kept = 0;
-       diskKept = 0;
+       removals = removals & (BIT(current + 1) - 1);    /* the later ones have never been */
+       if                       /* the machine has gone on, or not */
+       :: true -> kept = diskKept; earlier = diskEarlier
+       :: true -> kept = 0; earlier = (diskKept != 0 -> diskKept : diskEarlier)
+       fi;
+       diskKept = kept;
        diskEarlier = earlier;
-       lastKept = 0;
+       lastKept = kept;
        lastEarlier = earlier;
        reached = true;
 #ifdef TIME
-       damaged = isMissing(current) && earlier == 0;
+       k = (kept != 0 -> kept : earlier);
+       damaged = isMissing(current) && k == 0;
        assert(!damaged);
-       aged = (isMissing(current) -> earlier : current) < before[AGE - 1];
+       aged = (isMissing(current) -> k : current) < before[AGE - 1];
        assert(!aged);
        goto stopped;
 #else

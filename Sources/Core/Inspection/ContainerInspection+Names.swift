@@ -63,6 +63,7 @@ extension ContainerInspection {
       let read = try snapshot.propertyList()
       content.expiration = snapshot.expiration
       content.publisher = snapshot.publisher
+      content.kept = snapshot.standsInFrom
       content.condition = .readable
       if kind == .ownValue, let read, let reason = problem(value.identifier, read) {
         content.condition = .unreadable(
@@ -71,6 +72,8 @@ extension ContainerInspection {
       if kind == .notification { content.state = read?.uint64Value }
     } catch let error as AppGroupError {
       content.condition = .unreadable(error)
+      // What has no kept version that can be read is reported as it is.
+      content.kept = try? value.keptInstead()
     } catch {
       content.condition = .unreadable(
         AppGroupError(.inputOutput, "read the value", path: value.path, reason: "\(error)"))

@@ -121,6 +121,9 @@ extension ContainerReport {
     public internal(set) var expiration: Date?
     /// Whether it can be read.
     public internal(set) var condition: Condition = .absent
+    /// When an older version was published, which the container kept in case the last one is lost. It is
+    /// what is read, if the content is readable; otherwise `Value.quarantine` makes it the value.
+    public internal(set) var kept: Date?
     /// The 64-bit state; notifications only.
     public internal(set) var state: UInt64?
   }

@@ -19,15 +19,19 @@ public struct ValueSnapshot: Sendable {
   private let record: PublicationRecord?
   /// Whether there is a file whose content has expired.
   package let isExpired: Bool
+  /// When the content was published, if it stands in for later content that is lost.
+  package let standsInFrom: Date?
 
   /// - Parameters:
   ///   - bytes: The content, without the record of its publication.
   ///   - record: What the publication told about itself.
   ///   - mayHaveExpired: Whether the record's expiry counts; on etcd its own lease decides.
+  ///   - standsInFrom: When it was published, if it stands in for later content.
   init(
     bytes: [UInt8]?, version: Version?, of store: any ValueStore, record: PublicationRecord? = nil,
-    mayHaveExpired: Bool = true
+    mayHaveExpired: Bool = true, standsInFrom: Date? = nil
   ) {
+    self.standsInFrom = standsInFrom
     isExpired = mayHaveExpired && record?.hasExpired ?? false
     content = .success(isExpired ? nil : bytes)
     self.version = isExpired ? nil : version
@@ -41,6 +45,7 @@ public struct ValueSnapshot: Sendable {
     self.store = store
     record = nil
     isExpired = false
+    standsInFrom = nil
   }
 
   /// The process that published the content, and when; nil if it is not told: there is no value, or

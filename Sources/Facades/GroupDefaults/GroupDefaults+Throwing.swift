@@ -142,7 +142,8 @@ extension GroupDefaults {
   }
 
   /// Moves the suite's file into the container's `quarantine/`, if it is damaged and its content
-  /// may still be needed. The suite is empty afterwards.
+  /// may still be needed. The suite is empty afterwards, or as the version was that the container
+  /// keeps for a loss of power.
   ///
   /// - Returns: The file's new path, or nil if there was none.
   /// - Throws: `AppGroupError`, as `Value.quarantine`.

@@ -63,9 +63,11 @@ final class Disk: Sendable {
     try mounts.run(kind == .unjournalled ? "cp memory/image memory/cut" : "\(Self.cut) disk")
   }
 
-  /// Mounts the disk again, which replays its journal, and marks its kept versions as those of an
-  /// earlier start of the machine. No process may have a file of it open any more.
-  func restart() throws {
+  /// Mounts the disk again, which replays its journal. No process may have a file of it open any more.
+  ///
+  /// - Parameter isNewStart: Whether the machine has started again, too: then the kept versions are
+  ///   marked as those of an earlier start.
+  func restart(isNewStart: Bool = true) throws {
     // A process that another test is just starting has copies of this process's descriptors until
     // its exec.
     try eventually("the disk is not in use any more") {
@@ -82,6 +84,7 @@ final class Disk: Sendable {
         "mv memory/cut memory/image; e2fsck -fy memory/image >memory/log || [ $? = 1 ]")
     }
     try mounts.run(mountCommand)
+    guard isNewStart else { return }
     try mounts.run(
       """
       find disk -name 'kept-*' ! -name kept-earlier | while read -r kept; do \

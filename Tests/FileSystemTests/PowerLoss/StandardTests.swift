@@ -57,13 +57,14 @@ struct StandardTests {
   func whole() throws {
     for kind in Disk.usable {
       let disk = try Disk(kind)
-      // The second time another name's fsync brings the renames to the disk.
-      for isJournalWritten in [false, true] {
+      // The second time another name's fsync brings the renames to the disk, and the third time the
+      // machine goes on: only the file system is lost.
+      for (isJournalWritten, isNewStart) in [(false, true), (true, true), (true, false)] {
         let path = try disk.makeContainer()
         try live(path, isJournalWritten)
         try disk.cutPower()
-        try disk.restart()
-        try check(path, isJournalWritten, "\(kind)")
+        try disk.restart(isNewStart: isNewStart)
+        try check(path, isJournalWritten, "\(kind), new start \(isNewStart)")
       }
     }
   }

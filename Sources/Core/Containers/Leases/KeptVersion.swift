@@ -1,7 +1,7 @@
 package import SystemCalls
 
 /// `lease/kept-<boot>`: a version of a value that is known to be on the disk, in case the power
-/// fails before the last version is.
+/// fails, or the file system is lost, before the last version is.
 ///
 /// Waiting for the disk in each publication would make a hot value as slow as its disk. So a
 /// publication without a wait is allowed, but only if there is a kept version that was published
@@ -15,9 +15,12 @@ package import SystemCalls
 /// | a removal | – | no value, because no reader looks for a kept version without a file |
 ///
 /// The kept version is a second name of a published file, given under the lease and through its
-/// descriptor (rule 2), so it is never a file that a late holder did not publish. Its name contains
-/// the start of the machine: damage within the same start has another cause, and is reported. There
-/// is at most one, because a holder removes those of earlier starts before it gives the name.
+/// descriptor (rule 2), so it is never a file that a late holder did not publish. There is at most one,
+/// because a holder removes those of earlier starts of the machine before it gives the name.
+///
+/// That the content is missing is the only evidence of a loss: a file system can be lost and mounted
+/// again while the machine goes on, and nothing tells one mount of it from the next that is the same
+/// for all who see it.
 package enum KeptVersion {
   package static let prefix = "kept-"
   /// Its name in `lease/`; nil if starts of the machine cannot be distinguished.
@@ -36,15 +39,19 @@ package enum KeptVersion {
     return content.count <= maximumBytes && content.allSatisfy { $0 == 0 }
   }
 
-  /// Returns the name of the kept version that stands for content that never reached the disk.
+  fileprivate static func isMissing(in file: borrowing FileDescriptor) throws(Errno) -> Bool {
+    let size = try file.status().size
+    guard size <= maximumBytes else { return false }
+    return isMissing(try file.readToEnd(expectedBytes: Int(size), maximumBytes: maximumBytes))
+  }
+
+  /// Returns the name of the kept version, which stands for content that never reached the disk; nil if
+  /// there is none.
   ///
   /// - Parameter lease: The directory `lease`, open for reading.
-  /// - Returns: nil if there is none, or if there is one of this start of the machine, which then
-  ///   did not damage the publication.
   package static func standIn(in lease: borrowing FileDescriptor) throws(Errno) -> String? {
     let names = try lease.entries().map(\.name.text).filter { $0.hasPrefix(prefix) }
-    guard let name, !names.contains(name) else { return nil }
-    return names.first
+    return names.first { $0 == name } ?? names.first
   }
 }
 
@@ -119,20 +126,53 @@ extension Lease {
 
   /// Removes the kept version before its value is removed, or is replaced by a durable one: no older
   /// version may stand in for content that is published after that. What is published now has to do
-  /// without a kept version, so its content is written first.
+  /// without a kept version, so its content is written first, or, if it is lost, replaced by the kept
+  /// version.
   ///
-  /// - Parameter value: The value's file; nil if there is none.
-  package func dropKept(of value: String?) throws(Errno) {
+  /// - Parameter value: The value's file.
+  /// - Throws: `leaseLost`.
+  package func dropKept(of value: String) throws {
     guard let name = KeptVersion.nameFromHeld else { return }
     let held = held.descriptor.rawValue
     // If nothing of it exists at one of the steps, the lease may be gone, which the removal itself
     // will find out.
     guard try exists(name, at: held) else { return }
+    var isLost = false
     do throws(Errno) {
-      if let value { try writeBack(site.layout.fromHeld + value, at: held) }
+      let file = try FileDescriptor.open(
+        site.layout.fromHeld + value, at: held, [.readOnly, .noFollow, .nonBlocking])
+      isLost = try KeptVersion.isMissing(in: file)
+      try file.writeBack()
     } catch {
       // It is removed in any case. Only a process that is killed right here would leave it damaged.
     }
+    if isLost { try putBack(name, as: value) }
+    try dropKept()
+  }
+
+  /// Publishes the kept version again.
+  ///
+  /// - Returns: Whether there is one.
+  /// - Throws: `leaseLost`.
+  package func putBackKept(as value: String) throws -> Bool {
+    let lease = try site.openLeaseDirectory()
+    guard let name = try KeptVersion.standIn(in: lease) else { return false }
+    try putBack("../" + name, as: value)
+    return true
+  }
+
+  private func putBack(_ kept: String, as value: String) throws {
+    let (entry, staging) = (nextEntry(), stagingPlace.directory)
+    try failingAsLost { () throws(Errno) in
+      try link(kept, at: held.descriptor.rawValue, to: entry, at: staging)
+    }
+    try moveOut(entry, as: value, .exchange)
+  }
+
+  /// Removes the kept version of a value that has no file.
+  func dropKept() throws(Errno) {
+    guard let name = KeptVersion.nameFromHeld else { return }
+    let held = held.descriptor.rawValue
     let (entry, staging) = (nextEntry(), stagingPlace.directory)
     if try ifPresent(rename(name, at: held, to: entry, at: staging)) != nil {
       try removeIfPresent(entry, at: staging)

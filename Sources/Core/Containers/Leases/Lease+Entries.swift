@@ -130,7 +130,7 @@ extension Lease {
     let directory = try site.directory()
     // The kept version of this start of the machine, which a late holder must not remove from a
     // successor.
-    try dropKept(of: nil)
+    try dropKept()
     do throws(Errno) {
       for entry in try held.descriptor.entries() {
         try removeFile(entry.name, at: held.descriptor.rawValue)

@@ -175,7 +175,7 @@ package final class Lease: Sendable {
   /// Flushes a published file to the disk as it is, because its publisher may not have waited.
   ///
   /// - Complexity: Three fsyncs, or two (`LeaseSite.commitsTogether`).
-  package func synchronize(_ name: String) throws(Errno) {
+  package func synchronize(_ name: String) throws {
     try dropKept(of: name)
     let held = held.descriptor.rawValue
     // The absence must last as well.

@@ -1,4 +1,5 @@
 import Containers
+package import FoundationEssentials
 import Monitoring
 import PropertyLists
 import Publications
@@ -107,9 +108,9 @@ final class ValueFile: ValueStore {
       return (try snapshot(of: bytes, status, limits), status)
     }
     if let kept = try standIn(at: start, owner, limits) {
-      return (try snapshot(of: kept, status, limits), status)
+      return (try snapshot(of: kept.bytes, status, limits, standsInFrom: kept.published), status)
     }
-    // The first publication after a loss of power removes the kept version, perhaps just now.
+    // A publication after the loss removes the kept version, perhaps just now.
     guard isSecondLook else {
       return try snapshot(at: start, name, owner, limits, isSecondLook: true)
     }
@@ -117,12 +118,14 @@ final class ValueFile: ValueStore {
   }
 
   private func snapshot(
-    of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits
+    of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits,
+    standsInFrom published: Date? = nil
   ) throws -> ValueSnapshot {
     var bytes = file
     let record = PublicationRecord.take(from: &bytes)
     guard bytes.count <= limits.maximumBytes else { throw tooLarge(bytes.count, limits) }
-    return ValueSnapshot(bytes: bytes, version: Version(status), of: self, record: record)
+    return ValueSnapshot(
+      bytes: bytes, version: Version(status), of: self, record: record, standsInFrom: published)
   }
 
   private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> AppGroupError {
@@ -132,18 +135,34 @@ final class ValueFile: ValueStore {
       remedy: "raise the limit, or remove the file")
   }
 
-  /// Returns the copy that is kept in case the power fails before the last publication is on the
-  /// disk.
+  /// Returns when the kept version was published, if there is one that can be read.
+  func keptDate() throws -> Date? {
+    let handle = try container.root.handle()
+    guard let kept = try standIn(at: handle.descriptor.rawValue, handle.status, .standard) else {
+      return nil
+    }
+    var bytes = kept.bytes
+    _ = PublicationRecord.take(from: &bytes)
+    do throws(PropertyListError) { _ = try PropertyListValue(bytes: bytes) } catch { return nil }
+    return kept.published
+  }
+
+  /// Returns the copy that is kept in case the last publication is lost before it is on the disk.
   private func standIn(
     at start: Int32, _ owner: FileStatus, _ limits: PropertyListLimits
-  ) throws(Errno) -> [UInt8]? {
+  ) throws(Errno) -> (bytes: [UInt8], published: Date)? {
+    var published = Date.distantPast
     do throws(Errno) {
       let lease = try FileDescriptor.openBeneath(
         directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
       guard let name = try KeptVersion.standIn(in: lease) else { return nil }
-      return try FileDescriptor.readBeneath(
+      let bytes = try FileDescriptor.readBeneath(
         name, at: lease.rawValue, maximumBytes: PublishedContent.largest(limits.maximumBytes)
-      ) { container.root.access.trusts($0, in: owner) }
+      ) {
+        published = $0.modified
+        return container.root.access.trusts($0, in: owner)
+      }
+      return (bytes, published)
     } catch {
       switch error {
       // There is none, or a foreign entry in its place: the damage is reported.
@@ -158,4 +177,10 @@ final class ValueFile: ValueStore {
       .notAValue, "read the value", path: path, reason: reason,
       remedy: "remove it: rm -r '\(path)'")
   }
+}
+
+extension Value {
+  /// Returns when the version was published that is kept in case the last one is lost; nil if there is
+  /// none that can be read.
+  package func keptDate() throws -> Date? { try store.file.keptDate() }
 }

@@ -62,7 +62,7 @@ extension ContainerReport.NamedContent {
       }
     return .object([
       identifierKey: identifier, "path": path, "condition": name, "problem": problem,
-      "bytes": bytes, "modified": modified?.wholeSeconds,
+      "bytes": bytes, "modified": modified?.wholeSeconds, "kept": kept?.wholeSeconds,
       "state": state.map { PropertyListValue($0) }, "publisher": publisher?.propertyList,
       "expires": expiration?.wholeSeconds,
     ])

@@ -7,8 +7,8 @@ import Terminals
 struct Finding: Equatable {
   /// For machines; the values are never changed.
   enum Kind: String {
-    case containerRefused, damagedValue, overdueLease, leftover, foreignEntry, foreignOwner
-    case looseMode, watchLimit, networkFileSystem, unreadablePart, cluster
+    case containerRefused, damagedValue, lostValue, overdueLease, leftover, foreignEntry
+    case foreignOwner, looseMode, watchLimit, networkFileSystem, unreadablePart, cluster
   }
 
   /// How serious it is; the names are for machines, too.
@@ -61,8 +61,8 @@ extension Finding.Kind {
   fileprivate var level: Finding.Level {
     switch self {
     case .containerRefused, .damagedValue, .foreignOwner, .unreadablePart: .fault
-    case .overdueLease, .foreignEntry, .looseMode, .watchLimit, .networkFileSystem, .cluster:
-      .warning
+    case .lostValue, .overdueLease, .foreignEntry, .looseMode: .warning
+    case .watchLimit, .networkFileSystem, .cluster: .warning
     case .leftover: .note
     }
   }
@@ -149,7 +149,19 @@ enum Findings {
     _ content: ContainerReport.NamedContent, _ title: String, _ otherWay: String?,
     _ option: String, _ program: String
   ) -> Finding? {
-    guard case .unreadable(let error) = content.condition else { return nil }
+    let command = program + "doctor --\(option) \(content.identifier.quotedForShell)"
+    let kept = content.kept.map { "the version of \($0.secondsText)" }
+    let putAside = (otherWay.map { $0 + ", or " } ?? "") + "put the file aside"
+    guard case .unreadable(let error) = content.condition else {
+      return kept.map {
+        Finding(
+          kind: .lostValue,
+          what: "The last content of \(title) never reached the disk. Readers get \($0), "
+            + "which was kept.",
+          path: content.path, advice: "\(putAside), and make that one the value:".capitalizedFirst,
+          command: command)
+      }
+    }
     let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
     guard [.damaged, .notAValue, .tooLarge].contains(error.code) else {
       return Finding(
@@ -158,8 +170,9 @@ enum Findings {
     }
     return Finding(
       kind: .damagedValue, what: what, path: content.path,
-      advice: ((otherWay.map { $0 + ", or " } ?? "") + "put the file aside:").capitalizedFirst,
-      command: program + "doctor --\(option) \(content.identifier.quotedForShell)")
+      advice: (putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":"))
+        .capitalizedFirst,
+      command: command)
   }
 
   private static func unusable(

@@ -1,4 +1,5 @@
 import AppGroup
+import FoundationEssentials
 import PeerConnectivity
 import PropertyLists
 
@@ -20,7 +21,10 @@ extension CommandDescription {
         help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),
       .value(
         "quarantine", "identifier", .live(.messages),
-        help: "First move this message's file into the container's quarantine."),
+        help: """
+          First move this message's file into the container's quarantine. If it cannot be read, an \
+          older version that the container has kept takes its place.
+          """),
       .value(
         "quarantine-own", "name", .identifier,
         help: "The same for one of the package's own values, by the name that doctor prints."),
@@ -67,6 +71,8 @@ private struct Repairs {
   /// Names that were removed, because nobody uses them any more.
   var names: [String] = []
   var quarantined: [String] = []
+  /// When the versions were published that are values again.
+  var putBack: [Date] = []
   var failures: [AppGroupError] = []
 }
 
@@ -85,7 +91,9 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
   ]
   for value in values.compactMap({ $0 }) {
     do {
-      if let place = try value.quarantine() { repairs.quarantined.append(place) }
+      guard let (place, kept) = try value.putAside(until: nil) else { continue }
+      repairs.quarantined.append(place)
+      if let kept { repairs.putBack.append(kept) }
     } catch let error as AppGroupError {
       repairs.failures.append(error)
     }
@@ -100,6 +108,7 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
     paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
   }
   paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
+  paragraphs += repairs.putBack.map { "put back: the version of \($0.secondsText)\n" }
   guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
   let texts = findings.enumerated().map { index, finding in
     finding.text(number: index + 1, columns: columns)
@@ -110,6 +119,7 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
 private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
   .object([
     "removed": repairs.removed, "names": repairs.names.isEmpty ? nil : repairs.names,
-    "quarantined": repairs.quarantined.first, "findings": findings.map(\.propertyList),
+    "quarantined": repairs.quarantined.first, "putBack": repairs.putBack.first?.wholeSeconds,
+    "findings": findings.map(\.propertyList),
   ])
 }
