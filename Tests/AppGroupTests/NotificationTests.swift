@@ -297,6 +297,7 @@ struct NotificationTests {
     .onlyDirectories("it puts a file in the directory's place"))
   func unreadable() throws {
     let heard = Heard<Int>()
+    try container.notification("n").post()
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     let shell = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)/notifications' && mv n elsewhere && touch n"])

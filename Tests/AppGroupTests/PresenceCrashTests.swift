@@ -214,6 +214,7 @@ struct PresenceCrashTests {
 
   @Test("reports the processes in a directory that replaced the watched one")
   func observersOfReplaced() async throws {
+    try presence.enter().close()
     let seen = Heard<[String]>()
     let observation = try presence.observe(on: .global()) { seen.add($0.map(\.id)) }
     try shell("rm -r presence")

@@ -175,17 +175,3 @@ package struct LogDirectory: ~Copyable {
     return try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
   }
 }
-
-extension Log {
-  /// Watches the messages, and creates their directory if it is missing.
-  func watch(_ hear: @escaping @Sendable (WatchNews) -> Void) -> Watch {
-    let directory = value.directory
-    return ChangeMonitor.shared.watch(
-      path: path + "/" + LogDirectory.entries,
-      parents: directory.kind.parents(in: directory.root) + [path],
-      prepare: {
-        let place = try directory.openOrMake()
-        try directory.root.makeDirectoryIfMissing(LogDirectory.entries, at: place.rawValue)
-      }, hear: hear)
-  }
-}

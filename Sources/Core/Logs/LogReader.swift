@@ -254,7 +254,7 @@ extension Log {
     private func beginWatching() -> Bool {
       guard watch.withLock({ $0 == nil }) else { return false }
       let (news, latch) = (news, latch)
-      let begun = log.watch {
+      let begun = log.value.directory.watch(part: LogDirectory.entries) {
         news.note($0)
         latch.raise()
       }

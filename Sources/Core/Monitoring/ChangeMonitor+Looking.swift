@@ -60,7 +60,7 @@ extension ChangeMonitor {
     return find(id, entry, place)
   }
 
-  /// Watches the directory that the path names, and creates it if it is missing.
+  /// Watches the directory that the path names, or waits for it if it is missing.
   private func find(
     _ id: WatchTable.ID, _ entry: WatchEntry, _ place: WatchEntry.Place
   ) -> Finding {
@@ -69,7 +69,10 @@ extension ChangeMonitor {
       // The directories that it has created.
       watchMissing(place.parents)
       for _ in 0..<renameRaceLimit {
-        let directory = try open(place.path)
+        guard let directory = try ifPresent(open(place.path)) else {
+          if let finding = try wait(for: place, id) { return finding }
+          continue
+        }
         let status = try directory.status()
         do throws(Errno) {
           try add(directory, entry.events) { $0.enter($1, status, for: id) }
@@ -86,6 +89,31 @@ extension ChangeMonitor {
       let reason = (error as? Errno)?.description ?? "\(error)"
       return .failed(reason: "\(place.path): \(reason)")
     }
+  }
+
+  /// Watches the nearest parent that there is, for the appearance of what is missing below it.
+  ///
+  /// - Returns: Nil if it has appeared meanwhile, or the parent was replaced.
+  private func wait(for place: WatchEntry.Place, _ id: WatchTable.ID) throws(Errno) -> Finding? {
+    var missing = place.path
+    for path in place.parents.reversed() {
+      guard let parent = try ifPresent(open(path)) else {
+        missing = path
+        continue
+      }
+      let status = try parent.status()
+      let name = FileName(missing.split(separator: "/").last.map(String.init) ?? "")
+      do throws(Errno) {
+        try add(parent, .appearance) { $0.enter($1, status, for: id, awaiting: name) }
+      } catch {
+        return failed(error)
+      }
+      // Before it was watched either may have happened, without an event.
+      if names(path, status), !exists(missing) { return .watched(network: network(parent)) }
+      state.withLock { $0.lose(id) }
+      return nil
+    }
+    throw .noSuchFile
   }
 
   private func failed(_ error: Errno) -> Finding {

@@ -51,19 +51,22 @@ package final class ChangeMonitor: Sendable {
   ///   - path: Absolute; need not exist.
   ///   - parents: Parent directories whose replacement also replaces this one; the container comes
   ///     first.
+  ///   - lane: Those with the same text are looked for one after another, by one thread at a time; by
+  ///     default those of the container.
   ///   - events: The events to watch for; those of the directory's own end are added.
-  ///   - prepare: Creates the directory if it is missing; called on this thread, and again on
-  ///     another one after the directory was removed.
+  ///   - prepare: Called before the directory is looked for, on this thread, and again on another
+  ///     one after the directory was removed; may create it. If it is missing after that, its
+  ///     appearance is an event of the nearest parent that there is: looking leaves no names behind.
   ///   - readsNames: Whether the news tell the names of entries; without them they cost less.
   ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
   package func watch(
-    path: String, parents: [String], _ events: WatchEvents = .content, readsNames: Bool = true,
-    prepare: @escaping @Sendable () throws -> Void,
+    path: String, parents: [String], lane: String? = nil, _ events: WatchEvents = .content,
+    readsNames: Bool = true, prepare: @escaping @Sendable () throws -> Void,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    let place = WatchEntry.Place(path: path, parents: parents, prepare: prepare)
+    let place = WatchEntry.Place(path: path, parents: parents, lane: lane, prepare: prepare)
     return started(
       insert(WatchEntry(place, events, readsNames: readsNames, hear), at: place))
   }

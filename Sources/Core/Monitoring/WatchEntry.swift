@@ -7,11 +7,20 @@ struct WatchEntry: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
-    let prepare: @Sendable () throws -> Void
-
     /// The lane whose looks follow one another: that of one container, so that a file system that
     /// does not answer delays no other.
-    var lane: String { parents.first ?? path }
+    let lane: String
+    let prepare: @Sendable () throws -> Void
+
+    init(
+      path: String, parents: [String], lane: String? = nil,
+      prepare: @escaping @Sendable () throws -> Void
+    ) {
+      self.path = path
+      self.parents = parents
+      self.lane = lane ?? parents.first ?? path
+      self.prepare = prepare
+    }
   }
 
   /// The state of the looks at the place. Only one thread looks at a time, so that threads do not
@@ -35,6 +44,9 @@ struct WatchEntry: Sendable {
   var number: Int32?
   /// The directory of the watch.
   var watched: FileStatus?
+  /// Set while the place is missing: the entry that has to appear in the watched directory, which is the
+  /// nearest parent that there is.
+  var awaited: FileName?
   var detection: ChangeDetection = .events
   /// The time of the next look at a polled or missing directory.
   var nextLook: ContinuousClock.Instant?
@@ -54,7 +66,7 @@ struct WatchEntry: Sendable {
   /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
   /// watchers' masks.
   func wants(_ raised: WatchEvents) -> Bool {
-    !raised.isDisjoint(with: events.union(.unasked))
+    !raised.isDisjoint(with: (awaited == nil ? events : .appearance).union(.unasked))
   }
 }
 
@@ -64,6 +76,11 @@ extension WatchEvents {
 
   /// The watched file or directory is not at its place any more.
   static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
+
+  /// Of a parent, while what is to be watched in it is missing.
+  static let appearance: WatchEvents = [
+    .movedTo, .created, .selfDeleted, .selfMoved, .onlyDirectory,
+  ]
 
   /// All events of a change of a name's content, even by foreign programs: a shell's redirection
   /// ends with a close after writing.

@@ -98,6 +98,14 @@ struct WatchTable {
   var count: Int { entries.count }
   /// For tests: the number of containers with a look under way.
   var lanesAtWork: Int { lanes.count }
+  /// For tests: the lanes of the places below a directory.
+  func lanes(below directory: String) -> Set<String> {
+    Set(entries.values.compactMap(\.place).filter { $0.path.hasPrefix(directory) }.map(\.lane))
+  }
+  /// For tests: whether a missing directory is waited for.
+  func isAwaiting(_ path: String) -> Bool {
+    entries.values.contains { $0.place?.path == path && $0.awaited != nil }
+  }
 
   mutating func startThread() -> Bool {
     defer { hasThread = true }
@@ -148,6 +156,7 @@ struct WatchTable {
   /// Releases an entry's watch.
   mutating func lose(_ id: ID) {
     entries[id]?.watched = nil
+    entries[id]?.awaited = nil
     guard let number = entries[id]?.number else { return }
     entries[id]?.number = nil
     users[number]?.remove(id)
@@ -167,11 +176,16 @@ struct WatchTable {
   }
 
   /// Enters the kernel's watch for an entry. If the entry was removed meanwhile, the watch ends.
-  mutating func enter(_ number: Int32, _ status: FileStatus?, for id: ID) {
+  ///
+  /// - Parameter awaited: What has to appear there, if it is a parent's watch.
+  mutating func enter(
+    _ number: Int32, _ status: FileStatus?, for id: ID, awaiting awaited: FileName? = nil
+  ) {
     guard entries[id] != nil else { return endIfUnused(number) }
     lose(id)
     entries[id]?.number = number
     entries[id]?.watched = status
+    entries[id]?.awaited = awaited
     users[number, default: []].insert(id)
   }
 
@@ -323,7 +337,9 @@ struct WatchTable {
       events.sought.formUnion(entries.keys)
     }
     for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
-      guard let entry = entries[id], entry.place == nil || entry.number != nil else {
+      guard let entry = entries[id],
+        entry.place == nil || entry.number != nil && entry.awaited == nil
+      else {
         events.sought.insert(id)
         continue
       }
@@ -373,6 +389,10 @@ struct WatchTable {
     let isEnd = !raised.isDisjoint(with: .ends)
     for id in users[number] ?? [] {
       guard let entry = entries[id], entry.wants(raised) else { continue }
+      if let awaited = entry.awaited, !isEnd {
+        if FileName(event: name) == awaited { events.sought.insert(id) }
+        continue
+      }
       if isEnd, let place = entry.place {
         noteRemoval(in: place.lane, now: now)
         // Reported after the look, because in another directory everything is new.

@@ -111,14 +111,14 @@ public struct DarwinNotification: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the notification of a name. No file is touched before it is posted or observed.
+  /// Returns the notification of a name. No file is touched before it is posted.
   ///
   /// - Parameter name: Any string, byte for byte.
   public func notification(_ name: String) -> DarwinNotification {
     DarwinNotification(container: self, name: name)
   }
 
-  /// Returns the names of all notifications that were ever posted or observed, unordered.
+  /// Returns the names of all notifications that were ever posted or had a state set, unordered.
   public func notificationNames() throws -> [String] {
     try identifiers(of: .notification)
   }

@@ -117,7 +117,7 @@ extension SharedContainer {
   /// - Parameter name: Any string, byte for byte.
   public func presence(_ name: String) -> Presence { Presence(container: self, name: name) }
 
-  /// Returns the names under which a process has entered or observed, unordered.
+  /// Returns the names under which a process has entered, unordered.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
   public func presenceNames() throws -> [String] {

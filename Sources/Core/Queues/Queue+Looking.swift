@@ -22,6 +22,38 @@ extension Queue {
     return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
   }
 
+  /// Waits for the first use of a queue that was never used, and makes nothing: neither a name nor a
+  /// registration.
+  ///
+  /// - Parameters:
+  ///   - deadline: How long to wait; a past deadline means "look once".
+  ///   - willWait: Called before each wait.
+  /// - Returns: Whether the queue was ever used.
+  /// - Throws: `AppGroupError` for errors of the file system. A container that was removed is waited for.
+  package func awaitFirstUse(
+    until deadline: ContinuousClock.Instant, willWait: () -> Void
+  ) throws -> Bool {
+    while true {
+      let latch = WakeLatch()
+      var watch: (any Cancelling)?
+      var pause = deadline
+      do {
+        watch = try CallLimit.within(deadline) {
+          try reporting("wait for \"\(name)\"", path: path) {
+            try store.watchFirstUse { latch.raise() }
+          }
+        }
+        if watch == nil { return true }
+      } catch let error as AppGroupError where error.code == .containerMissing {
+        pause = min(deadline, .now + ContainerRoot.recheck)
+      }
+      defer { watch?.cancel() }
+      guard ContinuousClock.now < deadline else { return false }
+      willWait()
+      latch.block(until: pause)
+    }
+  }
+
   /// Cancels everything that waits, also what is delayed: it is not delivered, and its senders learn
   /// that it was cancelled. What a consumer has taken stays with it.
   ///

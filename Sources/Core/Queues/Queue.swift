@@ -85,17 +85,6 @@ public struct Queue: Sendable {
     QueueDirectory(try directory.openOrMake(), in: directory.root)
   }
 
-  /// Watches a part of the queue, and creates it if it is missing.
-  func watch(
-    _ part: String, _ events: WatchEvents = .content,
-    _ hear: @escaping @Sendable (WatchNews) -> Void
-  ) -> Watch {
-    ChangeMonitor.shared.watch(
-      path: directory.path + "/" + part,
-      parents: directory.kind.parents(in: directory.root) + [directory.path], events,
-      prepare: { try openOrMake().makeParts() }, hear: hear)
-  }
-
   /// The path of the queue's directory, which need not exist; on etcd the place of its keys.
   public var path: String { store.path }
 

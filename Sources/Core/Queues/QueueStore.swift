@@ -60,6 +60,11 @@ protocol QueueStore: Sendable {
 
   // MARK: Consumers
 
+  /// Calls a closure when a queue that was never used may be used for the first time.
+  ///
+  /// - Returns: nil if it was used before.
+  func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
+
   /// Begins to consume, with what others have left that are gone.
   func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource
 

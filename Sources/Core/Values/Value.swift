@@ -100,7 +100,7 @@ extension SharedContainer {
     Value(container: self, identifier: identifier, kind: .value)
   }
 
-  /// Returns the identifiers of all values that were ever written or observed, unordered.
+  /// Returns the identifiers of all values that were ever written, unordered.
   ///
   /// - Complexity: One directory listing, and one file read for each identifier that is too long
   ///   for a file name.

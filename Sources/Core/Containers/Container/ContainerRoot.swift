@@ -1,3 +1,4 @@
+package import Monitoring
 import Synchronization
 package import SystemCalls
 
@@ -117,6 +118,20 @@ package final class ContainerRoot: Sendable {
     state.withLock { $0 = (handle, now) }
     lookForPicture(at: handle)
     return handle
+  }
+
+  /// Watches a directory inside, also one that is made later.
+  ///
+  /// - Parameter parents: See `ChangeMonitor.watch`.
+  package func watch(
+    _ path: String, below parents: [String], _ events: WatchEvents = .content,
+    readsNames: Bool = true, _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    ChangeMonitor.shared.watch(
+      path: path, parents: parents, events, readsNames: readsNames,
+      // Called when a directory was replaced. The check once a second would be too late for the
+      // observers, which are signalled right after this.
+      prepare: { _ = try self.refreshed(self.handle()) }, hear: hear)
   }
 
   /// Returns what an fsync of a file or directory inside puts on the disk.

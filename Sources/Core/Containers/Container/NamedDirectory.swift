@@ -119,17 +119,18 @@ package final class NamedDirectory: Sendable {
     }
   }
 
-  /// Watches the directory that the path names, and creates it if it is missing.
+  /// Watches the directory that the path names, also one that is made later.
   package func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
     _ = try root.handle()
-    return ChangeMonitor.shared.watch(
-      path: path, parents: kind.parents(in: root), readsNames: false,
-      prepare: {
-        // Called when a directory was replaced. The check once a second would be too late for the
-        // observers, which are signalled right after this.
-        _ = try self.root.refreshed(self.root.handle())
-        _ = try self.openOrMake()
-      }, hear: { _ in signal() })
+    return root.watch(path, below: kind.parents(in: root), readsNames: false) { _ in signal() }
+  }
+
+  /// Watches a directory in it; neither need exist.
+  package func watch(
+    part: String, _ events: WatchEvents = .content,
+    _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    root.watch(path + "/" + part, below: kind.parents(in: root) + [path], events, hear)
   }
 
   private func make() throws {

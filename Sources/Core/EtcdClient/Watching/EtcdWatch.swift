@@ -1,3 +1,5 @@
+import Monitoring
+
 /// A change of one key.
 package struct EtcdEvent: Hashable, Sendable {
   package enum Kind: Sendable {
@@ -33,7 +35,7 @@ package enum EtcdNews: Sendable {
 /// All watches of a client share one connection. When it is lost, or its member is silent, it is
 /// made again on the next member from the revision after the last one that was handed out; events
 /// that are not newer than that are dropped.
-package struct EtcdWatch: Sendable {
+package struct EtcdWatch: Cancelling {
   let number: Int
   let watches: EtcdWatches
 

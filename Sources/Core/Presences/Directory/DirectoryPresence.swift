@@ -54,13 +54,8 @@ package struct DirectoryPresence: PresenceStore {
   ) throws -> Watch {
     let path = root.path + "/" + kind.path
     return try reporting("watch the names of presences", path: path) {
-      let prepare: @Sendable () throws -> Void = {
-        try kind.make(in: root, at: root.handle().descriptor.rawValue)
-      }
-      try prepare()
-      return ChangeMonitor.shared.watch(
-        path: path, parents: kind.parents(in: root).dropLast(), prepare: prepare,
-        hear: { _ in signal() })
+      _ = try root.handle()
+      return root.watch(path, below: kind.parents(in: root).dropLast()) { _ in signal() }
     }
   }
 }

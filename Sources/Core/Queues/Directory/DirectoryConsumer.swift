@@ -350,12 +350,13 @@ extension DirectoryConsumer {
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
       let (arrivals, directory) = (arrivals, directory)
       return [
-        directory.queue.watch(QueueDirectory.pending, [.movedTo, .created]) { news in
+        directory.queue.directory.watch(part: QueueDirectory.pending, [.movedTo, .created]) {
+          news in
           directory.note(news)
           arrivals.note(news)
           signal()
         },
-        directory.queue.watch(QueueDirectory.taken) { news in
+        directory.queue.directory.watch(part: QueueDirectory.taken) { news in
           directory.note(news)
           signal()
         },

@@ -31,6 +31,12 @@ struct DirectoryQueue: QueueStore {
     }
   }
 
+  func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
+    // Watched before the look, so that nothing comes between the two.
+    let watch = try queue.directory.watch(signal)
+    return try queue.open() == nil ? watch : nil
+  }
+
   func hasEntries() throws -> Bool {
     guard let place = try queue.open() else { return false }
     return try place.search { try place.batches($0)?.isEmpty == false ? true : nil } ?? false

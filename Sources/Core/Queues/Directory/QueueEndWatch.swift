@@ -72,7 +72,7 @@ final class QueueEndWatch: QueueEnds {
   // MARK: Watching
 
   private func begin() throws {
-    let path = queue.watch(QueueDirectory.taken) { [weak self] _ in self?.renew() }
+    let path = queue.directory.watch(part: QueueDirectory.taken) { [weak self] _ in self?.renew() }
     let parts = try watchParts()
     state.withLock { $0.watches = [path] + parts }
   }

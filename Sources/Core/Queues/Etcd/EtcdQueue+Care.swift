@@ -2,6 +2,7 @@ import Containers
 import Entries
 import EtcdClient
 import FoundationEssentials
+import Monitoring
 import PropertyLists
 import QueueFiles
 
@@ -137,6 +138,12 @@ extension EtcdQueue: QueueStore {
   }
 
   /// Removes the marks of entries that are gone, and files that no entry names.
+  func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
+    let found = try client.page(range(""), keysOnly: true, limit: 1, until: soon)
+    guard found.items.isEmpty else { return nil }
+    return try client.watch(range(""), from: found.revision + 1) { _ in signal() }
+  }
+
   func sweep() throws {
     try attachments.sweep()
     let deadline = soon

@@ -33,6 +33,7 @@ extension CommandDescription {
 
       Any number of processes may take at the same time. If there is no entry, the command waits for \
       one, and prints 'listening' on standard error when it begins to. With --timeout 0 it ends at once. \
+      A queue that was never used is not made by that: the command joins it with its first entry. \
       SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.
       """,
     positionals: [.queueName],
@@ -52,21 +53,29 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open().queue(name)
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
+    let isWaiting = Atomic(false)
+    let tellWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
+      if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
+        environment.tellListening(endsWithReader: false)
+      }
+    }
     let found = try interruption.wait {
-      try queue.work(
+      guard try queue.awaitFirstUse(until: deadline, willWait: { tellWaiting(deadline) }) else {
+        throw ExitStatus.deadline
+      }
+      return try queue.work(
         until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
     }
-    guard let worker = found else { throw ExitStatus.no }
+    guard let worker = found else {
+      return try (arguments.has("follow") ? ExitStatus.done : .no).end()
+    }
     defer { worker.close() }
     let handler = DeliveryHandler(
       arguments: arguments, receiver: name, interruption: interruption, environment: environment)
-    let isWaiting = Atomic(false)
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
-        if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
-          environment.tellListening(endsWithReader: false)
-        }
+        tellWaiting(limit)
         return try worker.next(until: limit)
       }, until: deadline, interruption,
       limit: arguments.has("follow") ? .max : arguments.count("count") ?? 1
