@@ -2,12 +2,14 @@ import AppGroup
 import EtcdClient
 import PropertyLists
 import Synchronization
+import SystemCalls
 import TestScopes
 import TestSupport
 import Testing
 
 @testable import Containers
 @testable import Inspection
+@testable import Monitoring
 
 @Suite("A monitor tells what happens in a container", .blocking, .bothEngines)
 struct ContainerMonitorTests {
@@ -76,6 +78,45 @@ struct ContainerMonitorTests {
     try eventually("another one goes on") { other.contains("c changed") }
     #expect(!told.contains("b changed") && !told.contains("c changed"))
     withExtendedLifetime((second, third)) {}
+  }
+
+  // It used to remember each directory that was removed, and what had been in it; and it used a thread
+  // for each directory when it compared them all, once a minute.
+  @Test(
+    "It remembers nothing of what is gone, and looks in one lane",
+    .onlyDirectories("on etcd it keeps the revision of each key"))
+  func remembersNothing() throws {
+    let container = try directory.container()
+    let sight = DirectorySight(container) { _ in }
+    try sight.begin(isNew: false) {}
+    defer { sight.cancel() }
+    for round in 1...3 {
+      let name = "round-\(round)"
+      let queue = container.queue(name)
+      let sender = try queue.sender(name)
+      for number in 0..<2 { try sender.enqueue(.integer(Int64(number)), keepsReceipt: true) }
+      let consumer = try queue.consume()
+      sight.look()
+      try consumer.next(until: soon)?.fail("no")
+      try consumer.next(until: soon)?.acknowledge()
+      consumer.close()
+      try container.notification(name).post()
+      try container.value(name).replace(with: 1)
+      try container.log(name).append(1)
+      try container.presence(name).enter().close()
+      try eventually("it has seen them") {
+        sight.look()
+        return sight.remembered > 10
+      }
+      let child = try ChildProcess("sh", ["-c", "rm -r '\(directory.path)'/*/\(name)"])
+      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      try eventually("it remembers nothing of them, not \(sight.remembered)") {
+        sight.look()
+        return sight.remembered == 0
+      }
+    }
+    let lanes = ChangeMonitor.shared.state.withLock { $0.lanes(below: directory.path + "/") }
+    #expect(lanes.count == 1, "\(lanes)")
   }
 
   @Test("What was there before is told only of presences and of own values")

@@ -1,6 +1,8 @@
+import PropertyLists
 import TestScopes
 import Testing
 
+@testable import Inspection
 @testable import WormholeCommand
 
 @Suite("The filters and the backlog of wormhole monitor", .blocking) struct MonitorViewTests {
@@ -24,6 +26,20 @@ import Testing
   func stars() {
     let pattern = ShellPattern(String(repeating: "*a", count: 200) + "b")
     #expect(!pattern.matches(String(repeating: "a", count: 5_000)))
+  }
+
+  // It used to remember the address of each session that there ever was.
+  @Test("Of the peers that are gone, the last hundred are known")
+  func peers() throws {
+    var view = MonitorView()
+    for number in 1...1_000 {
+      for change in [ContainerEvent.Change.entered, .died] {
+        var event = ContainerEvent(.presence, "peer/phone", isOwn: true, change)
+        event.value = ["mailbox": .string("address-\(number)")]
+        _ = view.lines(of: event)
+      }
+    }
+    #expect(view.peers.count == MonitorView.maximumFormer && view.peers["address-1000"] == "phone")
   }
 
   @Test("A slow reader gets the last lines, and is told how many were left out")

@@ -28,7 +28,7 @@ package final class LeaseSite: Sendable {
   static let held = "lease/held"
   /// The file that the lease of a value protects, if the value is not a notification's state or a role.
   package static let value = "value.plist"
-  static let taken = "lease/taken.plist"
+  package static let taken = "lease/taken.plist"
   package static let transaction = "transaction"
   package static let brokenPrefix = "broken-"
   package static let preparedPrefix = "prepared-"

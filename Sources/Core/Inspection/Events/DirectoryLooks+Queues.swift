@@ -15,7 +15,11 @@ enum QueuePlace: Equatable {
 
 // Queues.
 extension DirectoryLooks {
-  private static let notedParts = [QueueDirectory.failed, QueueDirectory.outcomes]
+  /// Beyond so many senders of a queue, those that sent first are forgotten. An entry of one of them that
+  /// was settled before it was seen could be told of twice.
+  static let maximumSenders = 1_000
+
+  static let notedParts = [QueueDirectory.failed, QueueDirectory.outcomes]
   private static let parts = [QueueDirectory.pending, QueueDirectory.taken] + notedParts
 
   /// Whether a path below a queue is a directory to watch.
@@ -57,6 +61,7 @@ extension DirectoryLooks {
     // The batches of a sender have rising orders.
     let last = newest[place.directory]?[batch.sender] ?? 0
     newest[place.directory, default: [:]][batch.sender] = max(last, batch.order)
+    forgetOldSenders(of: place.directory)
     if old == nil, new == nil, isNew, batch.order > last { tell(batch, .sent, place) }
     guard old != new || isNew && old == nil && batch.order > last else { return }
     batches[place.directory, default: [:]][name] = new
@@ -73,6 +78,13 @@ extension DirectoryLooks {
         tell(batch, .acknowledged, place)
       }
     }
+  }
+
+  /// Many senders send only once, from a process each.
+  private mutating func forgetOldSenders(of directory: String) {
+    guard let all = newest[directory], all.count > Self.maximumSenders else { return }
+    let kept = all.sorted { $0.value > $1.value }.prefix(Self.maximumSenders / 2)
+    newest[directory] = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
   }
 
   /// Looks twice, because a batch may be taken between looks at the two places where it can be.

@@ -41,6 +41,9 @@ final class DirectorySight: ContainerSight {
 
   func look() { looks.withLock { $0.look() } }
 
+  /// For tests: how much it remembers of what it has seen.
+  var remembered: Int { looks.withLock(\.remembered) }
+
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
@@ -87,6 +90,15 @@ struct DirectoryLooks {
   init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.container = container
     self.hear = hear
+  }
+
+  /// For tests: see `DirectorySight`.
+  fileprivate var remembered: Int {
+    let nested =
+      bells.values.map(\.count) + batches.values.map(\.count) + newest.values.map(\.count)
+      + notes.values.map(\.count)
+    return identifiers.count + values.count + followUps.count + lastMessages.count + takeovers.count
+      + nested.reduce(bells.count + batches.count + newest.count + notes.count, +)
   }
 
   mutating func begin(in tree: DirectoryTree, isNew: Bool) {
@@ -202,7 +214,9 @@ struct DirectoryLooks {
       if path == Self.mailboxes || Self.kinds.contains(path) { enter(path) }
     default:
       if parts[0] == Self.mailboxes {
-        if parts.count == 2 { enter(path) } else { lookAtMailbox(parts[1], path, events) }
+        guard parts.count == 2 else { return lookAtMailbox(parts[1], path, events) }
+        enter(path)
+        if status(path) == nil { notes[parts[1]] = nil }
       } else if let place = place(of: path) {
         if place.rest.isEmpty { enterName(place) } else { lookAtPart(place, path, events) }
       }
@@ -221,6 +235,8 @@ struct DirectoryLooks {
     batches[place.directory] = nil
     newest[place.directory] = nil
     lastMessages[place.directory] = nil
+    takeovers[place.directory + "/" + LeaseSite.taken] = nil
+    for part in Self.notedParts { notes[place.directory + "/" + part] = nil }
   }
 
   /// - Returns: Nil for an entry that belongs to no name.
@@ -239,6 +255,8 @@ struct DirectoryLooks {
 
   private mutating func identifier(of directory: String, _ name: String) -> String? {
     if let known = identifiers[directory] { return known }
+    // Late news of what is gone: remembered, it would never be forgotten.
+    guard status(directory) != nil else { return nil }
     let found: String?
     switch EncodedName.decode(Array(name.utf8)) {
     case .identifier(let identifier): found = identifier

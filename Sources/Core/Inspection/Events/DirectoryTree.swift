@@ -40,9 +40,11 @@ final class DirectoryTree: Sendable {
   /// - Returns: Whether it is new, so that all in it is to be looked at.
   func enter(_ path: String) -> Bool {
     guard state.withLock({ $0.watches[path] == nil && !$0.isCancelled }) else { return false }
-    // Without parents: what is removed here is nothing that the observers of this process wait for.
+    // Without parents, and in a lane of its own: what is removed here is nothing that the observers of
+    // this process wait for. One lane, because each has a thread when all places are compared.
     let watch = ChangeMonitor.shared.watch(
       path: path == Self.top ? root.path : root.path + "/" + path, parents: [],
+      lane: root.path + "/" + Self.top,
       prepare: {}, hear: { [weak self] in self?.hear($0, of: path) })
     state.withLock { if !$0.isCancelled { $0.watches[path] = watch } }
     return true

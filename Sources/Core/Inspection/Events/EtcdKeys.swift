@@ -180,10 +180,9 @@ struct EtcdKeys {
       sent.take(payloadOf: item.value)
       hear(sent)
     case ("e", .delete):
-      guard let batch = EntryFile(last), !noted.contains(where: { $0.batch == batch }) else {
-        return
-      }
+      guard let batch = EntryFile(last) else { return }
       let claim = claims.removeValue(forKey: self.claim(of: batch, place))
+      guard !noted.contains(where: { $0.batch == batch }) else { return }
       var ended = ContainerEvent.entries(
         batch, of: place.name, isOwn: place.isOwn, .acknowledged)
       ended.take(consumer(claim, place))

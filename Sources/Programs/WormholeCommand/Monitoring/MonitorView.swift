@@ -9,7 +9,12 @@ struct MonitorView {
   /// The defaults as they were seen last, by the name of their value.
   private var defaults: [String: [String: PropertyListValue]] = [:]
   /// The peers, by the addresses of their mailboxes.
-  private var peers: [String: String] = [:]
+  private(set) var peers: [String: String] = [:]
+  /// The addresses of those that are gone, the last at the end. A mailbox that is gone may still be told
+  /// of by what was posted before.
+  private var former: [String] = []
+  /// So many of them are known.
+  static let maximumFormer = 100
 
   /// Returns the lines of an event; several if a value has several defaults.
   mutating func lines(of event: ContainerEvent) -> [MonitorLine] {
@@ -57,8 +62,11 @@ struct MonitorView {
       return MonitorLine(
         .presence, event.name, event, title: OwnTitles.title(event.name, .ownPresence))
     }
-    // A mailbox that is gone may still be told of by what was posted before.
-    if let address = event.value?["mailbox"]?.stringValue { peers[address] = peer }
+    if let address = event.value?["mailbox"]?.stringValue {
+      peers[address] = peer
+      if [.left, .died].contains(event.change) { former.append(address) }
+      if former.count > Self.maximumFormer { peers[former.removeFirst()] = nil }
+    }
     var line = MonitorLine(.peer, peer, event)
     line.event.value = nil
     return line
