@@ -29,7 +29,10 @@ final class Companions {
     }
     if arguments.kinds.contains(.logs) {
       let recorder = try recorder(.logs)
-      add(.logs, recorder, try LogStrand(container, recorder, arguments).turn)
+      let logs = try recorder.insisting(until: arguments.end) {
+        try LogStrand(container, recorder, arguments)
+      }
+      add(.logs, recorder, logs.turn)
     }
     guard !arguments.kinds.isDisjoint(with: [.requests, .files]) else { return }
     let session = try PeerSession(RequestStrand.name(slot: arguments.slot), in: container)

@@ -180,14 +180,14 @@ extension Recorder {
     }
   }
 
-  /// Makes a call until etcd answers, at most until the end of the run and a little longer.
+  /// Makes a call again that no fault has ended: until etcd answers, or, beside many busy processes, until
+  /// its turn has come. It ends with the run, and a little later.
   func insisting<Result>(until end: UInt64, _ body: () throws -> Result) throws -> Result {
     while true {
       do {
         return try body()
       } catch {
-        guard isOnEtcd, let entry = passing(error),
-          bootTimeNanoseconds() < end + 20_000_000_000
+        guard let entry = passing(error), bootTimeNanoseconds() < end + 20_000_000_000
         else { throw error }
         try note(entry)
       }
