@@ -27,6 +27,20 @@ struct ExitStatusTests {
     #expect(error?.description.contains("holds its lease") == true)
   }
 
+  // The program found no arguments without it; one that was linked statically aborted.
+  @Test("Without /proc the version and the help are printed, and all else says what is missing")
+  func noProcessTable() throws {
+    let outcome = try Session().shell(
+      """
+      test "$(id -u)" = 0 || map=--map-root-user
+      unshare $map --mount sh -c 'mount -t tmpfs none /proc
+        wormhole --version | wc -l; wormhole ls --help | grep -c USAGE; wormhole ls; echo $?'
+      """)
+    #expect(outcome.output == "1\n1\n74\n", "\(outcome)")
+    #expect(
+      outcome.errors.contains("ls: /proc is missing"), "\(outcome)")
+  }
+
   /// Runs a command in this process.
   private func run(_ endpoint: String, _ words: [String]) -> (status: ExitStatus, errors: String) {
     let errors = Mutex<[UInt8]>([])

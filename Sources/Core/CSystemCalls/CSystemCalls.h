@@ -406,6 +406,9 @@ static inline char *_Nullable *_Nonnull csys_environment(void) {
   return environ;
 }
 
+// Of Swift's runtime: the arguments of the process, which it reads from /proc otherwise.
+extern void _swift_stdlib_overrideUnsafeArgvArgc(char *_Nullable *_Nonnull arguments, int count);
+
 // The name of the calling thread, at most 15 bytes (pthread_setname_np(3)).
 static inline void csys_name_thread(const char *_Nonnull name) {
   pthread_setname_np(pthread_self(), name);

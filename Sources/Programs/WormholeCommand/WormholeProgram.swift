@@ -28,6 +28,12 @@ struct WormholeProgram {
       guard let run = command.run else {
         preconditionFailure("\(parsed.commandPath) has neither subcommands nor work")
       }
+      guard Program.hasProcessTable else {
+        throw CommandError(
+          verb: "run", object: parsed.commandPath.joined(separator: " "),
+          reason: "/proc is missing, in which processes are found: mount -t proc proc /proc",
+          status: .inputOutput)
+      }
       var environment = environment
       environment.readiness = try Readiness(
         socket: environment.variable(Readiness.socketVariable),

@@ -68,6 +68,22 @@ package enum Program {
     }
   }
 
+  /// Prepares Swift's runtime, before it starts, for a machine without /proc. There the runtime of a
+  /// static program cannot find its own place, and aborts; it does not look for it if it is told one. Nor
+  /// does any runtime know the arguments there.
+  ///
+  /// - Parameters: as of `main`.
+  package static func prepareRuntime(
+    _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) {
+    guard !hasProcessTable else { return }
+    setenv("SWIFT_ROOT", "/", 0)
+    _swift_stdlib_overrideUnsafeArgvArgc(arguments, count)
+  }
+
+  /// Whether the file system /proc is there: processes and their states are found in it.
+  package static var hasProcessTable: Bool { access("/proc/self/exe", F_OK) == 0 }
+
   /// The path of the running program.
   package static func executablePath() throws(Errno) -> String {
     try linkTarget("/proc/self/exe")
