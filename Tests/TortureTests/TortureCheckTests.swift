@@ -39,6 +39,30 @@ struct TortureCheckTests {
       outcome: .completed(.value(value), at: to))
   }
 
+  // The bounds of the log met their deadline beside many busy processes, and the worker ended.
+  @Test("A call of a worker's set-up is made again until its turn has come, while the run lasts")
+  func insisting() throws {
+    let place = try TemporaryDirectory()
+    let directory = RunDirectory(path: place.path + "/run")
+    try directory.create()
+    let recorder = try Recorder(directory, life: 1, .logs)
+    func failure(_ code: AppGroupError.Code) -> AppGroupError {
+      AppGroupError(code, "set the bounds", path: "x", reason: "it is a test")
+    }
+    var tries = 0
+    try recorder.insisting(until: bootTimeNanoseconds()) {
+      tries += 1
+      if tries < 3 { throw failure(.timedOut) }
+    }
+    #expect(tries == 3)
+    for (code, end) in [(AppGroupError.Code.timedOut, 0), (.damaged, bootTimeNanoseconds())] {
+      let error = #expect(throws: AppGroupError.self) {
+        try recorder.insisting(until: end) { throw failure(code) }
+      }
+      #expect(error?.code == code)
+    }
+  }
+
   @Test("a lost update")
   func lostUpdate() {
     let sound = [increment(nil, at: 10), increment(1, at: 20)]
