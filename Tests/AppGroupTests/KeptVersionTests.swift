@@ -139,6 +139,15 @@
       #expect(try value.read() == 1, "in a directory's place")
     }
 
+    @Test("that was emptied together with the value stands in for nothing")
+    func both() throws {
+      try loseLast(keptAs: Self.names[0])
+      try FileDescriptor.open(lease + Self.names[0], [.writeOnly, .truncate]).close()
+      #expect(throws: AppGroupError.self) { try value.read() }
+      #expect(try value.quarantine() != nil)
+      #expect(try value.read() == nil)
+    }
+
     @Test("is reported with its time")
     func reported() throws {
       for (content, isRead) in [([], true), (Array("junk".utf8), false)] as [([UInt8], Bool)] {

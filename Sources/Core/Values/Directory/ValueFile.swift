@@ -162,7 +162,8 @@ final class ValueFile: ValueStore {
         published = $0.modified
         return container.root.access.trusts($0, in: owner)
       }
-      return (bytes, published)
+      // A program that emptied the value in place has emptied its second name, too.
+      return KeptVersion.isMissing(bytes) ? nil : (bytes, published)
     } catch {
       switch error {
       // There is none, or a foreign entry in its place: the damage is reported.
