@@ -159,7 +159,7 @@ package struct ContainerCopy {
     return summary
   }
 
-  private func check(_ deadline: ContinuousClock.Instant) throws {
+  func check(_ deadline: ContinuousClock.Instant) throws {
     guard ContinuousClock.now >= deadline else { return }
     throw AppGroupError(
       .timedOut, "copy the container", path: source.location,

@@ -4,8 +4,6 @@ import SystemCalls
 /// Writes an item, a directory with all below it, as members of an archive.
 struct TreePacking: TreeVisitor {
   let writer: TarWriter
-  /// Called after each member; what it throws ends the work.
-  let progress: () throws -> Void
 
   /// - Parameters:
   ///   - name: The directory's name, with which the paths in the archive begin.
@@ -20,7 +18,6 @@ struct TreePacking: TreeVisitor {
     _ path: [UInt8], _ status: FileStatus, kind: TarEntry.Kind, target: [UInt8] = []
   ) throws {
     try writer.put(entry(path, status, kind: kind, target: target))
-    try progress()
   }
 
   private func entry(
@@ -41,7 +38,6 @@ struct TreePacking: TreeVisitor {
       let file = try FileDescriptor.open(
         entry.name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking])
       try writer.put(self.entry(path, file.status(), kind: .file), contentOf: file)
-      try progress()
     case .symbolicLink:
       try put(path, status, kind: .link, target: linkTarget(entry.name, at: place.rawValue).bytes)
     case .fifo: try put(path, status, kind: .fifo)

@@ -30,7 +30,7 @@ package struct ContainerBackup {
   private let source: SharedContainer
   /// What is left out, of the package's own values.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Told after each part how many there were, and their bytes; what it throws ends the work.
+  /// Told again and again how many parts there were, and their bytes; what it throws ends the work.
   package var progress: (_ parts: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
@@ -46,7 +46,7 @@ package struct ContainerBackup {
   /// - Parameters:
   ///   - directory: Where a copy is made for the time of the call, under a name that begins with
   ///     `.wormhole-backup-`.
-  ///   - deadline: For the copy, as `ContainerCopy.run`.
+  ///   - deadline: Looked at between all steps.
   ///   - write: Gets the bytes, piece by piece. If an error is thrown, what it got is not whole, and no
   ///     reader takes it for whole.
   /// - Throws: `AppGroupError`, as `ContainerCopy.run`; the error of `write`.
@@ -63,10 +63,13 @@ package struct ContainerBackup {
     copy.progress = progress
     copy.isDurable = false
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
-    let writer = TarWriter(to: write)
+    let writer = TarWriter(to: write) { entries, bytes in
+      try copy.check(deadline)
+      try progress(entries, bytes)
+    }
     try reporting("back up the container", path: source.location) {
       try put(["version": .integer(Self.version), "date": .date(Date())], as: Self.head, writer)
-      var packing = TreePacking(writer: writer) { try progress(writer.entries, writer.bytes) }
+      var packing = TreePacking(writer: writer)
       try packing.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)
       let hash = String(writer.hashValue, radix: 16)
       try put(

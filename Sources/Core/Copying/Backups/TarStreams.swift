@@ -4,6 +4,7 @@ import SystemCalls
 /// Writes members of a tar archive, one after the other.
 final class TarWriter {
   private let write: ([UInt8]) throws -> Void
+  private let check: (_ entries: Int, _ bytes: Int) throws -> Void
   private var hash = XXH64()
   private(set) var entries = 0
   private(set) var bytes = 0
@@ -11,9 +12,17 @@ final class TarWriter {
   /// The hash of all bytes so far.
   var hashValue: UInt64 { hash.value }
 
-  init(to write: @escaping ([UInt8]) throws -> Void) { self.write = write }
+  /// - Parameter check: Told before each piece how much there was; what it throws ends the work.
+  init(
+    to write: @escaping ([UInt8]) throws -> Void,
+    check: @escaping (_ entries: Int, _ bytes: Int) throws -> Void = { _, _ in }
+  ) {
+    self.write = write
+    self.check = check
+  }
 
   private func put(_ piece: [UInt8]) throws {
+    try check(entries, bytes)
     piece.withUnsafeBytes { hash.update($0) }
     bytes += piece.count
     try write(piece)
