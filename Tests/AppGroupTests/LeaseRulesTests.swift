@@ -42,8 +42,8 @@ struct LeaseRulesTests {
     @Test("is free when its request fails after locking it, however long its site is kept")
     func requestFails() throws {
       let site = try value.directory.leaseSite(protecting: value.fileName)
-      let plan = Faults.Plan { call, _ in call == .openat ? .fail(.noSpace) : .proceed }
-      #expect(throws: Errno.noSpace) {
+      let plan = Faults.Plan { call, _ in call == .openat ? .fail(.tooManyOpenFiles) : .proceed }
+      #expect(throws: Errno.tooManyOpenFiles) {
         try Faults.$plan.withValue(plan) { _ = try request(at: site).run() }
       }
       #expect(try isFree())

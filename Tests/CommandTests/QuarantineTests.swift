@@ -49,3 +49,42 @@ struct QuarantineTests {
     #expect(path.hasPrefix(directory.path + "/quarantine/"))
   }
 }
+
+@Suite("A trial of writing", .blocking)
+struct WritingTrialTests {
+  #if DEBUG
+    @Test("tells that a quota is used up, and leaves nothing")
+    func quota() throws {
+      let directory = try TemporaryDirectory()
+      let container = try directory.container()
+      let before = directory.listing
+      try container.tryWriting()
+      for call in [SystemCall.openat, .write, .mkdirat] {
+        let plan = Faults.Plan { found, _ in found == call ? .fail(.diskQuotaExceeded) : .proceed }
+        let error = #expect(throws: AppGroupError.self) {
+          try Faults.$plan.withValue(plan) { try container.tryWriting() }
+        }
+        #expect(error?.code == .noSpace && error?.remedy?.contains("quota") == true, "\(call)")
+      }
+      #expect(directory.listing == before)
+    }
+  #endif
+
+  @Test(
+    "changes nothing on etcd, and tells that its quota is used up",
+    .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  func etcd() throws {
+    let node = try EtcdNode()
+    let directory = try TemporaryDirectory()
+    let container = try SharedContainer(
+      etcd: EtcdLocation(endpoints: [node.endpoint], prefix: "test"), companion: directory.path)
+    try container.value("k").replace(with: 1)
+    let before = try node.ask("kv/range", #"{"key":"AA==","range_end":"AA=="}"#)
+    try container.tryWriting()
+    let after = try node.ask("kv/range", #"{"key":"AA==","range_end":"AA=="}"#)
+    #expect(before.hasSuffix(after.suffix(200)), "no revision was made")
+    _ = try node.ask("maintenance/alarm", #"{"action":"ACTIVATE","alarm":"NOSPACE"}"#)
+    let error = #expect(throws: AppGroupError.self) { try container.tryWriting() }
+    #expect(error?.code == .noSpace, "\(String(describing: error))")
+  }
+}

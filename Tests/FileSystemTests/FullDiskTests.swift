@@ -73,6 +73,41 @@ struct FullDiskTests {
     observation.cancel()
   }
 
+  // process A                        this process
+  // remove, stopped before call n
+  //                                  remove
+  @Test("a removal needs no inode, and none to take the lease of a stopped process over")
+  func removal() throws {
+    let mounts = try MountNamespace()
+    try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,nr_inodes=40 tmpfs disk")
+    let path = mounts.inside + "/disk"
+    let value = try SharedContainer(path: path).value("k")
+    func fill() throws {
+      try mounts.run("rm -f disk/filling*")
+      try value.replace(with: 1)
+      try mounts.run("(\(SmallDisk.all[1].fill)) 2>/dev/null || true")
+    }
+    try fill()
+    let counting = try Participant(path)
+    let calls = try #require(Int(try counting.ask("calls remove k")))
+    try counting.end()
+    #expect(try value.read() == nil && calls > 5)
+    for place in stride(from: TriedSteps.first, to: calls, by: TriedSteps.stride) {
+      try fill()
+      let late = try Participant(path)
+      try late.tell("stop \(place) remove k")
+      try late.waitUntilStopped()
+      _ = try value.remove(until: .now + .seconds(10))
+      #expect(try value.read() == nil, "stopped before call \(place)")
+      try late.send(.continue)
+      _ = try late.answer()
+      try late.end()
+    }
+    try fill()
+    let refused = #expect(throws: AppGroupError.self) { try value.update { $0 = 2 } }
+    #expect(try refused?.code == .noSpace && value.read() == 1)
+  }
+
   /// Every kind of change needs more room than there is.
   private func expectRefused(_ value: Value, _ disk: SmallDisk) throws {
     let large = PropertyListValue.data(Data(repeating: 7, count: 100_000))

@@ -90,8 +90,10 @@ extension AppGroupError {
 
   private static func advice(for error: Errno) -> (Code, String?) {
     switch error {
-    case .noSpace, .diskQuotaExceeded:
+    case .noSpace:
       return (.noSpace, "free space (df) or inodes (df -i) on that file system")
+    case .diskQuotaExceeded:
+      return (.noSpace, "remove files of yours on that file system, or raise the quota (quota -s)")
     case .tooManyOpenFiles:
       return (.tooManyOpenFiles, "raise the process's limit (ulimit -n) or close files")
     case .tooManyOpenFilesInSystem:

@@ -48,6 +48,9 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let unsuitableRequest = Errno(rawValue: ENOTTY)
   package static let unsupported = Errno(rawValue: EOPNOTSUPP)
   package static let wouldBlock = Errno(rawValue: EAGAIN)
+
+  /// Whether there is no room: no space or inodes on the file system, or none for this user.
+  package var isLackOfRoom: Bool { self == .noSpace || self == .diskQuotaExceeded }
 }
 
 extension Errno: CustomStringConvertible {

@@ -157,7 +157,7 @@ package final class SiteRemoval: Waiting {
     } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
       // Another process was quicker.
       return .done(())
-    } catch let error as Errno where error == .noSpace || error == .diskQuotaExceeded {
+    } catch let error as Errno where error.isLackOfRoom {
       try site.removeBare()
       return .done(())
     }

@@ -12,9 +12,7 @@ extension Lease {
     let (seconds, nanoseconds) = realTime()
     let directory = stagingPlace.directory
     guard let prepared else {
-      guard let file = staged.withLock({ $0.take() }) else {
-        preconditionFailure("a lease publishes once")
-      }
+      let file = try takeStaged()
       try content.write(to: file)
       try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
       return stagingPlace.name

@@ -91,9 +91,9 @@ extension Lease {
       return
     }
     guard !remains.isClean else { return }
-    // Another shared holder may have created it.
+    // Another shared holder may have created it; without room the next holder looks for remains, too.
     _ = try tolerating(
-      [.alreadyExists],
+      [.alreadyExists, .noSpace, .diskQuotaExceeded],
       site.home.access.createFile(LeaseSite.cleanMark, at: held.descriptor.rawValue))
   }
 

@@ -15,8 +15,11 @@ package final class Lease: Sendable {
   package let held: HeldDirectory
   package let declaration: LeaseDeclaration
   /// The file that declares this process, and in an exclusive lease receives the content to
-  /// publish; none in a transient site.
-  let staged: Mutex<FileDescriptor?>
+  /// publish; none in a transient site, and none if there was no room for it.
+  private let staged: Mutex<FileDescriptor?>
+  /// Why there was no room. Such a holder can still remove, which makes room: its first entry in the
+  /// lease declares it, as in a transient site.
+  private let refusal: Errno?
   /// The entries of a transient site after locking: entries that only a holder of the lease creates
   /// or removes are still there.
   package let surroundings: [FileName]
@@ -47,13 +50,31 @@ package final class Lease: Sendable {
       precondition(mode == .exclusive, "sharers of a lease are told apart by their declarations")
       self.surroundings = surroundings.map(\.name)
       staged = Mutex(nil)
+      refusal = nil
       isDeclared = Atomic(false)
       return
     }
     self.surroundings = []
-    let file = try site.home.access.createFile(stagingPlace.name, at: stagingPlace.directory)
-    staged = Mutex(file)
-    isDeclared = Atomic(true)
+    do throws(Errno) {
+      let file = try site.home.access.createFile(stagingPlace.name, at: stagingPlace.directory)
+      staged = Mutex(file)
+      refusal = nil
+      isDeclared = Atomic(true)
+    } catch {
+      guard error.isLackOfRoom, mode == .exclusive else { throw error }
+      staged = Mutex(nil)
+      refusal = error
+      isDeclared = Atomic(false)
+    }
+  }
+
+  /// Returns the file for the content to publish, once.
+  func takeStaged() throws(Errno) -> FileDescriptor {
+    if let refusal { throw refusal }
+    guard let file = staged.withLock({ $0.take() }) else {
+      preconditionFailure("a lease publishes once")
+    }
+    return file
   }
 
   deinit {
@@ -116,9 +137,7 @@ package final class Lease: Sendable {
   private func stage(
     _ content: PublishedContent, _ diligence: Diligence?
   ) throws(Errno) -> Stamp {
-    guard let file = staged.withLock({ $0.take() }) else {
-      preconditionFailure("a lease publishes once")
-    }
+    let file = try takeStaged()
     try site.home.access.write(content, to: file)
     let stamp = try site.home.stamp(file)
     switch diligence {

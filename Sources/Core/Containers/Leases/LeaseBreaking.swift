@@ -146,9 +146,7 @@ extension LeaseSite {
       try rename(staged, at: try directory(), to: layout.taken, at: try directory())
     } catch {
       // On a full disk the lease must still be taken over; the note is optional.
-      guard error == .noSpace || error == .diskQuotaExceeded || error == .noSuchFile else {
-        throw error
-      }
+      guard error.isLackOfRoom || error == .noSuchFile else { throw error }
       try removeIfPresent(staged, at: try directory())
     }
   }

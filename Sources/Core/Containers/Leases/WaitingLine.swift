@@ -55,7 +55,12 @@ struct WaitingLine {
     let nonce = Nonce.next()
     let staged = site.layout.prefix + LeaseSite.preparedPrefix + nonce
     let name = site.layout.prefix + LeaseSite.waitingPrefix + nonce
-    let file = try site.home.access.createFile(staged, at: try site.directory())
+    // Without room for it, readers may come first.
+    guard
+      let file = try tolerating(
+        [.noSpace, .diskQuotaExceeded],
+        site.home.access.createFile(staged, at: try site.directory()))
+    else { return }
     // Free: only a sweeper opens it, and removes it, so that the rename fails and the next look
     // joins.
     _ = try file.tryLock(.exclusive)

@@ -45,7 +45,7 @@ struct DirectoryTaken: TakenStore {
       return true
     } catch {
       // Without free space it is delivered all the same, because processed entries make space.
-      guard error == .noSpace else { throw error }
+      guard error.isLackOfRoom else { throw error }
       return false
     }
   }
