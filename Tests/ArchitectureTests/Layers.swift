@@ -18,7 +18,8 @@ enum Layers {
     "CCurl": [],
     "HTTPTransfers": ["CCurl", "SystemCalls", "Synchronization"],
     "EtcdClient": [
-      "HTTPTransfers", "Monitoring", "SystemCalls", "FoundationEssentials", "Synchronization",
+      "HTTPTransfers", "Monitoring", "SystemCalls", "FoundationEssentials", "Dispatch",
+      "Synchronization",
     ],
     "PropertyLists": ["FoundationEssentials", "Synchronization"],
     "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],

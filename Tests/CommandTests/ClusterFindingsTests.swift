@@ -106,4 +106,17 @@ struct ClusterFindingsTests {
       #expect(try #require(member.watchDelay) < .seconds(2))
     }
   }
+
+  @Test("A history that was replaced is a warning for a week, and then a note")
+  func replaced() {
+    for (age, level) in [(60.0, "warning"), (8 * 86_400, "note")] {
+      var cluster = ClusterReport()
+      cluster.isEncrypted = true
+      cluster.replacement = .init(
+        date: Date(timeIntervalSinceNow: -age), known: 2_600, found: 61, host: "h1")
+      let found = ClusterFindings.of(cluster, of: ContainerReport(path: "etcd://h/c"))
+      #expect(found.count == 1 && "\(found[0].level)" == level, "\(found)")
+      #expect(found.first?.what.contains("revision 61 only, and before to 2600") == true)
+    }
+  }
 }

@@ -99,11 +99,11 @@ struct TransactionTests {
       }
     }
     let client = node.client { $0.endpoints = [proxy.endpoint] }
-    let (revision, items) = try client.read(
+    let (moment, items) = try client.read(
       [.init(.prefix(Array("p/".utf8))), .init(.key(Array("p/3".utf8)), keysOnly: true)],
       pageSize: 5, until: soon)
     #expect(items[0].map { String(decoding: $0.value, as: UTF8.self) } == names.map { _ in "new" })
-    #expect(items[1].map(\.modified) == [revision])
+    #expect(items[1].map(\.modified) == [moment.revision])
     #expect(reads.load(ordering: .relaxed) == 8)
   }
 

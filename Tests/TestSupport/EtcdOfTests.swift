@@ -1,3 +1,4 @@
+import EtcdClient
 @_exported public import LocalEtcd
 import SystemCalls
 
@@ -26,6 +27,37 @@ extension EtcdNode {
   ///   - flags: Further flags.
   package convenience init(scheme: String = "http", flags: [String] = []) throws {
     try self.init(alone: .inTest(scheme, flags))
+  }
+}
+
+extension EtcdNode {
+  /// Ends it, keeps what it has stored, and starts it again.
+  package func endAndSave() throws {
+    end()
+    try save()
+    try startAgain()
+  }
+
+  /// Ends it, and starts it with what was kept.
+  package func endAndRestore() throws {
+    end()
+    try restore()
+    try startAgain()
+  }
+
+  /// Starts it, once more if somebody else has its port at that moment, and waits for its first answer.
+  private func startAgain() throws {
+    try start()
+    try eventually("it answers") {
+      if hasFailed { try start() }
+      do throws(EtcdError) {
+        _ = try client().read(.key([0]), until: .now + .seconds(2))
+        return true
+      } catch {
+        // It does not listen yet.
+        return false
+      }
+    }
   }
 }
 

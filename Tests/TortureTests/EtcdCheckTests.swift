@@ -97,7 +97,7 @@ struct EtcdCheckTests {
   }
 
   private func wrong(_ events: [(EtcdEvent.Kind, KeyValue)]) -> [JournalEntry] {
-    var told = ToldChanges(.init(revision: 10, items: [item(3, 9)]))
+    var told = ToldChanges(.init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
     return events.compactMap { told.take(EtcdEvent(kind: $0.0, keyValue: $0.1)) }
   }
 
@@ -108,10 +108,10 @@ struct EtcdCheckTests {
     #expect(wrong([(.delete, item(0, 12)), (.put, item(2, 14))]).count == 1)
     #expect(wrong([(.delete, item(0, 12)), (.delete, item(0, 14))]).count == 1)
     #expect(wrong([(.put, item(4, 12)), (.put, item(5, 11))]).count == 1)
-    let told = ToldChanges(.init(revision: 10, items: [item(3, 9)]))
-    #expect(!told.lacks(.init(revision: 11, items: [item(3, 9)])))
-    #expect(told.lacks(.init(revision: 11, items: [item(4, 11)])))
-    #expect(told.lacks(.init(revision: 11, items: [])))
+    let told = ToldChanges(.init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
+    #expect(!told.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(3, 9)])))
+    #expect(told.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(4, 11)])))
+    #expect(told.lacks(.init(moment: .init(history: 0, revision: 11), items: [])))
   }
 
   // MARK: Leftovers

@@ -5,9 +5,12 @@ extension EtcdCluster {
     let path: String
     let content: [UInt8]
     let maximumBytes: Int
+    /// Whether the answer is of the newest revision that the cluster agreed on, or of a newer one.
+    let isOfNewest: Bool
 
     init(_ path: String, _ message: WireText = [:], maximumBytes: Int = AnswerLimit.plain) {
       self.path = path
+      isOfNewest = path.hasPrefix("kv/")
       content = message.bytes
       self.maximumBytes = maximumBytes
     }

@@ -35,7 +35,7 @@ extension EtcdClient {
   ) throws(EtcdError) -> MemberStatus {
     let start = ContinuousClock.now
     let answer = try cluster.ask(endpoint, .init("maintenance/status"), until: deadline) {
-      (answer: WireStatusAnswer) in answer
+      (answer: WireStatusAnswer, _) in answer
     }
     return MemberStatus(
       version: EtcdWire.shown(answer.version ?? ""), memberID: answer.header?.memberId ?? "",
@@ -96,7 +96,7 @@ extension EtcdClient {
   /// Returns all members of the cluster.
   package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
     try cluster.call(.init("cluster/member/list"), .repeatable, until: deadline) {
-      (answer: WireMembersAnswer) in
+      (answer: WireMembersAnswer, _) in
       (answer.members ?? []).map {
         Member(
           memberID: $0.number ?? "", name: EtcdWire.shown($0.name ?? ""),
@@ -109,7 +109,7 @@ extension EtcdClient {
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
     try cluster.call(
       .init("maintenance/alarm", ["action": .word("GET")]), .repeatable, until: deadline
-    ) { (answer: WireAlarmsAnswer) in
+    ) { (answer: WireAlarmsAnswer, _) in
       (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
     }
   }
@@ -120,7 +120,7 @@ extension EtcdClient {
   ) throws(EtcdError) -> Int {
     try cluster.call(
       .init("kv/range", .range(range, countOnly: true)), .repeatable, until: deadline
-    ) { (answer: WireRangeAnswer) in
+    ) { (answer: WireRangeAnswer, _) in
       let count = answer.count?.value ?? 0
       return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil
     }

@@ -13,19 +13,23 @@ package final class EtcdClient: Sendable {
 
   package init(_ configuration: EtcdConfiguration) {
     cluster = EtcdCluster(configuration)
-    watches = EtcdWatches(cluster)
+    let watches = EtcdWatches(cluster)
+    self.watches = watches
+    cluster.onReplacement { [weak watches] _ in watches?.endFormer() }
   }
 
   deinit { watches.end() }
 
   /// What a range holds at a revision.
   package struct Content: Hashable, Sendable {
-    package let revision: Int64
+    package let moment: EtcdMoment
     /// In the order of the keys.
     package let items: [KeyValue]
 
-    package init(revision: Int64, items: [KeyValue]) {
-      self.revision = revision
+    package var revision: Int64 { moment.revision }
+
+    package init(moment: EtcdMoment, items: [KeyValue]) {
+      self.moment = moment
       self.items = items
     }
   }
@@ -53,9 +57,9 @@ package final class EtcdClient: Sendable {
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, pageSize: Int = 1_000,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Content {
-    let (revision, items) = try read(
+    let (moment, items) = try read(
       [Part(range, keysOnly: keysOnly)], at: revision, pageSize: pageSize, until: deadline)
-    return Content(revision: revision, items: items[0])
+    return Content(moment: moment, items: items[0])
   }
 
   /// Reads all keys of ranges at one revision, in as many requests as pages.
@@ -66,21 +70,21 @@ package final class EtcdClient: Sendable {
   /// - Parameters:
   ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
   ///   - pageSize: How many keys one answer has.
-  /// - Returns: The revision, and the keys of each range.
+  /// - Returns: The moment, and the keys of each range.
   /// - Throws: `.compacted` if the revision of the past was given up, or the newest one was each time
   ///   until the deadline; otherwise `.unreachable` and what the cluster refuses.
   package func read(
     _ parts: [Part], at revision: Int64? = nil, pageSize: Int = 1_000,
     until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> (revision: Int64, items: [[KeyValue]]) {
+  ) throws(EtcdError) -> (moment: EtcdMoment, items: [[KeyValue]]) {
     while true {
       do throws(EtcdError) {
-        var first = revision
+        var first = moment(of: revision)
         var items: [[KeyValue]] = []
         for part in parts {
           items.append(try read(part, at: &first, pageSize: pageSize, until: deadline))
         }
-        return (first ?? 0, items)
+        return (first ?? cluster.moment, items)
       } catch {
         guard error.code == .compacted, revision == nil, .now < deadline else { throw error }
       }
@@ -88,15 +92,17 @@ package final class EtcdClient: Sendable {
   }
 
   private func read(
-    _ part: Part, at revision: inout Int64?, pageSize: Int, until deadline: ContinuousClock.Instant
+    _ part: Part, at first: inout EtcdMoment?, pageSize: Int,
+    until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> [KeyValue] {
     var rest = part.range
     var items: [KeyValue] = []
     while true {
       let page = try page(
-        rest, keysOnly: part.keysOnly, at: revision, limit: pageSize, until: deadline)
+        rest, keysOnly: part.keysOnly, at: first?.revision, limit: pageSize, until: deadline)
       items += page.items
-      revision = revision ?? page.revision
+      first = first ?? page.moment
+      guard first?.history == page.moment.history else { throw .replaced }
       guard page.isIncomplete, let last = page.items.last else { return items }
       rest = rest.after(last.key)
     }
@@ -104,10 +110,12 @@ package final class EtcdClient: Sendable {
 
   /// The first keys of a range.
   package struct Page: Sendable {
-    package let revision: Int64
+    package let moment: EtcdMoment
     package let items: [KeyValue]
     /// Whether there are more; then there is at least one.
     package let isIncomplete: Bool
+
+    package var revision: Int64 { moment.revision }
   }
 
   /// Reads the first keys of a range, in one request; in further ones if the answer would be too long,
@@ -126,11 +134,13 @@ package final class EtcdClient: Sendable {
             "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
             maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), .repeatable,
           until: deadline
-        ) { (answer: WireRangeAnswer) in
+        ) { (answer: WireRangeAnswer, history) in
           guard let newest = answer.header?.revision?.value,
             let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
           else { return nil }
-          return Page(revision: newest, items: items, isIncomplete: answer.more ?? false)
+          return Page(
+            moment: .init(history: history, revision: newest), items: items,
+            isIncomplete: answer.more ?? false)
         }
       } catch {
         guard error.code == .tooLarge, limit > 1 else { throw error }
@@ -145,6 +155,8 @@ package final class EtcdClient: Sendable {
   package func firstChange(
     of key: [UInt8], from revision: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdEvent {
+    // It is not of this history then, which would be silent.
+    guard revision <= cluster.moment.revision + 1 else { throw .replaced }
     let found = Awaited<Result<EtcdEvent, EtcdError>>()
     let watch = try watch(.key(key), from: revision) { news in
       switch news {
@@ -161,6 +173,18 @@ package final class EtcdClient: Sendable {
     return try outcome.get()
   }
 
+  /// The number of the history; see `EtcdMoment`.
+  package var history: Int { cluster.moment.history }
+
+  /// Calls a closure each time the history was replaced, on a queue where it may block.
+  package func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
+    cluster.onReplacement(handler)
+  }
+
+  private func moment(of revision: Int64?) -> EtcdMoment? {
+    revision.map { EtcdMoment(history: history, revision: $0) }
+  }
+
   /// The number of the cluster; nil before its first answer.
   package var clusterID: String? { cluster.clusterID }
 
@@ -174,7 +198,7 @@ package final class EtcdClient: Sendable {
     try cluster.call(
       .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
       transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
-    ) { (answer: WireTransactionAnswer) in answer.outcome(of: transaction) }
+    ) { (answer: WireTransactionAnswer, history) in answer.outcome(of: transaction, in: history) }
   }
 
   /// Puts a key whose content never changes, without a condition.
@@ -188,7 +212,7 @@ package final class EtcdClient: Sendable {
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     try cluster.call(.init("kv/put", .put(key, value)), .repeatableWrite, until: deadline) {
-      (_: WirePlainAnswer) in ()
+      (_: WirePlainAnswer, _) in ()
     }
   }
 
@@ -196,12 +220,23 @@ package final class EtcdClient: Sendable {
   ///
   /// - Parameters:
   ///   - revision: The first revision of interest: the one after the last that is known.
+  ///   - history: The history in which it counts; nil for the one that there is.
   ///   - onNews: Called one at a time, on a thread that it must not block.
   package func watch(
-    _ range: KeyRange, from revision: Int64, onNews: @escaping @Sendable (EtcdNews) -> Void
+    _ range: KeyRange, from revision: Int64, of history: Int? = nil,
+    onNews: @escaping @Sendable (EtcdNews) -> Void
   ) throws(EtcdError) -> EtcdWatch {
     precondition(revision > 0, "revisions begin with 1")
-    return try watches.add(range, from: revision, onNews)
+    return try watches.add(
+      range, from: .init(history: history ?? self.history, revision: revision), onNews)
+  }
+
+  /// Watches a range from what was read of it on.
+  package func watch(
+    _ range: KeyRange, after moment: EtcdMoment,
+    onNews: @escaping @Sendable (EtcdNews) -> Void
+  ) throws(EtcdError) -> EtcdWatch {
+    try watch(range, from: moment.revision + 1, of: moment.history, onNews: onNews)
   }
 }
 
@@ -236,7 +271,7 @@ extension EtcdClient {
       try cluster.call(
         .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), .repeatable,
         until: deadline
-      ) { (answer: WireLeaseAnswer) in answer.lease?.value == number ? () : nil }
+      ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == number ? () : nil }
     } catch {
       // Our own, by an earlier try whose answer was lost.
       guard error.code == .refused, error.reason.contains("already exists") else { throw error }
@@ -252,7 +287,7 @@ extension EtcdClient {
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
       .init("lease/keepalive", ["ID": .number(lease)]), .repeatable, until: deadline
-    ) { (answer: WireKeepAliveAnswer) -> Result<Bool, EtcdError>? in
+    ) { (answer: WireKeepAliveAnswer, _) -> Result<Bool, EtcdError>? in
       if let error = answer.error {
         return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
       }
@@ -269,7 +304,7 @@ extension EtcdClient {
     do throws(EtcdError) {
       try cluster.call(
         .init("lease/revoke", ["ID": .number(lease)]), .repeatable, until: deadline
-      ) { (_: WirePlainAnswer) in () }
+      ) { (_: WirePlainAnswer, _) in () }
     } catch {
       guard error.code == .leaseGone else { throw error }
     }
@@ -285,7 +320,7 @@ extension EtcdClient {
       .init(
         "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
       .repeatable, until: deadline
-    ) { (answer: WireLeaseAnswer) in answer.lease?.value == lease ? answer : nil }
+    ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == lease ? answer : nil }
     let left = answer.timeToLive?.value ?? 0
     guard left >= 0 else { throw EtcdError(.leaseGone, "the lease has ended") }
     return LeaseStatus(

@@ -1,4 +1,6 @@
+import Dispatch
 import HTTPTransfers
+import Monitoring
 import Synchronization
 import SystemCalls
 
@@ -23,6 +25,9 @@ final class EtcdCluster: Sendable {
     /// The endpoints that answered as members of it.
     var verified: Set<String> = []
     var token: String?
+    /// The history as it is, and the highest revision that is known of it.
+    var moment = EtcdMoment(history: 0, revision: 0)
+    var onReplacement: [@Sendable (EtcdReplacement) -> Void] = []
   }
 
   let configuration: EtcdConfiguration
@@ -33,11 +38,11 @@ final class EtcdCluster: Sendable {
   /// Asks the members one after the other, beginning with the one that answered last, until one
   /// answers or the deadline passes.
   ///
-  /// - Parameter understand: Makes the result of an answer that has a header; nil if it does not fit what
-  ///   was asked. Then the outcome is as unknown as without an answer.
+  /// - Parameter understand: Makes the result of an answer that has a header, and of the number of its
+  ///   history; nil if it does not fit what was asked. Then the outcome is as unknown as without an answer.
   func call<Answer: WireAnswer, Result>(
     _ question: Question, _ effect: Effect, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer) -> Result?
+    _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Result {
     let begin = ContinuousClock.now
     var reasons: [String: String] = [:]
@@ -107,7 +112,7 @@ final class EtcdCluster: Sendable {
 
   private func ask<Answer: WireAnswer, Result>(
     _ endpoint: String, _ question: Question, _ effect: Effect,
-    until deadline: ContinuousClock.Instant, _ understand: (Answer) -> Result?
+    until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
     let deadline = min(deadline, .now + configuration.patience)
     // Another cluster would take a write, too, and what is no etcd may answer all the same. The first
@@ -115,7 +120,7 @@ final class EtcdCluster: Sendable {
     if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
       let status: Attempt<WirePlainAnswer> = try send(
         endpoint, Question("maintenance/status"), until: deadline
-      ) { $0 }
+      ) { answer, _ in answer }
       if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
     }
     return try send(endpoint, question, until: deadline, understand)
@@ -123,19 +128,23 @@ final class EtcdCluster: Sendable {
 
   private func send<Answer: WireAnswer, Result>(
     _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer) -> Result?
+    _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
     var isRepeated = false
     while true {
       let token = try self.token(at: endpoint, until: deadline)
       if let failure = token.failure { return .failed(failure.reason, failure.prospect) }
       let answer: HTTPAnswer
+      let asked = moment
       do throws(HTTPError) {
         answer = try post(endpoint, question, token: token.answer ?? nil, until: deadline)
       } catch {
         return try attempt(of: error)
       }
-      if answer.status == 200 { return self.answer(answer.content, from: endpoint, understand) }
+      if answer.status == 200 {
+        return self.answer(
+          answer.content, from: endpoint, asked: asked, isOfNewest: question.isOfNewest, understand)
+      }
       switch Self.refusal(of: answer) {
       case .final(let error): throw error
       case .lasting(let reason): return .failed(reason, .none)
@@ -154,15 +163,20 @@ final class EtcdCluster: Sendable {
 
   /// Believes nothing: the one place that every answer passes.
   private func answer<Answer: WireAnswer, Result>(
-    _ content: [UInt8], from endpoint: String, _ understand: (Answer) -> Result?
+    _ content: [UInt8], from endpoint: String, asked: EtcdMoment, isOfNewest: Bool,
+    _ understand: (Answer, Int) -> Result?
   ) -> Attempt<Result> {
     guard let message = EtcdWire.decode(content, as: Answer.self), message.isHeaded else {
       return .doubtful("its answer is not what etcd says: \(EtcdWire.shown(content))", .poor)
     }
-    if let header = message.header, let reason = refusal(of: header, from: endpoint) {
-      return .doubtful(reason, .good)
+    var history = asked.history
+    if let header = message.header {
+      switch take(header, from: endpoint, asked: asked, isOfNewest: isOfNewest) {
+      case .success(let found): history = found
+      case .failure(let error): return .doubtful(error.reason, .good)
+      }
     }
-    guard let result = understand(message) else {
+    guard let result = understand(message, history) else {
       return .doubtful("its answer does not fit the question: \(EtcdWire.shown(content))", .poor)
     }
     return .answered(result)
@@ -209,20 +223,54 @@ final class EtcdCluster: Sendable {
 
 // Who we are, and where.
 extension EtcdCluster {
-  /// Returns what is wrong with the cluster that answered. The first answer says which is ours.
-  func refusal(of header: WireHeader?, from endpoint: String) -> String? {
+  /// Takes what a header says: which cluster speaks, and how far its history has come.
+  ///
+  /// - Parameters:
+  ///   - asked: What was known of the history when it was asked. An answer of the newest revision is of that
+  ///     revision at least, unless the history was replaced, for example by a snapshot. What was asked
+  ///     before that was found out counts no longer, because nobody knows of which history its answer is.
+  /// - Returns: The number of the history that the answer is of; what is wrong with it. The first answer
+  ///   says which cluster is ours.
+  func take(
+    _ header: WireHeader?, from endpoint: String, asked: EtcdMoment, isOfNewest: Bool
+  ) -> Result<Int, EtcdError> {
     guard let header, header.isIdentity, let cluster = header.clusterId else {
-      return "its answer does not say which cluster it is"
+      return .failure(
+        EtcdError(.unreachable, "its answer does not say which cluster it is"))
     }
+    let revision = header.revision?.value ?? 0
     return state.withLock { state in
       guard state.cluster ?? cluster == cluster else {
-        return "it belongs to another cluster (\(cluster)) than the other endpoints"
+        return .failure(
+          EtcdError(
+            .unreachable, "it belongs to another cluster (\(cluster)) than the other endpoints"))
       }
+      guard asked.history == state.moment.history else { return .failure(.replaced) }
       state.cluster = cluster
       state.verified.insert(endpoint)
       if let index = configuration.endpoints.firstIndex(of: endpoint) { state.preferred = index }
-      return nil
+      if isOfNewest, revision < asked.revision {
+        replaceHistory(&state, by: revision)
+      } else {
+        state.moment.revision = max(state.moment.revision, revision)
+      }
+      return .success(state.moment.history)
     }
+  }
+
+  private func replaceHistory(_ state: inout State, by revision: Int64) {
+    let replacement = EtcdReplacement(known: state.moment.revision, found: revision)
+    state.moment = EtcdMoment(history: state.moment.history + 1, revision: revision)
+    let handlers = state.onReplacement
+    Blocking.queue().async { for handler in handlers { handler(replacement) } }
+  }
+
+  /// The history as it is, and the highest revision that is known of it.
+  var moment: EtcdMoment { state.withLock(\.moment) }
+
+  /// Calls a closure each time the history was replaced, on a queue where it may block.
+  func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
+    state.withLock { $0.onReplacement.append(handler) }
   }
 
   /// The number of the cluster that answered first; nil before.
@@ -245,14 +293,17 @@ extension EtcdCluster {
         "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
       ])
     let answer: HTTPAnswer
+    let asked = moment
     do throws(HTTPError) {
       answer = try post(endpoint, question, token: nil, until: deadline)
     } catch {
       return try attempt(of: error)
     }
     if answer.status == 200 {
-      let token: Attempt<String?> = self.answer(answer.content, from: endpoint) {
-        (message: WirePlainAnswer) in message.token.flatMap { $0.isEmpty ? nil : $0 }
+      let token: Attempt<String?> = self.answer(
+        answer.content, from: endpoint, asked: asked, isOfNewest: false
+      ) { (message: WirePlainAnswer, _) in
+        message.token.flatMap { $0.isEmpty ? nil : $0 }
       }
       if let known = token.answer ?? nil { state.withLock { $0.token = known } }
       return token
@@ -268,11 +319,13 @@ extension EtcdCluster {
     }
   }
 
-  /// Asks one member whether it is there.
-  func look(at endpoint: String) throws(EtcdError) {
+  /// Asks one member for the newest revision: whether it is there, knows the others, and has the history
+  /// that it had.
+  func look(at endpoint: String, reading key: [UInt8]) throws(EtcdError) {
     try ask(
-      endpoint, Question("maintenance/status"), until: .now + configuration.probePatience
-    ) { (_: WirePlainAnswer) in () }
+      endpoint, Question("kv/range", .range(.key(key), countOnly: true)),
+      until: .now + configuration.probePatience
+    ) { (_: WireRangeAnswer, _) in () }
   }
 
   /// Asks one member for its time of day.
@@ -293,7 +346,7 @@ extension EtcdCluster {
   /// Asks one member, and no other, what changes nothing.
   func ask<Answer: WireAnswer, Result>(
     _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer) -> Result?
+    _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Result {
     let attempt = try send(endpoint, question, until: deadline, understand)
     guard let answer = attempt.answer else {

@@ -9,7 +9,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
     case permissionDenied
     /// The user or the password is wrong, or is missing.
     case credentialsRefused
-    /// The history begins later than what was asked for.
+    /// The history begins later than what was asked for, or was replaced.
     case compacted
     /// The database has reached its quota. Reading and deleting still works.
     case noSpace
@@ -39,6 +39,10 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
   /// With these words etcd refuses a client's certificate that has a common name, once it has users
   /// (etcd #10366).
   package static let commonName = "CommonName of client"
+
+  /// What was asked of the former history, or before it was known that there is another one.
+  static let replaced = EtcdError(
+    .compacted, "the history of the cluster was replaced, for example by a snapshot")
 
   /// - Parameter reasons: What each endpoint said, in the order of the list.
   static func unreachable(_ reasons: [(endpoint: String, reason: String)]) -> EtcdError {

@@ -101,12 +101,17 @@ package struct EtcdTransaction: Hashable, Sendable {
     package let succeeded: Bool
     /// The revision of the change; without one, of what was read.
     package let revision: Int64
+    /// The number of the history that it counts in; see `EtcdMoment`.
+    package let history: Int
     /// For each operation, or each range of `otherwise`, its result.
     package let results: [Result]
 
-    package init(succeeded: Bool, revision: Int64, results: [Result]) {
+    package var moment: EtcdMoment { EtcdMoment(history: history, revision: revision) }
+
+    package init(succeeded: Bool, revision: Int64, in history: Int = 0, results: [Result]) {
       self.succeeded = succeeded
       self.revision = revision
+      self.history = history
       self.results = results
     }
   }

@@ -203,7 +203,9 @@ struct WireTransactionAnswer: WireAnswer {
 
   /// Returns what became of a transaction; nil if the answer has not a result of its kind for each
   /// operation.
-  func outcome(of transaction: EtcdTransaction) -> EtcdTransaction.Outcome? {
+  func outcome(
+    of transaction: EtcdTransaction, in history: Int
+  ) -> EtcdTransaction.Outcome? {
     let succeeded = succeeded ?? false
     let asked =
       succeeded
@@ -213,7 +215,7 @@ struct WireTransactionAnswer: WireAnswer {
     else { return nil }
     let results = zip(responses ?? [], asked).compactMap { $0.result(of: $1, at: revision) }
     guard results.count == asked.count else { return nil }
-    return .init(succeeded: succeeded, revision: revision, results: results)
+    return .init(succeeded: succeeded, revision: revision, in: history, results: results)
   }
 }
 

@@ -131,6 +131,24 @@ package final class EtcdNode: Sendable {
     }
   }
 
+  /// Keeps what it has stored, as a snapshot does. It must not run.
+  package func save() throws { try Self.run("cp", "-a", directory + "/data", directory + "/saved") }
+
+  /// Brings back what was kept last: as a snapshot does, with the number of the cluster and an older
+  /// revision. It must not run.
+  package func restore() throws {
+    try Self.run("rm", "-rf", directory + "/data")
+    try Self.run("cp", "-a", directory + "/saved", directory + "/data")
+  }
+
+  private static func run(_ program: String, _ arguments: String...) throws {
+    let null = try FileDescriptor.open("/dev/null", .readWrite)
+    let child = try ChildProcess(program, arguments, output: null.rawValue)
+    guard try child.wait(until: .now + patience) == .exited(0) else {
+      throw EtcdError(.refused, "\(program) failed: \(arguments)")
+    }
+  }
+
   /// Stops it, and waits until each of its threads has stopped: until then it may answer.
   package func stop() throws {
     try send(.stop)

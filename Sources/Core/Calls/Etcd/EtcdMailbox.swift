@@ -10,8 +10,10 @@ import SystemCalls
 ///
 /// Entries are delivered from the events of the watch, on a queue of its own, and deleted on another, a
 /// little later and many at once, because their deletion must not keep etcd from the answers to them.
-/// **At most once**: what was delivered and may still be there is remembered until it is
-/// deleted; a complete look counts for all events up to its revision.
+/// **At most once**: what was delivered is remembered, beyond its deletion if it is one of the last; a
+/// complete look counts for all events up to its moment. What hangs on another session than the owner's
+/// now, or was read in another history than the one in which that began, is not for it: a snapshot has
+/// brought it back.
 final class EtcdMailbox: MailboxHold {
   /// The owner's key.
   private struct Place: Sendable {
@@ -23,6 +25,8 @@ final class EtcdMailbox: MailboxHold {
 
   private struct State {
     var place: Place?
+    /// The session on which its entries hang.
+    var session: EtcdSession?
     var watch: EtcdWatch?
     var isClosed = false
     /// What was delivered and is still to be deleted.
@@ -34,10 +38,12 @@ final class EtcdMailbox: MailboxHold {
 
   /// What was delivered; used on the queue that delivers.
   private struct Delivery {
-    /// What a complete look saw up to this revision was delivered by it, or before.
-    var seen: Int64 = 0
+    /// What a complete look saw up to this moment was delivered by it, or before.
+    var seen = EtcdMoment(history: 0, revision: 0)
     /// What was delivered and may not be deleted yet.
     var known: Set<[UInt8]> = []
+    /// What was deleted lately.
+    var deleted = LatestKeys()
   }
 
   private let etcd: EtcdContainer
@@ -70,15 +76,15 @@ final class EtcdMailbox: MailboxHold {
 
   /// Makes it, and watches it.
   func begin() throws {
-    let revision = try make(until: .now + EtcdContainer.standardWait)
-    try watch(from: revision + 1)
+    try watch(after: try make(until: .now + EtcdContainer.standardWait))
   }
 
   /// Makes the owner's key.
   ///
-  /// - Returns: The revision.
-  private func make(until deadline: ContinuousClock.Instant) throws -> Int64 {
+  /// - Returns: The moment.
+  private func make(until deadline: ContinuousClock.Instant) throws -> EtcdMoment {
     let session = try etcd.session(until: deadline)
+    state.withLock { $0.session = session }
     let owner: PropertyListValue = [
       "pid": .integer(Int64(process.processID)), "program": .string(ProcessIdentity.program),
       "host": .string(Program.hostName), "stamp": .string(Nonce.next()),
@@ -95,12 +101,12 @@ final class EtcdMailbox: MailboxHold {
       return !state.isClosed
     }
     if !isWanted { remove(place) }
-    return outcome.revision
+    return outcome.moment
   }
 
-  private func watch(from revision: Int64) throws(EtcdError) {
-    let new = try etcd.client.watch(keys.entries, from: revision) { [weak self] in
-      self?.hear($0)
+  private func watch(after moment: EtcdMoment) throws(EtcdError) {
+    let new = try etcd.client.watch(keys.entries, after: moment) { [weak self] in
+      self?.hear($0, of: moment.history)
     }
     let unwanted = state.withLock { state -> EtcdWatch? in
       guard !state.isClosed else { return new }
@@ -141,7 +147,7 @@ final class EtcdMailbox: MailboxHold {
 
   private func takePlace() -> Place? {
     let (watch, place) = state.withLock { state in
-      defer { (state.watch, state.place, state.isClosed) = (nil, nil, true) }
+      defer { (state.watch, state.place, state.session, state.isClosed) = (nil, nil, nil, true) }
       return (state.watch, state.place)
     }
     watch?.cancel()
@@ -162,11 +168,11 @@ final class EtcdMailbox: MailboxHold {
   // MARK: Delivering
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
+  private func hear(_ news: EtcdNews, of history: Int) {
     switch news {
     case .events(let events):
       let posts = events.filter { $0.kind == .put }.map(\.keyValue)
-      if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, seen: nil) } }
+      if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
     case .resumed: lookAgain()
     case .ended: queue.async { [weak self] in self?.watchAgain() }
     }
@@ -191,13 +197,14 @@ final class EtcdMailbox: MailboxHold {
 
   /// Looks at everything that is there.
   ///
-  /// - Returns: The revision; nil if etcd did not answer: then it looks later.
-  private func look() -> Int64? {
+  /// - Returns: The moment; nil if etcd did not answer: then it looks later.
+  private func look() -> EtcdMoment? {
     state.withLock { $0.isToLook = false }
     do throws(EtcdError) {
       let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
-      take(found.items.sorted { $0.created < $1.created }, seen: found.revision)
-      return found.revision
+      let items = found.items.sorted { $0.created < $1.created }
+      take(items, of: found.moment.history, seen: found.moment)
+      return found.moment
     } catch {
       again { _ = $0.look() }
       return nil
@@ -207,8 +214,8 @@ final class EtcdMailbox: MailboxHold {
   // The history is gone, so everything is looked at.
   private func watchAgain() {
     do throws(EtcdError) {
-      guard let revision = look() else { throw EtcdError(.unreachable, "it did not answer") }
-      try watch(from: revision + 1)
+      guard let moment = look() else { throw EtcdError(.unreachable, "it did not answer") }
+      try watch(after: moment)
     } catch {
       again { $0.watchAgain() }
     }
@@ -216,14 +223,16 @@ final class EtcdMailbox: MailboxHold {
 
   /// Delivers entries that were not delivered yet.
   ///
-  /// - Parameter seen: The revision, if these are all.
-  private func take(_ items: [KeyValue], seen: Int64?) {
+  /// - Parameter seen: The moment, if these are all.
+  private func take(_ items: [KeyValue], of history: Int, seen: EtcdMoment? = nil) {
+    guard let session = state.withLock(\.session) else { return }
     let new = delivery.withLock { delivery in
       let new = items.filter { item in
-        (seen != nil || item.modified > delivery.seen)
-          && delivery.known.insert(item.key).inserted
+        session.history == history && item.lease == session.lease
+          && (seen != nil || EtcdMoment(history: history, revision: item.modified) > delivery.seen)
+          && !delivery.deleted.contains(item.key) && delivery.known.insert(item.key).inserted
       }
-      delivery.seen = max(delivery.seen, seen ?? 0)
+      delivery.seen = max(delivery.seen, seen ?? delivery.seen)
       return new
     }
     guard !new.isEmpty else { return }
@@ -271,7 +280,10 @@ final class EtcdMailbox: MailboxHold {
       state.withLock { $0.delivered.removeFirst(batch.count) }
       // In turn with the looks, each of which may have seen them before.
       queue.async { [weak self] in
-        self?.delivery.withLock { $0.known.subtract(batch) }
+        self?.delivery.withLock { delivery in
+          delivery.known.subtract(batch)
+          for key in batch { delivery.deleted.insert(key) }
+        }
       }
     }
   }

@@ -158,8 +158,8 @@ final class EtcdOutlet: MailboxWriter {
 
   private func know(_ owner: Owner?) {
     state.withLock { state in
-      // The lanes have ended with the former one.
-      if state.owner != owner { state.lanes = [] }
+      // The lanes have ended with the former one, or a replaced history has them otherwise.
+      state.lanes = []
       state.owner = owner
     }
   }

@@ -1,5 +1,5 @@
 package import EtcdClient
-import Synchronization
+package import Synchronization
 import SystemCalls
 
 /// A container on etcd: its keys, its transactions, and the session of this process.
@@ -20,9 +20,13 @@ package final class EtcdContainer: Sendable {
   /// Excludes: two threads that make a session at once.
   private let making = Mutex(())
   let followers = EtcdFollowers()
+  /// What this process has taken from queues.
+  package let taken = Mutex(LatestKeys())
 
   private struct Sessions: Sendable {
     weak var ofProcess: EtcdSession?
+    /// Whether there ever was one.
+    var isFollowed = false
     var lasting: EtcdSession?
   }
 
@@ -64,6 +68,10 @@ package final class EtcdContainer: Sendable {
     if let transport { configuration.transport = transport }
     client = EtcdClient(configuration)
     prefix = Array(location.prefix.utf8)
+    client.onReplacement { [weak self] replacement in
+      self?.endFormerSession()
+      self?.note(replacement)
+    }
   }
 
   /// Returns the place of a container without a look at what is there, for one that is about to be
@@ -371,6 +379,16 @@ extension EtcdContainer {
       })
   }
 
+  var hasSession: Bool { sessions.withLock { $0.ofProcess?.isAlive == true } }
+
+  /// Ends the session if it is of a history that was replaced since.
+  private func endFormerSession() {
+    guard let session = sessions.withLock(\.ofProcess), session.history != client.history else {
+      return
+    }
+    session.endWithHistory()
+  }
+
   private func session(
     _ known: (Sessions) -> EtcdSession?, _ keep: (inout Sessions, EtcdSession) -> Void,
     _ make: () throws(EtcdError) -> EtcdSession
@@ -379,7 +397,13 @@ extension EtcdContainer {
       Result { () throws(EtcdError) in
         if let session = sessions.withLock({ known($0) }), session.isAlive { return session }
         let new = try make()
-        sessions.withLock { keep(&$0, new) }
+        let isFirst = sessions.withLock { sessions in
+          keep(&sessions, new)
+          defer { sessions.isFollowed = true }
+          return !sessions.isFollowed
+        }
+        if isFirst { add(self) }
+        endFormerSession()
         return new
       }
     }

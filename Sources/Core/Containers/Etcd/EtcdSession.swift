@@ -18,6 +18,8 @@ package final class EtcdSession: Sendable {
   /// The lease's number.
   package let lease: Int64
   package let lifetime: Duration
+  /// The history in which it was made; what its holders know counts in no other.
+  package let history: Int
   private let isLasting: Bool
   private let client: EtcdClient
   private let processID = Program.processID
@@ -46,6 +48,7 @@ package final class EtcdSession: Sendable {
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let sent = ContinuousClock.now
+    history = client.history
     lease = try client.grantLease(lifetime: lifetime, until: deadline)
     self.client = client
     self.lifetime = lifetime
@@ -169,12 +172,25 @@ package final class EtcdSession: Sendable {
 
   /// Notes that the session has ended, as a transaction has shown.
   package func end() {
-    let handlers = state.withLock { state in
+    for handler in takeHandlers() { Blocking.queue().async(execute: handler) }
+  }
+
+  /// Ends it because the history was replaced: its holders have to learn that what they did since is lost.
+  /// The new history may have the lease and its keys, which would be in the way of what they make anew.
+  func endWithHistory() {
+    guard isAlive, Program.processID == processID else { return }
+    let handlers = takeHandlers()
+    // Otherwise it ends by itself a little later.
+    _ = try? client.revokeLease(lease, until: .now + lifetime)
+    for handler in handlers { Blocking.queue().async(execute: handler) }
+  }
+
+  private func takeHandlers() -> [@Sendable () -> Void] {
+    state.withLock { state in
       state.hasEnded = true
       defer { state.handlers = [:] }
       return Array(state.handlers.values)
     }
-    for handler in handlers { Blocking.queue().async(execute: handler) }
   }
 
   fileprivate static func revokeAll() {

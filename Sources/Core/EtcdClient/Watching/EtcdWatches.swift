@@ -19,6 +19,8 @@ final class EtcdWatches: Sendable {
     var token: String?
     /// The number of the current stream; what earlier ones say does not count.
     var generation = 0
+    /// The history as it was known when the stream began.
+    var moment = EtcdMoment(history: 0, revision: 0)
     /// When to connect; nil if it is connected or nobody watches.
     var start: ContinuousClock.Instant?
     /// The watch that had no confirmation at the last probe.
@@ -39,14 +41,14 @@ final class EtcdWatches: Sendable {
   init(_ cluster: EtcdCluster) { self.cluster = cluster }
 
   func add(
-    _ range: KeyRange, from revision: Int64, _ onNews: @escaping @Sendable (EtcdNews) -> Void
+    _ range: KeyRange, from first: EtcdMoment, _ onNews: @escaping @Sendable (EtcdNews) -> Void
   ) throws(EtcdError) -> EtcdWatch {
     try startThreadOnce()
     let (number, mustConnect) = state.withLock { state in
       let number = state.nextNumber
       state.nextNumber += 1
       state.handlers[number] = onNews
-      state.table.add(number, range, from: revision)
+      state.table.add(number, range, from: first)
       if let stream = state.stream {
         stream.send(state.table.ask(for: number))
       } else if state.start == nil {
@@ -55,6 +57,7 @@ final class EtcdWatches: Sendable {
       return (number, state.stream == nil)
     }
     if mustConnect { wake() }
+    if first.history != cluster.moment.history { endFormer() }
     return EtcdWatch(number: number, watches: self)
   }
 
@@ -70,6 +73,24 @@ final class EtcdWatches: Sendable {
       return state.handlers.isEmpty
     }
     if isLast { wake() }
+  }
+
+  /// Ends the watches of former histories, in which their revisions count, and the connection.
+  func endFormer() {
+    let history = cluster.moment.history
+    let (stream, handlers) = state.withLock { state in
+      let former = state.table.entries.filter { $0.value.history < history }.keys
+      let handlers = former.compactMap { state.handlers.removeValue(forKey: $0) }
+      for number in former { state.table.remove(number) }
+      state.table.lose()
+      state.generation += 1
+      if state.hasThread { state.start = .now }
+      defer { state.stream = nil }
+      return (state.stream, handlers)
+    }
+    stream?.cancel()
+    wake()
+    for handler in handlers { handler(.ended(.replaced)) }
   }
 
   /// Ends all watches and the thread.
@@ -175,6 +196,7 @@ final class EtcdWatches: Sendable {
     state.generation += 1
     state.token = token
     state.stalled = nil
+    state.moment = cluster.moment
     let content = state.table.begin()
     // The last one has been cancelled.
     guard !content.isEmpty else { return }
@@ -236,8 +258,11 @@ final class EtcdWatches: Sendable {
     var token: String?
     let tellings = state.withLock { state -> [Telling] in
       guard state.generation == generation else { return [] }
-      let endpoint = state.endpoint
-      let actions = state.table.take(line) { cluster.refusal(of: $0, from: endpoint) }
+      let (endpoint, moment) = (state.endpoint, state.moment)
+      let actions = state.table.take(line) { header in
+        let taken = cluster.take(header, from: endpoint, asked: moment, isOfNewest: false)
+        if case .success = taken { return true } else { return false }
+      }
       token = state.token
       var tellings: [Telling] = []
       for action in actions {
@@ -264,15 +289,19 @@ final class EtcdWatches: Sendable {
     lose(generation, refusal: cluster.refusal(of: end, from: endpoint))
   }
 
-  /// Looks at the member that serves the stream; if it does not answer, or has not confirmed a watch
-  /// since the last time, it is left for another.
+  /// Looks at the member that serves the stream, which also shows whether the history was replaced. If it
+  /// does not answer, or has not confirmed a watch since the last time, it is left for another.
   private func probe() {
-    let serving = state.withLock { $0.stream == nil ? nil : ($0.endpoint, $0.generation) }
-    guard let (endpoint, generation) = serving else { return }
+    let serving = state.withLock { state -> (String, Int, [UInt8])? in
+      guard state.stream != nil, let watched = state.table.entries.first else { return nil }
+      return (state.endpoint, state.generation, watched.value.range.first)
+    }
+    guard let (endpoint, generation, key) = serving else { return }
     do throws(EtcdError) {
-      try cluster.look(at: endpoint)
+      try cluster.look(at: endpoint, reading: key)
     } catch {
-      return lose(generation)
+      // What it refuses, it has answered.
+      if error.code == .unreachable { return lose(generation) }
     }
     let isStalled = state.withLock { state in
       guard state.generation == generation else { return false }

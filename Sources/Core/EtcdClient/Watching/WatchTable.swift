@@ -5,6 +5,7 @@ import FoundationEssentials
 struct WatchTable {
   struct Entry {
     let range: KeyRange
+    let history: Int
     /// The first revision that was not handed out.
     var next: Int64
     /// The events of the revisions that the member has told in part.
@@ -31,8 +32,8 @@ struct WatchTable {
   /// The watches that were refused once.
   private var refused: Set<Int> = []
 
-  mutating func add(_ number: Int, _ range: KeyRange, from revision: Int64) {
-    entries[number] = Entry(range: range, next: revision)
+  mutating func add(_ number: Int, _ range: KeyRange, from first: EtcdMoment) {
+    entries[number] = Entry(range: range, history: first.history, next: first.revision)
   }
 
   mutating func remove(_ number: Int) {
@@ -106,8 +107,8 @@ struct WatchTable {
 
   /// Takes a line of the connection that began last.
   ///
-  /// - Parameter refusal: Says what is wrong with the cluster that speaks.
-  mutating func take(_ line: [UInt8], refusal: (WireHeader?) -> String?) -> [Action] {
+  /// - Parameter isOurs: Whether the cluster and the history are those that the watches are of.
+  mutating func take(_ line: [UInt8], isOurs: (WireHeader?) -> Bool) -> [Action] {
     guard let message = EtcdWire.decode(line, as: WireStreamed<Line>.self),
       let result = message.result
     else {
@@ -115,7 +116,7 @@ struct WatchTable {
       let error = EtcdWire.decode(line, as: WireStreamed<Line>.self)?.error
       return [.reconnect(tokenExpired: (error?.grpcCode ?? error?.code) == 16)]
     }
-    guard refusal(result.header) == nil else { return [.reconnect(tokenExpired: false)] }
+    guard isOurs(result.header) else { return [.reconnect(tokenExpired: false)] }
     if result.created ?? false {
       // A watch that is refused at once has no number, but its turn.
       guard let number = asked.popFirst() else { return [.reconnect(tokenExpired: false)] }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// The state of the etcd cluster that a container is on.
 ///
 /// ```swift
@@ -44,6 +46,25 @@ public struct ClusterReport: Sendable {
     public internal(set) var isNamed = true
   }
 
+  /// The replacement of the history by another one, such as a restored snapshot, as the first process of the
+  /// container noted it that saw it.
+  ///
+  /// ```swift
+  /// if let replaced = try container.report().cluster?.replacement {
+  ///   print("restored before", replaced.date, "from revision", replaced.known, "to", replaced.found)
+  /// }
+  /// ```
+  public struct Replacement: Sendable, Hashable {
+    /// When it was noted, by the clock of that process.
+    public let date: Date
+    /// The revision that this process knew before.
+    public let known: Int64
+    /// The revision that the cluster answered with then.
+    public let found: Int64
+    /// The machine of the process.
+    public let host: String
+  }
+
   /// The members that the location names, and the others of the cluster.
   public internal(set) var members: [Member] = []
   /// Whether the members agree on a leader, without which nothing can be changed.
@@ -52,6 +73,8 @@ public struct ClusterReport: Sendable {
   public internal(set) var revision: Int64 = 0
   /// The first revision whose history still exists; nil if it could not be found out.
   public internal(set) var oldestRevision: Int64?
+  /// The last replacement of the history; nil if none was noted.
+  public internal(set) var replacement: Replacement?
   /// The alarms that are raised, such as "NOSPACE".
   public internal(set) var alarms: [String] = []
   /// The user; nil if there is none.

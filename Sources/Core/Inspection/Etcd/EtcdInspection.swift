@@ -92,6 +92,10 @@ struct EtcdInspection {
       known = try inspection.etcd.client.members(until: inspection.deadline)
       cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
       cluster.oldestRevision = try inspection.oldestRevision()
+      cluster.replacement = try inspection.etcd.historyRecord().map {
+        .init(
+          date: $0.date, known: $0.replacement.known, found: $0.replacement.found, host: $0.host)
+      }
     }
     let answered = Set(statuses.values.map(\.memberID))
     for member in known {

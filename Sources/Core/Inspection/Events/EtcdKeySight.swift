@@ -91,7 +91,7 @@ final class EtcdKeySight: ContainerSight {
       if isBeginning { keys.begin(with: values) } else { keys.takeMissed(values, of: found.items) }
       keys.known = Dictionary(found.items.map { ($0.key, $0.modified) }) { $1 }
     }
-    let watch = try client.watch(range, from: found.revision + 1) { [weak self] in self?.hear($0) }
+    let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
     let old = inbox.withLock { inbox in
       defer { inbox.watch = watch }
       return inbox.isCancelled ? watch : inbox.watch

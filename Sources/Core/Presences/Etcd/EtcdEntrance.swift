@@ -10,6 +10,8 @@ import SystemCalls
 struct EtcdPlace: Sendable {
   let session: EtcdSession
   let revision: Int64
+  /// The history in which it counts.
+  var history: Int { session.history }
   /// Whether a copy of the transaction that made it may still come.
   let isDoubtful: Bool
 }
@@ -33,8 +35,8 @@ final class EtcdEntrance {
 
   enum Outcome {
     case entered(EtcdPlace)
-    /// With the keys of the presence, and their revision.
-    case refused([KeyValue], revision: Int64)
+    /// With the keys of the presence.
+    case refused(EtcdClient.Content)
   }
 
   let record: PresenceRecord
@@ -119,7 +121,7 @@ final class EtcdEntrance {
     }
     if outcome.succeeded { return entered(outcome.revision) }
     guard case .read(let items) = outcome.results.first else {
-      return .refused([], revision: outcome.revision)
+      return .refused(.init(moment: outcome.moment, items: []))
     }
     // An earlier copy of our own, whose answer was lost.
     if let own = items.first(where: { $0.key == presence.memberKey(record.id) }),
@@ -129,7 +131,7 @@ final class EtcdEntrance {
     {
       return entered(own.created)
     }
-    return .refused(items, revision: outcome.revision)
+    return .refused(.init(moment: outcome.moment, items: items))
   }
 
   /// Makes sure that no copy of a transaction enters any more, in the background.

@@ -23,7 +23,7 @@ final class EtcdEntry: Waiting {
   private let latch = WakeLatch()
   private var mirror: EtcdMirror?
   /// What the last refusal told.
-  private var refusal: (items: [KeyValue], revision: Int64)?
+  private var refusal: EtcdClient.Content?
   private var stopped = StoppedHolders()
 
   init(
@@ -52,9 +52,9 @@ final class EtcdEntry: Waiting {
       case .entered(let place):
         noteTakeover(terms)
         return .done(EtcdRegistration(presence, entrance.record, place))
-      case .refused(let items, let revision):
-        refusal = (items, revision)
-        guard ContinuousClock.now < limit else { throw busy(items) }
+      case .refused(let found):
+        refusal = found
+        guard ContinuousClock.now < limit else { throw busy(found.items) }
         return .again
       }
     case .wait(let member):
@@ -100,7 +100,7 @@ final class EtcdEntry: Waiting {
   /// What to do after the newest that is known.
   private func choice() -> Choice {
     var items = refusal?.items ?? []
-    if let content = mirror?.content, content.revision >= refusal?.revision ?? 0 {
+    if let content = mirror?.content, refusal.map({ $0.moment <= content.moment }) ?? true {
       items = content.items
     }
     switch presence.role(in: items) {

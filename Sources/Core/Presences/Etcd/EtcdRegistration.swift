@@ -146,6 +146,11 @@ final class EtcdRegistration: PresenceHold {
     try entering.withLock { _ in
       // Another thread may have been faster.
       guard place?.revision == old.revision else { return }
+      guard !record.isExclusive || old.history == presence.etcd.client.history else {
+        // The heir's revision tells nothing in another history.
+        _ = replace(old, by: .overtaken(nil))
+        return
+      }
       let entrance = EtcdEntrance(presence, record)
       let outcome: EtcdEntrance.Outcome
       do {
@@ -159,9 +164,13 @@ final class EtcdRegistration: PresenceHold {
       case .entered(let new):
         let isWanted = replace(old, by: here(new))
         if !isWanted { presence.end(record, new, asDeath: false) }
-      case .refused(let items, _):
+      case .refused(let found):
         entrance.giveUp()
-        guard case .held(let member, _) = presence.role(in: items), member.id != record.id else {
+        guard record.isExclusive else {
+          throw EtcdError(.refused, "its former registration has not ended yet")
+        }
+        guard case .held(let member, _) = presence.role(in: found.items), member.id != record.id
+        else {
           _ = replace(old, by: .overtaken(nil))
           return
         }

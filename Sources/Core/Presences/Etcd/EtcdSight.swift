@@ -73,7 +73,7 @@ final class EtcdNameWatch: Cancelling {
   private func begin() throws(EtcdError) {
     let now = try etcd.client.page(
       range, keysOnly: true, limit: 1, until: EtcdPresence.standardDeadline)
-    let new = try etcd.client.watch(range, from: now.revision + 1) { [weak self] in
+    let new = try etcd.client.watch(range, after: now.moment) { [weak self] in
       self?.hear($0)
     }
     let isCancelled = watch.withLock { watch in

@@ -4,6 +4,7 @@ import EtcdClient
 import FoundationEssentials
 import Monitoring
 import QueueFiles
+import Synchronization
 import SystemCalls
 
 /// How batches come to a consumer on etcd: first what was left by those that are gone, then what waits.
@@ -99,6 +100,9 @@ struct EtcdConsumer: ConsumerSource {
       return .again
     }
     taken.insert(name)
+    // Only a snapshot brings back, as nobody's, what was taken before.
+    let isNew = store.container.taken.withLock { $0.insert(entry) }
+    let isBack = last == nil && !isNew
     let read = outcome.results.first?.items.first
     let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
     // Nobody else ends what this consumer has.
@@ -109,9 +113,11 @@ struct EtcdConsumer: ConsumerSource {
       for index in batch.entries.indices {
         batch.entries[index].expiry = batch.entries[index].expiry.map { expiry(of: name, $0) }
       }
+      let back = isBack && name.count > 1 ? (0..<name.count).map { DeliveryLog.line($0) } : []
+      let lines = claim.deliveries + back.joined()
       let log = DeliveryLog(
-        claim.deliveries.isEmpty ? nil : Array(claim.deliveries.utf8),
-        isTaken: last != nil && name.count == 1)
+        lines.isEmpty ? nil : Array(lines.utf8),
+        isTaken: (last != nil || isBack) && name.count == 1)
       return .batch(
         TakenBatch(
           name, batch, settled: claim.settled, log, by: own.directory, in: record, terms))

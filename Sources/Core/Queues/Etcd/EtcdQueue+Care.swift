@@ -141,7 +141,7 @@ extension EtcdQueue: QueueStore {
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
     let found = try client.page(range(""), keysOnly: true, limit: 1, until: soon)
     guard found.items.isEmpty else { return nil }
-    return try client.watch(range(""), from: found.revision + 1) { _ in signal() }
+    return try client.watch(range(""), after: found.moment) { _ in signal() }
   }
 
   func sweep() throws {

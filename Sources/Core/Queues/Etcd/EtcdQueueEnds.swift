@@ -53,11 +53,11 @@ final class EtcdQueueEnds: QueueEnds {
   var watches: Int { state.withLock { $0.watch == nil ? 0 : 1 } }
 
   private func begin() throws {
-    let revision = try store.client.page(
+    let moment = try store.client.page(
       store.range("d/"), keysOnly: true, limit: 1, until: store.soon
-    ).revision
+    ).moment
     let range = KeyRange.range(from: store.key("d/"), to: store.key("e0"))
-    let watch = try store.client.watch(range, from: revision + 1) { [weak self] in self?.hear($0) }
+    let watch = try store.client.watch(range, after: moment) { [weak self] in self?.hear($0) }
     state.withLock { $0.watch = watch }
   }
 

@@ -10,7 +10,7 @@ import SystemCalls
 /// A queue as one consumer sees it: the names of what waits and is taken, and who consumes. Read once,
 /// then followed by a watch; what is decided by it is decided again by the transaction that follows.
 ///
-/// The contents of entries are not kept. It never goes back: what is not newer than it is dropped. After
+/// The contents of entries are not kept. It never goes back in a history: what is not newer than it is dropped. After
 /// a break, and now and then, it is read again, because old servers may lose events.
 final class EtcdQueueView: EtcdFollower {
   /// A claim, as far as others have to know it.
@@ -20,7 +20,7 @@ final class EtcdQueueView: EtcdFollower {
   }
 
   private struct State {
-    var revision: Int64 = 0
+    var moment = EtcdMoment(history: 0, revision: 0)
     /// With the revision at which each was created.
     var entries: [EntryFile: Int64] = [:]
     /// When each arrived that this consumer has seen arrive (`bootTimeNanoseconds`).
@@ -53,9 +53,11 @@ final class EtcdQueueView: EtcdFollower {
   /// Reads, and begins to follow.
   func begin() throws(EtcdError) {
     try refresh(until: store.soon)
-    let from = state.withLock { $0.revision + 1 }
+    let moment = state.withLock(\.moment)
     let range = KeyRange.range(from: store.key("c/"), to: store.key("e0"))
-    let watch = try store.client.watch(range, from: from) { [weak self] in self?.hear($0) }
+    let watch = try store.client.watch(range, after: moment) { [weak self] in
+      self?.hear($0, of: moment.history)
+    }
     let old = state.withLock { state -> EtcdWatch? in
       guard !state.isCancelled else { return watch }
       defer { state.watch = watch }
@@ -81,7 +83,7 @@ final class EtcdQueueView: EtcdFollower {
 
   // MARK: Looking
 
-  var revision: Int64 { state.withLock(\.revision) }
+  var revision: Int64 { state.withLock(\.moment.revision) }
 
   func isThere(_ consumer: String) -> Bool {
     state.withLock { $0.consumers.contains(consumer) }
@@ -141,16 +143,17 @@ final class EtcdQueueView: EtcdFollower {
   /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     let claims = KeyRange.range(from: store.key("c/"), to: store.key("e/"))
-    let (revision, found) = try store.client.read(
+    let (moment, found) = try store.client.read(
       [.init(claims), .init(store.range("e/"), keysOnly: true)], until: deadline)
     let isNew = state.withLock { state in
-      guard revision >= state.revision else { return false }
+      guard moment >= state.moment else { return false }
       let before = state.entries
-      let isFirst = state.revision == 0
-      state.revision = revision
+      let isFirst = state.moment.revision == 0
+      let isSame = moment.history == state.moment.history
+      state.moment = moment
       state.entries = [:]
       // A transaction may have shown them after this read.
-      let newer = state.claims.filter { $0.value.modified > revision }
+      let newer = state.claims.filter { isSame && $0.value.modified > moment.revision }
       state.claims = [:]
       state.consumers = []
       for item in found.joined() { put(item, in: &state) }
@@ -202,12 +205,13 @@ final class EtcdQueueView: EtcdFollower {
   }
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
+  private func hear(_ news: EtcdNews, of history: Int) {
     switch news {
     case .events(let events):
       var isNews = false
       state.withLock { state in
-        for event in events where event.keyValue.modified > state.revision {
+        guard history == state.moment.history else { return }
+        for event in events where event.keyValue.modified > state.moment.revision {
           if isOfInterest(event, &state) { isNews = true }
           if event.kind == .put {
             put(event.keyValue, in: &state)
@@ -215,7 +219,9 @@ final class EtcdQueueView: EtcdFollower {
             delete(event.keyValue.key, in: &state)
           }
         }
-        state.revision = max(state.revision, events.last?.keyValue.modified ?? 0)
+        state.moment = max(
+          state.moment,
+          EtcdMoment(history: history, revision: events.last?.keyValue.modified ?? 0))
       }
       if isNews { raise() }
     case .resumed: readAgain(watching: false)

@@ -68,8 +68,9 @@ final class EtcdChange<Result: Sendable>: Waiting {
     if case .replace = edit { terms.willPublish(stamp) }
     let key = value.key
     let outcome = try value.etcd.commit(
-      EtcdTransaction(if: [], then: [], otherwise: [.key(key)]),
-      .init(key: key, base: state.revision, seen: state.seen, value: content), lease: lease,
+      EtcdTransaction(if: state.identity, then: [], otherwise: [.key(key)]),
+      .init(key: key, base: state.revision, seen: state.seen.revision, value: content),
+      lease: lease,
       until: deadline)
     guard outcome.succeeded else { return try beginAgain(outcome) }
     value.know(
@@ -77,7 +78,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
         item: KeyValue(
           key: key, value: content, created: 0, modified: outcome.revision, version: 0, lease: lease
         ),
-        seen: outcome.revision))
+        seen: outcome.moment))
     return .done(result)
   }
 
@@ -99,7 +100,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
         remedy: "try again, or with a later deadline")
     }
     guard case .read(let items) = outcome.results.last else { return readAgain() }
-    let state = EtcdValue.State(item: items.first, seen: outcome.revision)
+    let state = EtcdValue.State(item: items.first, seen: outcome.moment)
     value.know(state)
     known = state
     isFresh = true

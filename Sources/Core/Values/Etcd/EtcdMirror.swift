@@ -6,14 +6,14 @@ import Synchronization
 
 /// A range of keys, kept in memory as it changes: read once, then followed by a watch.
 ///
-/// It never goes back: what is not newer than the last revision is dropped. After a break it goes on
+/// It never goes back in a history: what is not newer than the last revision is dropped. After a break it goes on
 /// where it was, and reads the range once more, because old servers may lose events; after a
-/// compaction it reads the range again and watches from there.
+/// compaction, or if the history was replaced, it reads the range again and watches from there.
 package final class EtcdMirror: Watching, EtcdFollower {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
-    /// The revision that the items are of, at least.
-    var revision: Int64 = 0
+    /// What the items are of, at least.
+    var moment = EtcdMoment(history: 0, revision: 0)
     var watch: EtcdWatch?
     var isCancelled = false
     /// Whether a thread is reading the range again.
@@ -47,14 +47,14 @@ package final class EtcdMirror: Watching, EtcdFollower {
   package var content: EtcdClient.Content {
     state.withLock { state in
       EtcdClient.Content(
-        revision: state.revision,
+        moment: state.moment,
         items: state.items.values.sorted { $0.key.lexicographicallyPrecedes($1.key) })
     }
   }
 
-  /// One key of it, nil if it does not exist, and the revision at which that is known.
-  package func state(of key: [UInt8]) -> (item: KeyValue?, seen: Int64) {
-    state.withLock { ($0.items[key], $0.revision) }
+  /// One key of it, nil if it does not exist, and the moment at which that is known.
+  package func state(of key: [UInt8]) -> (item: KeyValue?, seen: EtcdMoment) {
+    state.withLock { ($0.items[key], $0.moment) }
   }
 
   /// One key of it; nil if it does not exist.
@@ -78,8 +78,8 @@ package final class EtcdMirror: Watching, EtcdFollower {
   private func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     let found = try container.client.read(range, until: deadline)
     take(found)
-    let watch = try container.client.watch(range, from: found.revision + 1) { [weak self] in
-      self?.hear($0)
+    let watch = try container.client.watch(range, after: found.moment) { [weak self] in
+      self?.hear($0, of: found.moment.history)
     }
     let old = state.withLock { state -> EtcdWatch? in
       guard !state.isCancelled else { return watch }
@@ -92,22 +92,24 @@ package final class EtcdMirror: Watching, EtcdFollower {
 
   private func take(_ found: EtcdClient.Content) {
     state.withLock { state in
-      guard found.revision >= state.revision else { return }
-      state.revision = found.revision
+      guard found.moment >= state.moment else { return }
+      state.moment = found.moment
       state.items = Dictionary(found.items.map { ($0.key, $0) }) { $1 }
     }
   }
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
+  private func hear(_ news: EtcdNews, of history: Int) {
     switch news {
     case .events(let events):
       let isNew = state.withLock { state in
-        guard let last = events.last?.keyValue.modified, last > state.revision else { return false }
-        for event in events where event.keyValue.modified > state.revision {
+        guard let last = events.last?.keyValue.modified, history == state.moment.history,
+          last > state.moment.revision
+        else { return false }
+        for event in events where event.keyValue.modified > state.moment.revision {
           state.items[event.keyValue.key] = event.kind == .put ? event.keyValue : nil
         }
-        state.revision = last
+        state.moment = EtcdMoment(history: history, revision: last)
         return true
       }
       if isNew { signal() }

@@ -25,13 +25,23 @@ final class EtcdValue: ValueStore {
   /// The last state that this process saw.
   private let last = Mutex<State?>(nil)
 
-  /// The key at a revision of the cluster.
+  /// The key at a moment of the cluster.
   struct State: Sendable {
     /// Nil if it does not exist.
     let item: KeyValue?
-    let seen: Int64
+    let seen: EtcdMoment
 
     var revision: Int64 { item?.modified ?? 0 }
+
+    /// Holds if the key has the publication that was seen, and not one to which a replaced history has given
+    /// the same revision: it begins with the same stamp.
+    var identity: [EtcdTransaction.Condition] {
+      guard let item, item.value.count > Stamp.bytes else { return [] }
+      let stamp = Array(item.value.prefix(Stamp.bytes))
+      let end = KeyRange.end(ofPrefix: stamp)
+      return [.value(of: item.key, stamp, is: .greater).comparing]
+        + (end == [0] ? [] : [.value(of: item.key, end, is: .less).comparing])
+    }
   }
 
   init(
@@ -61,7 +71,7 @@ final class EtcdValue: ValueStore {
   /// Reads the key as a majority of the cluster knows it.
   func read(until deadline: ContinuousClock.Instant) throws(EtcdError) -> State {
     let found = try etcd.client.page(.key(key), limit: 1, until: deadline)
-    let state = State(item: found.items.first, seen: found.revision)
+    let state = State(item: found.items.first, seen: found.moment)
     know(state)
     return state
   }
@@ -70,7 +80,7 @@ final class EtcdValue: ValueStore {
 
   func know(_ state: State) {
     last.withLock { last in
-      guard (last?.seen ?? 0) <= state.seen else { return }
+      if let known = last, state.seen < known.seen { return }
       last = state
     }
   }

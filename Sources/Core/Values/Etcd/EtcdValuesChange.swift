@@ -50,9 +50,9 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }), until: deadline)
     return outcome.results.map { result in
       guard case .read(let items) = result else {
-        return EtcdValue.State(item: nil, seen: outcome.revision)
+        return EtcdValue.State(item: nil, seen: outcome.moment)
       }
-      return EtcdValue.State(item: items.first, seen: outcome.revision)
+      return EtcdValue.State(item: items.first, seen: outcome.moment)
     }
   }
 
@@ -73,7 +73,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       let content = try value.content(edit, stamp, update.terms, after: found[index])
       guard witness != nil else {
         witness = .init(
-          key: value.key, base: state.revision, seen: state.seen, value: content)
+          key: value.key, base: state.revision, seen: state.seen.revision, value: content)
         continue
       }
       transaction.conditions.append(.modified(value.key, at: state.revision))

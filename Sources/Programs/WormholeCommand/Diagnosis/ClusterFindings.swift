@@ -7,13 +7,16 @@ enum ClusterFindings {
   private static let largeDatabase: Int64 = 1_600_000_000
   /// A history that is longer was not compacted as the documentation asks for.
   private static let longHistory: Int64 = 1_000_000
+  /// How long a loss of history is more than a note: a week.
+  private static let recent: TimeInterval = 7 * 86_400
 
   static func of(_ cluster: ClusterReport, of report: ContainerReport) -> [Finding] {
     let members = cluster.members.filter(\.isNamed)
     let silent = members.filter { $0.failure != nil }
     return silent.map { member(unreachable: $0, among: cluster.members.count, silent.count) }
       + noLeader(cluster, report) + alarms(cluster, report) + unnamed(cluster)
-      + size(cluster, report) + history(cluster, report) + encryption(cluster, report)
+      + size(cluster, report) + history(cluster, report) + replacement(cluster)
+      + encryption(cluster, report)
       + slow(cluster, report) + versions(members, report)
       + members.flatMap { clock($0) + watch($0) } + future(report)
   }
@@ -97,6 +100,20 @@ enum ClusterFindings {
           + "every further one.",
         report.path, "Start the members with:",
         "--auto-compaction-mode=revision --auto-compaction-retention=10000")
+    ]
+  }
+
+  private static func replacement(_ cluster: ClusterReport) -> [Finding] {
+    guard let found = cluster.replacement else { return [] }
+    return [
+      finding(
+        found.date.timeIntervalSinceNow > -recent ? .warning : .note,
+        "The cluster came back with an older history, as from a snapshot: at "
+          + "\(found.date.secondsText) it had come to revision \(found.found) only, and before to "
+          + "\(found.known). What was changed after the snapshot is lost.",
+        found.host,
+        "Restore a snapshot with etcdutl's --bump-revision and --mark-compacted, so that no revision "
+          + "comes twice. This is said until the container's key \"history\" is deleted.")
     ]
   }
 

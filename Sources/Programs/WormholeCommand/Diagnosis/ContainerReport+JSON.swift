@@ -176,6 +176,11 @@ extension ClusterReport {
         ])
       },
       "hasLeader": hasLeader, "revision": revision, "oldestRevision": oldestRevision,
+      "replacement": replacement.map {
+        PropertyListValue.object([
+          "date": $0.date.wholeSeconds, "known": $0.known, "found": $0.found, "host": $0.host,
+        ])
+      },
       "alarms": alarms, "user": user, "isEncrypted": isEncrypted,
       "lifetimeSeconds": lifetime.components.seconds,
     ])

@@ -42,7 +42,7 @@ struct EtcdLeftovers {
     if parts.first == "own" { parts = parts.dropFirst() }
     let (kind, part) = (parts.first ?? "", parts.dropFirst(2).first ?? "")
     switch kind {
-    case "format": return true
+    case "format", "history": return true
     // One that was removed has a stamp alone.
     case "v": return value.count > 16
     case "n", "s": return true

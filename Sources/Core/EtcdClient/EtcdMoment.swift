@@ -1,0 +1,28 @@
+/// A revision, and the history that it counts in: the only revisions that can be compared.
+///
+/// A cluster that is restored from a snapshot keeps its number, and its revisions come a second time, for
+/// other changes. A client counts the histories that it has seen, beginning with 0.
+package struct EtcdMoment: Hashable, Comparable, Sendable {
+  package let history: Int
+  package internal(set) var revision: Int64
+
+  package init(history: Int, revision: Int64) {
+    self.history = history
+    self.revision = revision
+  }
+
+  package static func < (one: EtcdMoment, other: EtcdMoment) -> Bool {
+    (one.history, one.revision) < (other.history, other.revision)
+  }
+}
+
+/// What proves that a history was replaced: the newest revision was lower than one that was known.
+package struct EtcdReplacement: Hashable, Sendable {
+  package let known: Int64
+  package let found: Int64
+
+  package init(known: Int64, found: Int64) {
+    self.known = known
+    self.found = found
+  }
+}
