@@ -153,6 +153,7 @@ struct ObservationEndTests {
     second = nil
     #expect(try !KernelWatches.contain(path))
     let notification = container.notification("n")
+    try notification.post()
     let registration = try notification.observe(on: queue) { _ in }
     #expect(try KernelWatches.contain(directory.path + "/notifications/n"))
     registration.cancel()

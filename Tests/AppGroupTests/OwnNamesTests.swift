@@ -126,6 +126,7 @@ struct OwnNamesTests {
   func observed() throws {
     let heard = Heard<ValueSnapshot>()
     let value = container.own.value("k")
+    try value.replace(with: "first")
     let observation = try value.observe(on: DispatchQueue(label: "own")) { heard.add($0) }
     for part in ["own/values/k", "own/values", "own"] {
       let remove = try ChildProcess("rm", ["-r", directory.path + "/" + part])

@@ -99,6 +99,9 @@ final class DirectoryRegistration: PresenceHold {
 
   /// Watches first, so that every later removal causes an event.
   func begin() throws {
+    // Before the watch, which would otherwise wait for it in the container, and wake up for each new file
+    // there from then on.
+    _ = try presence.place.directory.openOrMake()
     try watch()
     try presence.place.sweep()
     let post = try presence.place.post(record)
