@@ -28,7 +28,10 @@ struct RenameInStepsTests {
 
   private func lines(_ names: [String]) throws -> [String] {
     try names.flatMap { name in
-      try String(contentsOfFile: log(name), encoding: .utf8).split(separator: "\n").map(String.init)
+      // A worker that got nothing has noted nothing.
+      guard FileManager.default.fileExists(atPath: log(name)) else { return [String]() }
+      return try String(contentsOfFile: log(name), encoding: .utf8).split(separator: "\n").map(
+        String.init)
     }
   }
 
