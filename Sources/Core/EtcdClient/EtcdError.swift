@@ -40,7 +40,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
   /// (etcd #10366).
   package static let commonName = "CommonName of client"
 
-  /// What was asked of the former history, or before it was known that there is another one.
+  /// The answer belongs to a history that was replaced, or was asked for before the replacement was known.
   static let replaced = EtcdError(
     .compacted, "the history of the cluster was replaced, for example by a snapshot")
 

@@ -1,5 +1,5 @@
 /// The last keys that this process took or delivered. By them it knows again what a snapshot brings back,
-/// also before anybody can see that the history is another one.
+/// even before it can notice the new history.
 package struct LatestKeys: Sendable {
   private var all: Set<[UInt8]> = []
   private var order: ArraySlice<[UInt8]> = []
