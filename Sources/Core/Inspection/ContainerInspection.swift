@@ -58,7 +58,6 @@ struct ContainerInspection {
     lookAtTransactions()
     lookAtMailboxes()
     lookAtQuarantine()
-    report.watches = WatchUseReading.read(for: container.root.path)
     report.names.sort()
     report.own.sort()
     // An entry that is gone at a second look belonged to a process that has finished.

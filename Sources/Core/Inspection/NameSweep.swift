@@ -10,7 +10,8 @@ import SystemCalls
 import Values
 
 /// The removal of unused names: a directory is removed when it is empty and no process holds its
-/// lease, waits for it or watches it.
+/// lease or waits for it. A process that watches it goes on to watch the nearest directory that
+/// exists.
 ///
 /// | step | a process that arrives at the same moment |
 /// |---|---|
@@ -31,15 +32,7 @@ struct NameSweep {
   /// The seconds for which an unused name records the last post, or the last present process.
   private static let memory: Int64 = 24 * 60 * 60
 
-  private let container: SharedContainer
-  /// The inodes that this user's processes watch. Without their directories they would create them
-  /// again, and receive changes a little later until then.
-  private let watched: Set<UInt64>
-
-  init(container: SharedContainer, watched: Set<UInt64> = WatchUseReading.watchedInodes()) {
-    self.container = container
-    self.watched = watched
-  }
+  let container: SharedContainer
 
   /// Removes the directory of a name if it is unused.
   ///
@@ -80,7 +73,6 @@ struct NameSweep {
   ) throws -> FileStatus? {
     guard let place = try directory.open([.readOnly, .directory]) else { return nil }
     let status = try place.status()
-    guard !watched.contains(status.inode) else { return nil }
     let isEmpty = try place.entries().allSatisfy {
       Self.parts.contains($0.name.text) || isForgettable($0.name)
     }
@@ -148,7 +140,7 @@ struct NameSweep {
     let log = container.log(directory.identifier)
     let parts = [log.value.fileName, LogDirectory.entries]
     guard try look(at: directory, { parts.contains($0.text) }) != nil,
-      let place = try LogDirectory(log), try !place.isUsed(watched: watched)
+      let place = try LogDirectory(log), try !place.hasEntries()
     else { return false }
     let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
       try log.removeFile(lease)
@@ -159,7 +151,7 @@ struct NameSweep {
 
   private func removeQueue(_ directory: NamedDirectory) throws -> Bool {
     let queue = Queue(container: container, name: directory.identifier, kind: directory.kind)
-    guard try queue.open()?.isEmpty(watched: watched) == true else { return false }
+    guard try queue.open()?.isEmpty() == true else { return false }
     return try unlessInUse {
       try queue.removeParts() && removeLease(of: directory) { _ in true }
     }
@@ -167,11 +159,11 @@ struct NameSweep {
 }
 
 extension SharedContainer {
-  /// Removes an empty name even if a process watches it; for tests.
+  /// Removes an empty name; for tests.
   package func removeEmptyName(
     _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false
   ) throws -> Bool {
-    try NameSweep(container: self, watched: [])
+    try NameSweep(container: self)
       .remove(identifier, of: NameKind(primitive, isOwn: isOwn))
   }
 }

@@ -33,7 +33,9 @@ extension SharedContainer {
       if case .etcd(let etcd) = engine {
         return try EtcdInspection.report(on: self, etcd, problem)
       }
-      return try ContainerInspection.report(on: self, problem)
+      var report = try ContainerInspection.report(on: self, problem)
+      report.watches = WatchUseReading.read(for: root.path)
+      return report
     }
   }
 
@@ -71,11 +73,12 @@ extension SharedContainer {
   /// Leftovers of a value are removed under that value's lease, as by any holder. Files on their
   /// way into the container are removed when they are a minute old.
   ///
-  /// A name is removed if nothing is kept under it and no process holds it, waits for it or watches
-  /// it. An empty value or queue is removed at once. A notification without a state, and a
-  /// presence, is removed if there was no post or no present process for a day, because until then
-  /// the name is the record of that. The package's own names are removed in the same way, so nothing
-  /// is left of a peer that was last active a day ago and for which nothing waits or is registered.
+  /// A name is removed if nothing is kept under it and no process holds it or waits for it; a process
+  /// that watches it notices its next change all the same. An empty value or queue is removed at
+  /// once. A notification without a state, and a presence, is removed if there was no post or no
+  /// present process for a day, because until then the name is the record of that. The package's own
+  /// names are removed in the same way, so nothing is left of a peer that was last active a day ago
+  /// and for which nothing waits or is registered.
   ///
   /// - Parameter patience: The time to wait for the lease of each value.
   /// - Throws: As `report`.
@@ -93,7 +96,10 @@ extension SharedContainer {
     if case .etcd(let etcd) = engine { return try sweepKeys(etcd, expiring: expire) }
     var outcome = SweepReport()
     var swept: Set<String> = []
-    for leftover in try report().leftovers {
+    let inspection = try reporting("look through the container", path: location) {
+      try ContainerInspection.report(on: self) { _, _ in nil }
+    }
+    for leftover in inspection.leftovers {
       try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
         try remove(leftover, patience, &swept)
         outcome.removed.append(leftover.path)

@@ -15,7 +15,7 @@ enum WatchUseReading {
     use.maximumInstances = number("/proc/sys/fs/inotify/max_user_instances")
     forEachQueue { path in
       use.instances += 1
-      use.watches += lines(path).count
+      use.watches += watches(path)
     }
     return use
   }
@@ -46,25 +46,9 @@ enum WatchUseReading {
     }
   }
 
-  // "inotify wd:3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 fhandle-bytes:8 …", all in hex.
-  private static func lines(_ path: String) -> [ArraySlice<UInt8>] {
-    text(path).split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: "inotify ".utf8) }
-  }
-
-  /// Returns the inodes on any file system that those of this user's processes watch that can be
-  /// examined.
-  static func watchedInodes() -> Set<UInt64> {
-    var inodes: Set<UInt64> = []
-    forEachQueue { path in
-      for line in lines(path) {
-        for field in line.split(separator: UInt8(ascii: " ")) where field.starts(with: "ino:".utf8)
-        {
-          UInt64(String(decoding: field.dropFirst(4), as: UTF8.self), radix: 16)
-            .map { _ = inodes.insert($0) }
-        }
-      }
-    }
-    return inodes
+  // A line is "inotify wd:3 ino:9e7e sdev:800013 mask:800afce ignored_mask:0 …".
+  private static func watches(_ path: String) -> Int {
+    text(path).split(separator: UInt8(ascii: "\n")).count { $0.starts(with: "inotify ".utf8) }
   }
 
   /// - Parameter body: Receives the /proc path of an event queue.

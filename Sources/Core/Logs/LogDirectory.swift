@@ -166,12 +166,8 @@ package struct LogDirectory: ~Copyable {
     }
   }
 
-  /// Returns whether something is in the log, or somebody watches its messages.
-  package func isUsed(watched: Set<UInt64>) throws(Errno) -> Bool {
-    guard let status = try ifPresent(fileStatus(Self.entries, at: descriptor.rawValue)) else {
-      return false
-    }
-    if watched.contains(status.inode) { return true }
-    return try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
+  /// Returns whether a message is in the log.
+  package func hasEntries() throws(Errno) -> Bool {
+    try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
   }
 }

@@ -9,16 +9,10 @@ extension QueueDirectory {
   ]
 
   /// Returns whether the queue contains no entry, no record of one, and nothing on its way.
-  ///
-  /// - Parameter watched: inodes that are being watched; if one of them is the queue's, it does not
-  ///   count as empty either.
-  package func isEmpty(watched: Set<UInt64> = []) throws -> Bool {
+  package func isEmpty() throws -> Bool {
     let known = Self.parts + [Self.taken, LeaseSite.lease, NamedDirectory.identifierFile]
     let top = try openFile(".", [.readOnly, .directory])
     for entry in try top.entries() where !known.contains(entry.name.text) { return false }
-    for part in ["."] + Self.parts + [Self.taken] where try exists(part) {
-      guard try !watched.contains(fileStatus(part).inode) else { return false }
-    }
     let nested = try [Self.taken, Self.keys].flatMap { part in
       try (list(part) ?? []).map { part + "/" + $0.name.text }
     }
