@@ -148,23 +148,25 @@ struct BadInputTests {
     .enabled(if: Mounting.isPossible, "needs the right to mount"),
     arguments: [
       ("size=64k", "cat /dev/zero >\"$C/filling\"", "df"),
-      ("nr_inodes=24", "i=0; while touch \"$C/filling-$i\"; do i=$((i + 1)); done", "df -i"),
+      ("nr_inodes=40", "i=0; while touch \"$C/filling-$i\"; do i=$((i + 1)); done", "df -i"),
     ])
   func full(_ options: String, _ fill: String, _ remedy: String) throws {
     let session = try Session()
     let outcome = try session.shell(
       """
       mount -t tmpfs -o mode=0700,\(options) tmpfs "$C" || exit 99
-      wormhole send seats 1 && wormhole send other 2 || exit 98
+      wormhole send seats 1 && wormhole send other 2 && wormhole queue put jobs 5 >"$T/id" || exit 98
       { \(fill); } 2>"$T/full"
       wormhole send seats "\\"$(printf 'x%.0s' $(seq 5000))\\""; echo $?
       wormhole read seats && wormhole read other && wormhole notify get doors
       wormhole doctor >"$T/doctor"; echo $?; grep -c '1. Fault: Cannot write in the container' "$T/doctor"
+      wormhole queue take jobs; echo $?; wormhole queue take jobs --timeout 0; echo $?
+      { \(fill); } 2>"$T/full"
       wormhole clear other; echo $?; wormhole read other; wormhole send seats 4; wormhole read seats
       rm "$C"/filling* && wormhole send seats 3 && wormhole read seats
       wormhole doctor >"$T/doctor" || cat "$T/doctor" >&2
       """, with: Mounting.wrapper)
-    #expect(outcome.output == "74\n1\n2\n0\n1\n1\n0\n4\n3\n", "\(outcome)")
+    #expect(outcome.output == "74\n1\n2\n0\n1\n1\n5\n0\n124\n0\n4\n3\n", "\(outcome)")
     expectError(outcome, 0, session.container, "No space left on device".lowercased(), remedy)
   }
 

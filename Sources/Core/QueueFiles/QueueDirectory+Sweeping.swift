@@ -23,6 +23,22 @@ extension QueueDirectory {
 }
 
 extension QueueDirectory {
+  /// Makes a call that needs an inode. If there is none left, an empty part of the queue makes way: a
+  /// process that misses it creates it again.
+  package func makingRoom(_ call: () throws(Errno) -> Void) throws(Errno) {
+    // Without one of the others a consumer would seem to be replaced.
+    for part in [Self.outcomes, Self.sent, Self.keys] {
+      do throws(Errno) {
+        return try call()
+      } catch {
+        guard error.isLackOfRoom else { throw error }
+        _ = try tolerating(
+          [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeEmpty(part))
+      }
+    }
+    try call()
+  }
+
   /// Removes the records of cleared entries whose receipts are gone.
   package func sweepForgotten() throws(Errno) {
     for entry in try list(Self.sent) ?? [] {

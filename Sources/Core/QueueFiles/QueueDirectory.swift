@@ -117,6 +117,12 @@ package final class QueueDirectory: Sendable {
     }
   }
 
+  /// Makes a directory that no consumer has.
+  package func makeSpareTaken() throws(Errno) {
+    let path = "\(Self.taken)/\(Self.free)-\(Nonce.next())"
+    _ = try ifPresent(makingRoom { () throws(Errno) in try makeDirectory(path) })
+  }
+
   package func removeEmptyTaken() throws(Errno) {
     do throws(Errno) {
       try removeEmpty(Self.taken)

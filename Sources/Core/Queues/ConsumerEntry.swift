@@ -23,14 +23,21 @@ final class ConsumerEntry: Waiting {
   }
 
   func step() throws -> WaitingStep<ConsumerTenure> {
-    try role.step().then { gate in
-      try reporting(
-        (terms.isWorker ? "work for" : "consume") + " \"\(queue.name)\"", path: queue.path
-      ) {
-        try CallLimit.within(deadline) {
-          .done(try ConsumerTenure(of: queue, terms, wake, gate))
-        }
+    do {
+      return try role.step().then { gate in
+        try begin { try ConsumerTenure(of: queue, terms, wake, gate) }
       }
+    } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
+      // Nobody else has the queue alone: that was looked at first.
+      return try begin { try ConsumerTenure(of: queue, terms, wake, .unregistered(error)) }
+    }
+  }
+
+  private func begin(_ body: () throws -> ConsumerTenure) throws -> WaitingStep<ConsumerTenure> {
+    try reporting(
+      (terms.isWorker ? "work for" : "consume") + " \"\(queue.name)\"", path: queue.path
+    ) {
+      try CallLimit.within(deadline) { .done(try body()) }
     }
   }
 }

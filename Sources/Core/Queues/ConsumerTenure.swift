@@ -31,7 +31,8 @@ package struct ConsumerTerms: Sendable {
 final class ConsumerTenure: Sendable {
   let place: any ConsumerPlace
   private let queue: Queue
-  private let registration: PresenceRegistration
+  /// None if there was no room for it.
+  private let registration: PresenceRegistration?
   private let wake: AlarmLatch
   private let joinsAgain: Bool
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
@@ -44,20 +45,33 @@ final class ConsumerTenure: Sendable {
 
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
-  init(
+  convenience init(
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ gate: PresenceRegistration
+  ) throws {
+    if terms.isWorker {
+      defer { gate.close() }
+      let registration = try queue.role.enter()
+      try self.init(
+        of: queue, terms, wake, .worker(registration, gate: gate), registration, gate)
+    } else {
+      try self.init(of: queue, terms, wake, .alone(gate), gate, gate)
+    }
+  }
+
+  /// - Parameters:
+  ///   - registration: of this process, which ends with the tenure.
+  ///   - gate: as above; none without a registration.
+  init(
+    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ role: ConsumerRole,
+    _ registration: PresenceRegistration? = nil, _ gate: PresenceRegistration? = nil
   ) throws {
     let deliveries = DeliveryTerms(
       directory: OpenQueue(queue), consumer: terms, released: ReleasedEntries { wake.raise() })
-    let registration = terms.isWorker ? try queue.role.enter() : gate
-    defer { if terms.isWorker { gate.close() } }
     do {
-      let role: ConsumerRole =
-        terms.isWorker ? .worker(registration, gate: gate) : .alone(registration)
       let steps = ConsumerSteps(try queue.store.source(for: role, deliveries), deliveries)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. So must a process that has no right to the role.
-      try gate.confirm()
+      try gate?.confirm()
       place = steps.place
       presence =
         terms.isWorker
@@ -66,7 +80,7 @@ final class ConsumerTenure: Sendable {
       watches = place.watch { wake.raise() }
       self.steps = Mutex(steps)
     } catch {
-      registration.close()
+      registration?.close()
       throw error
     }
     self.queue = queue
@@ -97,7 +111,7 @@ final class ConsumerTenure: Sendable {
   func noteLoss() throws -> AppGroupError {
     let remedy = joinsAgain ? "it joins again by itself" : "consume again"
     do {
-      try registration.confirm()
+      try registration?.confirm()
       try place.noteLoss()
       return queue.replaced(remedy: remedy)
     } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {
@@ -110,6 +124,6 @@ final class ConsumerTenure: Sendable {
     for watch in watches { watch.cancel() }
     presence?.cancel()
     place.end()
-    leave(registration)
+    if let registration { leave(registration) }
   }
 }

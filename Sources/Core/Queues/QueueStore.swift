@@ -191,4 +191,6 @@ enum ConsumerRole {
   case alone(PresenceRegistration)
   /// One of several, which has the role of the only one while it begins.
   case worker(PresenceRegistration, gate: PresenceRegistration)
+  /// One of several, for whose registration there was no room.
+  case unregistered(AppGroupError)
 }

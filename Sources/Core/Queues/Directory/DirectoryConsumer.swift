@@ -12,6 +12,8 @@ struct DirectoryConsumer: ConsumerSource {
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
   private var others: OtherConsumers
+  /// Its directory, locked, if there was no room for a registration.
+  private var locked: SharedDescriptor?
   /// How many further directories it has taken over: each has a number after `ownName`.
   private var takeovers = 0
   #if DEBUG
@@ -60,7 +62,7 @@ struct DirectoryConsumer: ConsumerSource {
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
-      try place.makeParts()
+      if !isUnregistered { try place.makeParts() }
       guard try begin(at: place) else { continue }
       #if DEBUG
         if LeaseFault.consumingThroughOldDescriptor.isActive {
@@ -76,25 +78,46 @@ struct DirectoryConsumer: ConsumerSource {
     throw Errno.deviceBusy
   }
 
+  private var isUnregistered: Bool { OtherConsumers.declaration(ownName) != nil }
+
   /// - Returns: false if other processes were faster.
   private mutating func begin(at place: QueueDirectory) throws -> Bool {
     others.noteChange()
     let abandoned = try others.abandoned(at: place, own: ownName)
-    if let first = abandoned.first {
+    if let first = abandoned.first, try !isUnregistered || hasLocked(first, at: place) {
       // The rest is taken over with the first look.
       if abandoned.count > 1 { others.noteChange() }
       let path = QueueDirectory.taken + "/" + first
-      return try ifPresent(place.move(path, to: takenPath)) != nil
+      guard try ifPresent(place.move(path, to: takenPath)) != nil else { return false }
+      return try locked.map {
+        try place.fileStatus(takenPath).isSameFile(as: $0.descriptor.status())
+      } ?? true
     }
     let others = try place.consumers()
     guard others.isEmpty else {
       // One that has the queue alone is there by right of the role, which this process has lost then.
-      guard others.allSatisfy(OtherConsumers.isWorker) else { throw queue.replaced() }
+      guard !abandoned.isEmpty || others.allSatisfy(OtherConsumers.isWorker) else {
+        throw queue.replaced()
+      }
+      guard !isUnregistered else {
+        // Those that are left are locked by processes that are stopped.
+        try place.makeSpareTaken()
+        return false
+      }
       return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
     // Somebody removed it: an empty directory makes way for a complete one.
     try place.removeEmptyTaken()
     return false
+  }
+
+  private mutating func hasLocked(_ name: String, at place: QueueDirectory) throws(Errno) -> Bool {
+    let path = QueueDirectory.taken + "/" + name
+    guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
+      try file.tryLock(.exclusive)
+    else { return false }
+    locked = SharedDescriptor(file)
+    return true
   }
 
   /// Takes over what workers have left that died, or have been stopped for a grace.
@@ -143,7 +166,7 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func sortLeft() { left.sort { $1.name.precedes($0.name) } }
 
   var place: any ConsumerPlace {
-    Place(takenPath: takenPath, directory: directory, arrivals: arrivals)
+    Place(takenPath: takenPath, directory: directory, arrivals: arrivals, locked: locked)
   }
 
   /// The queue's directory, for as long as this consumer works.
@@ -316,6 +339,7 @@ extension DirectoryConsumer {
     let takenPath: String
     let directory: OpenQueue
     let arrivals: Arrivals
+    let locked: SharedDescriptor?
 
     func isIdle() throws -> Bool {
       let place = try directory.openForConsumer()
@@ -342,8 +366,11 @@ extension DirectoryConsumer {
       ChangeMonitor.shared.noteRemoval(in: directory.queue.directory.root.path)
     }
 
-    /// A successor finds by the registration that this consumer is gone.
-    func end() {}
+    /// A successor finds by the registration, or by the lock, that this consumer is gone.
+    func end() {
+      // After an error the last close has the same effect.
+      try? locked?.descriptor.unlock()
+    }
 
     // These only prompt another look: something was stored, or a successor has renamed this
     // consumer's directory. What is taken from `pending/` prompts none.

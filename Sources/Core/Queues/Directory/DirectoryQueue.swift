@@ -23,11 +23,15 @@ struct DirectoryQueue: QueueStore {
     case .alone(let registration):
       try DirectoryConsumer(
         terms, named: "consumer-" + Nonce.next(),
-        beside: OtherConsumers(of: queue, role: registration))
+        beside: OtherConsumers(of: queue, role: registration.id))
     case .worker(let registration, let gate):
       try DirectoryConsumer(
         terms, named: OtherConsumers.directory(of: registration),
-        beside: OtherConsumers(of: queue, role: gate))
+        beside: OtherConsumers(of: queue, role: gate.id))
+    case .unregistered:
+      try DirectoryConsumer(
+        terms, named: OtherConsumers.unregisteredDirectory(),
+        beside: OtherConsumers(of: queue, role: nil))
     }
   }
 

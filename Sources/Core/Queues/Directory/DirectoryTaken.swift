@@ -68,7 +68,9 @@ struct DirectoryTaken: TakenStore {
       if end.isLast {
         try discard(hasNotes: end.hasNotes, at: place)
       } else {
-        try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
+        try place.makingRoom { () throws(Errno) in
+          try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
+        }
       }
     } catch let error as Errno where error == .noSuchFile && isFinal {
       // This consumer was replaced. The next one completes the rest.

@@ -20,7 +20,7 @@ extension Queue {
     guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
     let consumer = try DirectoryConsumer(
       DeliveryTerms(directory: OpenQueue(self), released: ReleasedEntries {}),
-      named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration))
+      named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration.id))
     // As at the beginning of consuming.
     try registration.confirm()
     try sweep()

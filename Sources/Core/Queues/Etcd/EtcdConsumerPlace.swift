@@ -164,6 +164,8 @@ extension ConsumerRole {
     case .alone(let registration): (true, registration.id, try registration.conditions)
     case .worker(let registration, let gate):
       (false, registration.id, try registration.conditions + gate.conditions)
+    // The database has no room, not even for a session.
+    case .unregistered(let error): throw error
     }
   }
 }
