@@ -27,8 +27,10 @@ import Testing
     var looks = ["presence wait never", "notify wait never", "listen never", "queue take never"]
     // There are no logs on etcd.
     if TestEngine.current == .directory { looks.append("log follow never") }
-    let made = try session.shell("wormhole send used 1")
-    #expect(made.status == 0, "\(made)")
+    let made = try session.shell(
+      "wormhole send used 1; wormhole peer send used 2 >\"$T/id\"; wormhole peer receive used --count 1"
+    )
+    #expect(made.output == "2\n", "\(made)")
     let before = try names(session)
     let ends = try session.shell(
       looks.map { look in
@@ -40,6 +42,16 @@ import Testing
       }.joined())
     let statuses = looks.map { $0.hasPrefix("presence") ? "124\n" : "124\n137\n" }.joined()
     #expect(ends.output == statuses, "\(ends)")
+    #expect(try names(session) == before)
+    // One that is killed has been the receiver for the name, and a sweep removes what it has made.
+    let receiving = try session.shell(
+      """
+      for what in receive 'receive-files --into $T'; do
+        eval "wormhole peer $what never --timeout 0.05"; echo $?
+        start peer $(eval "echo $what") never; kill -TERM $pid; finish; echo $?
+      done
+      """)
+    #expect(receiving.output == "124\n0\n124\n0\n", "\(receiving)")
     #expect(try names(session) == before)
     let comes = try session.shell(
       """

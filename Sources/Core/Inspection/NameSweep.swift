@@ -159,6 +159,22 @@ struct NameSweep {
 }
 
 extension SharedContainer {
+  /// Removes the names of a queue and of its consumers if the queue is empty, and nobody uses it.
+  package func removeUnusedQueue(_ name: String, isOwn: Bool) {
+    do {
+      if case .etcd(let etcd) = engine {
+        let queue = isOwn ? own.queue(name) : queue(name)
+        guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
+        return try queue.role.removeRecords(from: etcd)
+      }
+      guard try removeEmptyName(name, .queue, isOwn: isOwn) else { return }
+      _ = try removeEmptyName(name, .consumer, isOwn: isOwn)
+    } catch {
+      // A sweep of the container tries it again.
+      return
+    }
+  }
+
   /// Removes an empty name; for tests.
   package func removeEmptyName(
     _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false

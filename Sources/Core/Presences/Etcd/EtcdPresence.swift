@@ -1,4 +1,4 @@
-import Containers
+package import Containers
 import EtcdClient
 import Monitoring
 import SystemCalls
@@ -136,5 +136,19 @@ struct EtcdPresence: PresenceStore {
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold> {
     EtcdEntry(self, record, overtaking, deadline)
+  }
+}
+
+extension Presence {
+  /// Removes the records of who was last from etcd, unless a process has the role.
+  ///
+  /// - Complexity: One round trip.
+  package func removeRecords(from etcd: EtcdContainer) throws {
+    let keys = EtcdPresence(etcd, name: name, kind: kind)
+    _ = try etcd.client.commit(
+      EtcdTransaction(
+        if: [.absent(keys.roleKey)],
+        then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]),
+      until: CallLimit.deadline)
   }
 }

@@ -47,6 +47,28 @@ extension PeerSession {
     }
   }
 
+  /// Calls a closure that receives messages. If nothing was ever sent to this name, before it or meanwhile,
+  /// what receiving has made is removed afterwards.
+  package func leavingNoMessageName(_ body: () throws -> Void) throws {
+    try leavingNoName(messages, body)
+  }
+
+  /// Calls a closure that receives files; as for messages.
+  package func leavingNoFileName(_ body: () throws -> Void) throws {
+    try leavingNoName(files, body)
+  }
+
+  private func leavingNoName<Delivered>(
+    _ opening: PeerReceiver<Delivered>.Opening, _ body: () throws -> Void
+  ) throws {
+    let queue = opening.queue
+    let wasUsed = try betweenPeers("receive \(opening.what) for \"\(name)\"") {
+      try queue.awaitFirstUse(until: .now, willWait: {})
+    }
+    defer { if !wasUsed { queue.container.removeUnusedQueue(queue.name, isOwn: true) } }
+    try body()
+  }
+
   private var messages: PeerReceiver<PeerMessage>.Opening {
     let (name, reachabilities) = (name, reachabilities)
     let queue = container.own.queue(PeerNames.messages(name))

@@ -28,7 +28,8 @@ extension CommandDescription {
       {"deliveries": ..., "id": ..., "message": ..., "redelivery": ..., "sender": ..., "sent": ...}.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
-      replaces one that is stopped. It prints 'listening' on standard error once it receives. SIGINT, \
+      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
+      which nothing was ever sent is removed again at the end. SIGINT, \
       SIGTERM and SIGHUP are passed on to the command; after its end they end receiving.
       """,
     positionals: [.ownName],
@@ -46,18 +47,20 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
-    let found = try interruption.wait {
-      try session.receiveMessages(
-        until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
-    }
-    guard let receiver = found else { throw ExitStatus.no }
-    defer { receiver.close() }
-    environment.tellListening(endsWithReader: false)
-    let handler = DeliveryHandler(
-      arguments: arguments, receiver: arguments.requiredText("name"), interruption: interruption,
-      environment: environment)
-    try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
-      try handler.handle(message)
+    try session.leavingNoMessageName {
+      let found = try interruption.wait {
+        try session.receiveMessages(
+          until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
+      }
+      guard let receiver = found else { throw ExitStatus.no }
+      defer { receiver.close() }
+      environment.tellListening(endsWithReader: false)
+      let handler = DeliveryHandler(
+        arguments: arguments, receiver: arguments.requiredText("name"), interruption: interruption,
+        environment: environment)
+      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
+        try handler.handle(message)
+      }
     }
   }
   .refusing { arguments in

@@ -16,7 +16,8 @@ extension CommandDescription {
       is written; "redelivery" is true for a file that was delivered before.
 
       Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
-      replaces one that is stopped. It prints 'listening' on standard error once it receives.
+      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
+      which nothing was ever sent is removed again at the end.
       """,
     positionals: [.ownName],
     options: [
@@ -28,17 +29,19 @@ extension CommandDescription {
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: true)
-    let found = try interruption.wait {
-      try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
-    }
-    guard let receiver = found else { throw ExitStatus.no }
-    defer { receiver.close() }
-    environment.tellListening(endsWithReader: false)
-    try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
-      let path = try directory.put(file)
-      try environment.print(json: file.propertyList(path: path))
-      try file.acknowledge()
-      return .done
+    try session.leavingNoFileName {
+      let found = try interruption.wait {
+        try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
+      }
+      guard let receiver = found else { throw ExitStatus.no }
+      defer { receiver.close() }
+      environment.tellListening(endsWithReader: false)
+      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
+        let path = try directory.put(file)
+        try environment.print(json: file.propertyList(path: path))
+        try file.acknowledge()
+        return .done
+      }
     }
   }
   .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
