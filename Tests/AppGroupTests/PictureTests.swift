@@ -94,7 +94,7 @@ struct PictureTests {
     #expect(try !hasSign(source))
   }
 
-  /// Not in the gate: `PICTURES=100 swift test -c release --filter PictureTests` makes so many.
+  /// Not in the gate: `PICTURES=100 swift test --filter PictureTests` makes so many.
   @Test(
     "takes at most twice the time of a quiet one, with 10,000 names and messages and 1,000 changes a second",
     .enabled(if: Program.environment("PICTURES") != nil))
@@ -203,6 +203,27 @@ struct PictureTests {
   {
     var courtesy = PictureSign.Courtesy()
     return courtesy.mustWait(in: root, until: deadline ?? soon)
+  }
+
+  @Test("is waited for again although a pause was too long, before its copier gives up")
+  func overdue() throws {
+    let source = try scene.container(.directory, "source")
+    let root = source.root
+    let slow = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
+    let user = try SharedContainer(path: path + "/source", group: nil).root
+    try slow.run {
+      var courtesy = PictureSign.Courtesy()
+      courtesy.wait(in: user)
+    }
+    slow.end()
+    let next = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
+    try next.run {
+      try eventually("it waits again") {
+        _ = try user.refreshed(user.handle())
+        return waits(user)
+      }
+    }
+    next.end()
   }
 
   @Test("ends when its deadline has passed, in the middle of a pass, and leaves nothing")

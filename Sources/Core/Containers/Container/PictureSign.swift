@@ -25,8 +25,10 @@ package final class PictureSign: Sendable {
   package static let longest = LeaseDeclaration.standardTerm
   /// How long a copier waits with its first pause, so that all processes know of it.
   package static let notice = ContainerRoot.recheck + .milliseconds(100)
-  /// After a holder was overdue, others are not waited for.
-  private static let distrust: Duration = .seconds(60)
+  /// After a holder was overdue, others are not waited for: nobody waits for more than a quarter of the
+  /// time. A copier goes on for longer (`ContainerPicture.patience`), so a pause that was too long costs
+  /// it more passes, and not its work.
+  private static let distrust: Duration = longest * 3
 
   /// Relative to the container.
   package static let path = NameKind.own + "/picture"
@@ -139,7 +141,10 @@ package final class PicturePause: Sendable {
   /// Holds changes back while a closure runs, if no process looks at the sign just now for longer than
   /// a moment.
   package func run<Result>(_ body: () throws -> Result) throws -> Result {
-    for _ in 0..<50 where try !file.tryLock(.exclusive) { pauseThread(.microseconds(100)) }
+    for _ in 0..<50 {
+      if try file.tryLock(.exclusive) { break }
+      pauseThread(.microseconds(100))
+    }
     defer { release() }
     return try body()
   }
