@@ -16,6 +16,17 @@ extension EtcdNode {
     }
   }()
 
+  /// Whether there is no program that saves and restores snapshots.
+  package static let isControlMissing: Bool = {
+    do {
+      try run("etcdctl", ["version"])
+      return false
+    } catch {
+      print("skipped: no etcdctl here (Debian: apt-get install etcd-client): \(error)")
+      return true
+    }
+  }()
+
   /// The member of all tests that need no faults; each test has its own prefix.
   package static let shared = Result { try EtcdNode() }
 
@@ -39,9 +50,11 @@ extension EtcdNode {
   }
 
   /// Ends it, and starts it with what was kept.
-  package func endAndRestore() throws {
+  ///
+  /// - Parameter snapshot: A snapshot of it; nil for what `endAndSave` kept.
+  package func endAndRestore(_ snapshot: String? = nil) throws {
     end()
-    try restore()
+    if let snapshot { try restore(snapshot) } else { try restore() }
     try startAgain()
   }
 

@@ -33,6 +33,8 @@ package final class EtcdNode: Sendable {
   private let endsWithThread: Bool
   private let launcher: [String]
   private let arguments: [String]
+  /// What a restored member is told, too.
+  private let identity: [String]
   private let running = Mutex<Running?>(nil)
 
   private final class Running: Sendable {
@@ -55,13 +57,16 @@ package final class EtcdNode: Sendable {
     launcher = setting.launcher
     endpoint = "\(setting.scheme)://\(setting.host):\(try Self.freePort())"
     let all = peers.enumerated().map { "m\($0)=\($1)" }.joined(separator: ",")
+    identity = [
+      "--name", name, "--data-dir", directory + "/data", "--initial-cluster", all,
+      "--initial-advertise-peer-urls", peers[index],
+      // Clusters differ by this, too; otherwise two of one name and port are the same.
+      "--initial-cluster-token", all + "\(Program.processID)",
+    ]
     arguments =
-      [
-        "--name", name, "--data-dir", directory + "/data", "--listen-client-urls", endpoint,
-        "--advertise-client-urls", endpoint, "--listen-peer-urls", peers[index],
-        "--initial-advertise-peer-urls", peers[index], "--initial-cluster", all,
-        // Clusters differ by this, too; otherwise two of one name and port are the same.
-        "--initial-cluster-token", all + "\(Program.processID)",
+      identity + [
+        "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
+        "--listen-peer-urls", peers[index],
         // A kill loses nothing that was written, and the machine stays.
         "--unsafe-no-fsync", "--log-level", "error",
       ] + setting.flags
@@ -141,9 +146,22 @@ package final class EtcdNode: Sendable {
     try Self.run("cp", "-a", directory + "/saved", directory + "/data")
   }
 
+  /// Restores a snapshot, as its owner does. It must not run.
+  package func restore(_ snapshot: String) throws {
+    try Self.run("rm", "-rf", directory + "/data")
+    try Self.run("etcdctl", ["snapshot", "restore", snapshot] + identity)
+  }
+
   private static func run(_ program: String, _ arguments: String...) throws {
+    try run(program, arguments)
+  }
+
+  /// Runs a program, and waits for its end.
+  ///
+  /// - Throws: `EtcdError` if it does not succeed.
+  package static func run(_ program: String, _ arguments: [String]) throws {
     let null = try FileDescriptor.open("/dev/null", .readWrite)
-    let child = try ChildProcess(program, arguments, output: null.rawValue)
+    let child = try ChildProcess(program, arguments, output: null.rawValue, errors: null.rawValue)
     guard try child.wait(until: .now + patience) == .exited(0) else {
       throw EtcdError(.refused, "\(program) failed: \(arguments)")
     }
