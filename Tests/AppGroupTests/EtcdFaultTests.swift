@@ -67,7 +67,8 @@ struct EtcdFaultTests {
     func compact(_ revision: Int64) throws {
       try node.ask("kv/compaction", "{\"revision\": \"\(revision)\"}")
     }
-    let base = try put(1)
+    let base = KeyValue(
+      key: key, value: [1], created: 0, modified: try put(1), version: 0, lease: 0)
     for byte in 0..<3 { _ = try put(UInt8(byte), "another") }
     // The change itself, whose answer was lost: what `commit` sends is refused from now on.
     let changed = try put(2)
@@ -84,7 +85,7 @@ struct EtcdFaultTests {
     }
     let change = Result { () throws(EtcdError) in
       try etcd.commit(
-        .init(if: [], then: []), .init(key: key, base: base, seen: base, value: [2]),
+        .init(if: [], then: []), .init(key: key, base: base, value: [2]),
         until: soon)
     }
     switch meanwhile {

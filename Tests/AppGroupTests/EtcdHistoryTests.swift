@@ -1,5 +1,6 @@
 import AppGroup
 import Dispatch
+import Entries
 import EtcdClient
 import PropertyLists
 import Synchronization
@@ -12,42 +13,10 @@ import Testing
 @testable import Containers
 @testable import Presences
 @testable import Queues
-@testable import Values
 
 /// What follows, in a process that lives on, when the cluster is restored from a snapshot.
 @Suite("A restored etcd", .blocking, .enabled(if: !EtcdNode.isMissing))
-struct EtcdHistoryTests {
-  private let directory: TemporaryDirectory
-  private let node: EtcdNode
-  private let container: SharedContainer
-  private let etcd: EtcdContainer
-
-  init() throws {
-    directory = try TemporaryDirectory()
-    node = try EtcdNode()
-    container = try Self.container(on: node, directory)
-    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
-    self.etcd = etcd
-  }
-
-  /// - Parameter lifetime: Containers of different ones share nothing in a process.
-  private static func container(
-    on node: EtcdNode, _ directory: TemporaryDirectory, lifetime: Int = 5
-  ) throws -> SharedContainer {
-    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "test")
-    location.lifetime = .seconds(lifetime)
-    return try SharedContainer(etcd: location, companion: directory.path)
-  }
-
-  private func other() throws -> SharedContainer {
-    try Self.container(on: node, directory, lifetime: 7)
-  }
-
-  /// Lets the history grow, so that the next one is shorter for the rest of a test.
-  private func grow() throws {
-    for number in 0..<100 { try container.value("growth").replace(with: PropertyListValue(number)) }
-  }
-
+final class EtcdHistoryTests: RestoredEtcd {
   @Test("gives observers and listeners the value of now without an event, and goes on")
   func observers() throws {
     let (value, name) = (container.value("v"), container.notification("n"))
@@ -97,6 +66,57 @@ struct EtcdHistoryTests {
     let replaced = try #require(try container.report().cluster?.replacement)
     #expect(replaced.known > replaced.found && replaced.host == Program.hostName)
     withExtendedLifetime((lost, late)) {}
+  }
+
+  @Test(
+    "is noticed after its owner has restored a snapshot",
+    .disabled(if: EtcdNode.isControlMissing, "etcdctl is not installed"))
+  func snapshots() throws {
+    let (value, name, queue) = (
+      container.value("v"), container.notification("n"), container.queue("q")
+    )
+    try value.replace(with: "kept")
+    let seen = Mutex<PropertyListValue?>(nil)
+    let observation = try value.observe(startsWithCurrent: true, on: .global()) { snapshot in
+      do {
+        let content = try snapshot.propertyList()
+        seen.withLock { $0 = content }
+      } catch {
+        // No member answers meanwhile.
+        return
+      }
+    }
+    defer { observation.cancel() }
+    let heard = Atomic(0)
+    let registration = try name.observe(on: .global()) { _ in
+      _ = heard.wrappingAdd(1, ordering: .relaxed)
+    }
+    defer { registration.cancel() }
+    let sender = try other().queue("q").sender("a")
+    let consumer = try queue.consume()
+    try sender.enqueue("kept")
+    let snapshot = directory.path + "/snapshot"
+    try EtcdNode.run("etcdctl", ["--endpoints", node.endpoint, "snapshot", "save", snapshot])
+    try #require(try consumer.next(until: soon)).acknowledge()
+    try grow()
+    try value.replace(with: "lost")
+    try eventually("all is seen") { seen.withLock { $0 } == "lost" }
+    try node.endAndRestore(snapshot)
+    try eventually("the value of now is told") { seen.withLock { $0 } == "kept" }
+    let before = heard.load(ordering: .relaxed)
+    try other().value("v").replace(with: "new")
+    try other().notification("n").post()
+    try sender.enqueue("new")
+    try eventually("what follows is told, too") {
+      seen.withLock { $0 } == "new" && heard.load(ordering: .relaxed) > before
+    }
+    var found: [(PropertyListValue, Bool)] = []
+    while found.count < 2, let entry = try consumer.next(until: soon) {
+      found.append((entry.payload, entry.isRedelivery))
+      try entry.acknowledge()
+    }
+    #expect(found.map(\.0) == ["kept", "new"] && found.map(\.1) == [true, false])
+    #expect(etcd.client.history == 1)
   }
 
   @Test("takes roles and sessions from their holders, also if it brings them back")
@@ -170,6 +190,8 @@ struct EtcdHistoryTests {
     case delivered
     /// The same; and the next history is longer than what the mailbox knew before it looks.
     case deliveredUnnoticed
+    /// The same; and so many others since that it is forgotten.
+    case deliveredLongAgo
     /// It ends with the session of its mailbox.
     case ended
   }
@@ -181,7 +203,14 @@ struct EtcdHistoryTests {
     let far = try SharedContainer(etcd: location, companion: directory.path)
     guard case .etcd(let farEtcd) = far.engine else { throw Errno.invalidArgument }
     let delivered = Mutex<[PropertyListValue]>([])
-    let mailbox = try Mailbox(in: far) { value in delivered.withLock { $0.append(value) } }
+    let others = Atomic(0)
+    let mailbox = try Mailbox(in: far) { value in
+      guard value != 0 else {
+        _ = others.wrappingAdd(1, ordering: .relaxed)
+        return
+      }
+      delivered.withLock { $0.append(value) }
+    }
     defer { mailbox.close() }
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     let session = try farEtcd.session(until: soon)
@@ -204,6 +233,21 @@ struct EtcdHistoryTests {
     try eventually("it is delivered") { delivered.withLock { $0 } == before }
     let keys = MailboxKeys(etcd, mailbox.address).entries
     try eventually("it is deleted") { try etcd.client.read(keys, until: soon).items.isEmpty }
+    if fate == .deliveredLongAgo {
+      let count = LatestKeys.limit + 100
+      let mailboxKeys = MailboxKeys(etcd, mailbox.address)
+      for start in stride(from: 0, to: count, by: 100) {
+        let puts = try (start..<start + 100).map { number in
+          let entry = EntryFile(order: UInt64(number), sender: "others", count: 1, bytes: 0)
+          return EtcdTransaction.Operation.put(
+            key: mailboxKeys.entry(entry), value: try PropertyListValue(0).binaryBytes(),
+            lease: session.lease)
+        }
+        _ = try etcd.client.commit(.init(if: [.exists(mailboxKeys.owner)], then: puts), until: soon)
+      }
+      try eventually("they are delivered") { others.load(ordering: .relaxed) >= count }
+      try eventually("they are deleted") { try etcd.client.read(keys, until: soon).items.isEmpty }
+    }
     if fate != .deliveredUnnoticed { try grow() }
     // So that it knows how far the history has come.
     mailbox.catchUp()
@@ -226,27 +270,62 @@ struct EtcdHistoryTests {
     #expect(delivered.withLock { $0 } == before + [3])
   }
 
-  @Test("lets no change pass that was worked out from a value of the former history")
-  func versions() throws {
-    let value = container.value("x")
-    try value.replace(with: 1)
+  @Test("ends sessions before anything else learns of it")
+  func certainty() throws {
+    let session = try etcd.session(until: soon)
     try node.endAndSave()
-    // Known, with its revision, until the next change.
-    try value.replace(with: 5)
-    let known = try #require(try value.version())
-    try node.endAndRestore()
-    // The same key is changed at the same revision.
-    let other = try other()
-    let key = etcd.key(.value, "x")
-    let client = node.client()
-    while try Int64(client.read(.key(key), until: soon).revision) < Int64(known.revision) - 1 {
-      try other.value("growth").replace(with: 0)
+    try grow()
+    let moment = try etcd.client.read(.key(etcd.formatKey), until: soon).moment
+    let beliefs = Mutex<[Bool]>([])
+    let next = Mutex<EtcdSession?>(nil)
+    let isTold = Atomic(false)
+    let handler = session.onEnd { isTold.store(true, ordering: .relaxed) }
+    let etcd = etcd
+    let watch = try etcd.client.watch(.key(etcd.formatKey), after: moment) { news in
+      guard case .ended = news else { return }
+      let belief = session.isAlive || session.isCertain || session.limits.stop > .now
+      beliefs.withLock { $0.append(belief) }
+      do {
+        let new = try etcd.session(until: soon)
+        next.withLock { $0 = new }
+      } catch {
+        Issue.record(error)
+      }
     }
-    try other.value("x").replace(with: 20)
-    #expect(try client.read(.key(key), until: soon).items.first?.modified == Int64(known.revision))
-    try value.update { $0 = .integer(($0?.int64Value ?? 0) + 1) }
-    #expect(try other.value("x").read() == 21)
-    #expect(try !value.compareAndSet(known, 7))
-    #expect(etcd.client.history == 0, "nothing could show it")
+    try node.endAndRestore()
+    try eventually("there is another one") { next.withLock { $0?.isAlive } == true }
+    #expect(beliefs.withLock { $0 } == [false])
+    try eventually("its users are told") { isTold.load(ordering: .relaxed) }
+    let error = #expect(throws: EtcdError.self) {
+      try etcd.client.leaseStatus(session.lease, until: soon)
+    }
+    #expect(error?.code == .leaseGone)
+    withExtendedLifetime((watch, handler)) {}
+  }
+
+  @Test("leaves nobody with a session that was made while it happened")
+  func making() throws {
+    let isMade = Atomic(false)
+    let far = Mutex<EtcdContainer?>(nil)
+    let node = node
+    let proxy = try LossyProxy(to: node.endpoint) { path in
+      guard path == "/v3/lease/grant", !isMade.exchange(true, ordering: .relaxed) else { return }
+      do {
+        try node.endAndRestore()
+        // By this the process notices it.
+        if let far = far.withLock({ $0 }) {
+          _ = try far.client.read(.key(far.formatKey), until: soon)
+        }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let (container, etcd) = try self.far(proxy)
+    try node.endAndSave()
+    far.withLock { $0 = etcd }
+    try container.value("growth").replace(with: 1)
+    let session = try etcd.session(until: soon)
+    #expect(etcd.client.history == 1 && session.history == 1)
+    #expect(try etcd.client.leaseStatus(session.lease, until: soon).left > .zero)
   }
 }

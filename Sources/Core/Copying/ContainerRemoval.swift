@@ -45,7 +45,7 @@ package struct ContainerRemoval {
     guard let found else { return }
     _ = try etcd.repeating(
       EtcdTransaction(
-        if: [.modified(etcd.formatKey, at: found.modified)], then: [.delete(etcd.keys)]),
+        if: EtcdTransaction.Condition.unchanged(found), then: [.delete(etcd.keys)]),
       until: deadline)
   }
 

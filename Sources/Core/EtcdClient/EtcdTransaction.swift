@@ -65,6 +65,7 @@ package struct EtcdTransaction: Hashable, Sendable {
       Condition(key: key, relation: relation, target: .created(revision))
     }
 
+    /// The key was last changed at a revision. For a key as it was read, see `unchanged`.
     package static func modified(
       _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
     ) -> Condition {

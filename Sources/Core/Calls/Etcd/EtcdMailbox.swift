@@ -91,7 +91,7 @@ final class EtcdMailbox: MailboxHold {
     ]
     let outcome = try etcd.commit(
       EtcdTransaction(if: [], then: []),
-      .init(key: keys.owner, base: 0, seen: 0, value: try owner.binaryBytes()),
+      .init(key: keys.owner, base: nil, value: try owner.binaryBytes()),
       lease: session.lease, until: deadline)
     guard outcome.succeeded else { throw EtcdError(.refused, "its address is in use") }
     let place = Place(

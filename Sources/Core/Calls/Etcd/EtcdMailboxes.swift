@@ -77,8 +77,8 @@ struct MailboxKeys: Sendable {
 /// The watch for the end of a mailbox's owner, of which it tells once.
 private final class EtcdMailboxEnd: Cancelling {
   private struct State {
-    /// The revision at which the owner's key was made; nil before it was looked at.
-    var owner: Int64?
+    /// The owner's key; nil before it was looked at.
+    var owner: KeyValue?
     var isOver = false
     var mirror: EtcdMirror?
   }
@@ -96,7 +96,7 @@ private final class EtcdMailboxEnd: Cancelling {
   func begin(_ etcd: EtcdContainer) throws(EtcdError) -> EtcdMirror? {
     let mirror = try EtcdMirror(etcd, .key(key)) { [weak self] in self?.look() }
     let isThere = state.withLock { state in
-      state.owner = mirror.item(key)?.created
+      state.owner = mirror.item(key)
       state.mirror = mirror
       return state.owner != nil
     }
@@ -109,7 +109,7 @@ private final class EtcdMailboxEnd: Cancelling {
   private func look() {
     let isNews = state.withLock { state in
       guard !state.isOver, let owner = state.owner, let mirror = state.mirror,
-        mirror.item(key)?.created != owner
+        mirror.item(key) != owner
       else { return false }
       state.isOver = true
       return true

@@ -13,22 +13,15 @@ import SystemCalls
 final class EtcdOutlet: MailboxWriter {
   /// One post at a time.
   private struct Lane: Sendable {
-    let owner: Owner
+    /// The owner's key, which is put once.
+    let owner: KeyValue
     let number: Int
-    /// The revision of its key's last change; 0 before the first.
+    /// The revision of its key's last change; 0 before the first. Nobody else changes it.
     var base: Int64 = 0
   }
 
-  /// The owner that posts are meant for.
-  private struct Owner: Hashable, Sendable {
-    let created: Int64
-    let lease: Int64
-
-    init(_ item: KeyValue) { (created, lease) = (item.created, item.lease) }
-  }
-
   private struct State {
-    var owner: Owner?
+    var owner: KeyValue?
     /// The order of the last entry.
     var last: UInt64 = 0
     var admission: Admission
@@ -40,7 +33,7 @@ final class EtcdOutlet: MailboxWriter {
   private enum Attempt {
     case posted(revision: Int64)
     /// Nothing was posted: the mailbox has another owner by now, or none.
-    case refused(Owner?)
+    case refused(KeyValue?)
   }
 
   private let etcd: EtcdContainer
@@ -101,7 +94,7 @@ final class EtcdOutlet: MailboxWriter {
     let key = keys.lane(lane.number, of: sender)
     let mark = Array(entry.text.utf8)
     let transaction = EtcdTransaction(
-      if: [.created(keys.owner, at: lane.owner.created), .modified(key, at: lane.base)],
+      if: EtcdTransaction.Condition.unchanged(lane.owner) + [.modified(key, at: lane.base)],
       then: [
         .put(key: keys.entry(entry), value: bytes, lease: lane.owner.lease),
         .put(key: key, value: mark, lease: lane.owner.lease),
@@ -136,11 +129,11 @@ final class EtcdOutlet: MailboxWriter {
       }
       // It may have been delivered before its mailbox ended.
       if let doubt { throw EtcdError(.outcomeUnknown, doubt.reason) }
-      return .refused((found.first ?? nil).map { Owner($0) })
+      return .refused(found.first ?? nil)
     }
   }
 
-  private func takeLane(_ owner: Owner) -> Lane {
+  private func takeLane(_ owner: KeyValue) -> Lane {
     state.withLock { state in
       if let lane = state.lanes.popLast(), lane.owner == owner { return lane }
       state.laneCount += 1
@@ -148,15 +141,15 @@ final class EtcdOutlet: MailboxWriter {
     }
   }
 
-  private func knownOwner(until deadline: ContinuousClock.Instant) throws(EtcdError) -> Owner? {
+  private func knownOwner(until deadline: ContinuousClock.Instant) throws(EtcdError) -> KeyValue? {
     if let known = state.withLock({ $0.owner }) { return known }
     let found = try etcd.client.page(.key(keys.owner), limit: 1, until: deadline)
-    let owner = found.items.first.map { Owner($0) }
+    let owner = found.items.first
     know(owner)
     return owner
   }
 
-  private func know(_ owner: Owner?) {
+  private func know(_ owner: KeyValue?) {
     state.withLock { state in
       // The lanes have ended with the former one, or a replaced history has them otherwise.
       state.lanes = []

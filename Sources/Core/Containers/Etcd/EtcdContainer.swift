@@ -228,21 +228,35 @@ extension EtcdContainer {
   /// with a value that no other transaction puts, and only if the key is as it was.
   package struct Witness: Sendable {
     package let key: [UInt8]
-    /// The revision of the key's last change; 0 if it does not exist.
-    package let base: Int64
+    /// What the key is; nil if it does not exist.
+    package let base: KeyValue?
     /// The revision at which that was so.
     package let seen: Int64
-    /// What the transaction puts: begins with a stamp.
+    /// What the transaction puts.
     package let value: [UInt8]
+    /// How many bytes at the beginning of a content are a stamp.
+    private let stamp: Int
 
-    package init(key: [UInt8], base: Int64, seen: Int64, value: [UInt8]) {
+    /// - Parameter seen: The revision of its last change by default.
+    package init(
+      key: [UInt8], base: KeyValue?, seen: Int64? = nil, value: [UInt8],
+      stamp: Int = EtcdTransaction.Condition.comparedBytes
+    ) {
       self.key = key
       self.base = base
-      self.seen = seen
+      self.seen = seen ?? base?.modified ?? 0
       self.value = value
+      self.stamp = stamp
     }
 
-    var condition: EtcdTransaction.Condition { .modified(key, at: base).comparing }
+    var conditions: [EtcdTransaction.Condition] {
+      EtcdTransaction.Condition.unchanged([(key, base)], stamp: stamp).map(\.comparing)
+    }
+
+    /// What the key is after the transaction.
+    package func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
+      KeyValue(key: key, value: value, created: 0, modified: revision, version: 0, lease: lease)
+    }
   }
 
   /// Makes a change under conditions, and finds out what became of it if its answer is lost.
@@ -262,7 +276,7 @@ extension EtcdContainer {
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     var whole = transaction
-    whole.conditions.insert(witness.condition, at: 0)
+    whole.conditions.insert(contentsOf: witness.conditions, at: 0)
     whole.operations.insert(
       .put(key: witness.key, value: witness.value, lease: lease), at: 0)
     var doubt: EtcdError?
@@ -328,7 +342,7 @@ extension EtcdContainer {
       let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
       let state = page.items.first
       if let state, state.value == witness.value { return state.modified }
-      if (state?.modified ?? 0) == witness.base {
+      if state?.modified == witness.base?.modified {
         guard let revision else { return nil }
         seen = revision
       } else if revision != nil {
@@ -383,10 +397,7 @@ extension EtcdContainer {
 
   /// Ends the session if it is of a history that was replaced since.
   private func endFormerSession() {
-    guard let session = sessions.withLock(\.ofProcess), session.history != client.history else {
-      return
-    }
-    session.endWithHistory()
+    if let session = sessions.withLock(\.ofProcess), !session.isAlive { session.endWithHistory() }
   }
 
   private func session(
@@ -395,16 +406,22 @@ extension EtcdContainer {
   ) throws(EtcdError) -> EtcdSession {
     let made = making.withLock { _ in
       Result { () throws(EtcdError) in
-        if let session = sessions.withLock({ known($0) }), session.isAlive { return session }
-        let new = try make()
-        let isFirst = sessions.withLock { sessions in
-          keep(&sessions, new)
-          defer { sessions.isFollowed = true }
-          return !sessions.isFollowed
+        if let session = sessions.withLock({ known($0) }) {
+          if session.isAlive { return session }
+          session.endWithHistory()
         }
-        if isFirst { add(self) }
-        endFormerSession()
-        return new
+        while true {
+          let new = try make()
+          let isFirst = sessions.withLock { sessions in
+            keep(&sessions, new)
+            defer { sessions.isFollowed = true }
+            return !sessions.isFollowed
+          }
+          if isFirst { add(self) }
+          if new.isAlive { return new }
+          // The history was replaced while it was made.
+          new.endWithHistory()
+        }
       }
     }
     return try made.get()

@@ -77,7 +77,7 @@ package final class EtcdSession: Sendable {
   // MARK: Certainty
 
   /// Whether it is not known to have ended.
-  package var isAlive: Bool { state.withLock { !$0.hasEnded } }
+  package var isAlive: Bool { history == client.history && !state.withLock(\.hasEnded) }
 
   /// Whether it cannot have ended yet: etcd heard of this process less than a lifetime ago.
   package var isCertain: Bool { ContinuousClock.now < end(after: lifetime) }
@@ -97,7 +97,8 @@ package final class EtcdSession: Sendable {
   }
 
   private func end(after time: Duration) -> ContinuousClock.Instant {
-    state.withLock { $0.hasEnded ? $0.kept - lifetime : $0.kept + time }
+    let isAlive = isAlive
+    return state.withLock { isAlive ? $0.kept + time : $0.kept - lifetime }
   }
 
   /// Asks etcd, unless it is certain.
@@ -178,10 +179,10 @@ package final class EtcdSession: Sendable {
   /// Ends it because the history was replaced: its holders have to learn that what they did since is lost.
   /// The new history may have the lease and its keys, which would be in the way of what they make anew.
   func endWithHistory() {
-    guard isAlive, Program.processID == processID else { return }
+    guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
     let handlers = takeHandlers()
-    // Otherwise it ends by itself a little later.
-    _ = try? client.revokeLease(lease, until: .now + lifetime)
+    // Otherwise it ends by itself a little later, as what the next process may continue does in any case.
+    if !isLasting { _ = try? client.revokeLease(lease, until: .now + lifetime) }
     for handler in handlers { Blocking.queue().async(execute: handler) }
   }
 

@@ -3,7 +3,7 @@
 package struct LatestKeys: Sendable {
   private var all: Set<[UInt8]> = []
   private var order: ArraySlice<[UInt8]> = []
-  private static let limit = 4_096
+  static let limit = 4_096
 
   package init() {}
 

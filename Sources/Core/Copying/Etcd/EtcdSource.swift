@@ -7,19 +7,20 @@ struct EtcdSource: CopySource {
 
   func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     var rest = container.keys
-    var revision: Int64?
+    var moment: EtcdMoment?
     let start = container.formatKey.count - "format".utf8.count
     while true {
       let page: EtcdClient.Page
       do throws(EtcdError) {
         page = try client.page(
-          rest, at: revision, limit: 64, until: .now + EtcdContainer.standardWait)
+          rest, at: moment?.revision, limit: 64, until: .now + EtcdContainer.standardWait)
       } catch {
         guard error.code == .compacted else { throw error }
         // Its server has given the revision up meanwhile.
         return false
       }
-      revision = revision ?? page.revision
+      moment = moment ?? page.moment
+      guard moment?.history == page.moment.history else { return false }
       for item in page.items {
         guard let key = CopiedKey(item.key.dropFirst(start), item.value), isLasting(key, item)
         else {

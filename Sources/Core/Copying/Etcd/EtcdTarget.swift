@@ -14,8 +14,8 @@ import Publications
 final class EtcdTarget: CopyTarget {
   private let container: EtcdContainer
   private let session: EtcdSession
-  /// The revision of `format`.
-  private let begun: Int64
+  /// `format` as this process has put it.
+  private let begun: KeyValue
   private var waiting: [EtcdTransaction.Operation] = []
   private var waitingBytes = 0
 
@@ -39,7 +39,7 @@ final class EtcdTarget: CopyTarget {
     container.formatKey.dropLast("format".utf8.count) + Array("copying".utf8)
   }
 
-  private static func begin(_ container: EtcdContainer, _ session: EtcdSession) throws -> Int64 {
+  private static func begin(_ container: EtcdContainer, _ session: EtcdSession) throws -> KeyValue {
     let deadline = CallLimit.deadline
     let (format, living) = (container.formatKey, livingKey(container))
     let found = try container.client.page(.key(format), limit: 1, until: deadline).items.first
@@ -53,19 +53,19 @@ final class EtcdTarget: CopyTarget {
         container, "there is a container already", "choose another prefix, or remove the old one")
     }
     let stamp = Array((EtcdContainer.copyingFormat + Nonce.next()).utf8)
-    let base = found?.modified ?? 0
+    let witness = EtcdContainer.Witness(key: format, base: found, value: stamp)
     let outcome = try container.commit(
       EtcdTransaction(
         if: [.absent(living)],
         then: [.put(key: living, value: stamp, lease: session.lease)]
           + (found == nil ? [] : everythingElse(container).map { .delete($0) })),
-      .init(key: format, base: base, seen: base, value: stamp), until: deadline)
+      witness, until: deadline)
     guard outcome.succeeded else {
       throw refused(
         container, "another process copies a container to this place, or did a moment ago",
         "wait for its end, or choose another prefix")
     }
-    return outcome.revision
+    return witness.item(at: outcome.revision)
   }
 
   private static func refused(
@@ -88,7 +88,7 @@ final class EtcdTarget: CopyTarget {
 
   private var soon: ContinuousClock.Instant { .now + EtcdContainer.standardWait }
 
-  private var isOurs: EtcdTransaction.Condition { .modified(container.formatKey, at: begun) }
+  private var isOurs: [EtcdTransaction.Condition] { EtcdTransaction.Condition.unchanged(begun) }
 
   // MARK: Writing
 
@@ -126,7 +126,7 @@ final class EtcdTarget: CopyTarget {
   private func flush() throws {
     guard !waiting.isEmpty else { return }
     let outcome = try container.repeating(
-      EtcdTransaction(if: [isOurs], then: waiting), until: soon)
+      EtcdTransaction(if: isOurs, then: waiting), until: soon)
     guard outcome.succeeded else { throw overtaken }
     waiting = []
     waitingBytes = 0
@@ -144,9 +144,9 @@ final class EtcdTarget: CopyTarget {
     try reporting("copy the container", path: container.location.description) {
       try flush()
       let outcome = try container.commit(
-        EtcdTransaction(if: [isOurs], then: [.delete(.key(Self.livingKey(container)))]),
+        EtcdTransaction(if: isOurs, then: [.delete(.key(Self.livingKey(container)))]),
         .init(
-          key: container.formatKey, base: begun, seen: begun,
+          key: container.formatKey, base: begun,
           value: Array("\(EtcdContainer.formatVersion)".utf8)), until: soon)
       guard outcome.succeeded else { throw overtaken }
     }
@@ -155,7 +155,7 @@ final class EtcdTarget: CopyTarget {
   func abandon() {
     do {
       _ = try container.repeating(
-        EtcdTransaction(if: [isOurs], then: [.delete(container.keys)]), until: soon)
+        EtcdTransaction(if: isOurs, then: [.delete(container.keys)]), until: soon)
     } catch {
       // Nobody can open it, and the next copy to this place removes it.
       return

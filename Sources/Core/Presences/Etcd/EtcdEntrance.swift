@@ -10,8 +10,7 @@ import SystemCalls
 struct EtcdPlace: Sendable {
   let session: EtcdSession
   let revision: Int64
-  /// The history in which it counts.
-  var history: Int { session.history }
+  var moment: EtcdMoment { EtcdMoment(history: session.history, revision: revision) }
   /// Whether a copy of the transaction that made it may still come.
   let isDoubtful: Bool
 }
@@ -27,8 +26,8 @@ final class EtcdEntrance {
   /// How the role is taken.
   enum Terms {
     case free
-    /// From the registration that has had it since a revision.
-    case from(PresenceMember?, since: Int64)
+    /// From the registration that has it by this key.
+    case from(PresenceMember?, KeyValue)
     /// Once more, because nobody had it since a revision.
     case again(since: Int64)
   }
@@ -101,9 +100,10 @@ final class EtcdEntrance {
     case .again(let revision):
       transaction.conditions += [
         .absent(presence.roleKey), .modified(presence.heirKey, at: revision),
+        .value(of: presence.heirKey, Array(record.id.utf8)),
       ]
-    case .from(let other, let revision):
-      transaction.conditions.append(.modified(presence.roleKey, at: revision))
+    case .from(let other, let role):
+      transaction.conditions += EtcdTransaction.Condition.unchanged(role)
       if let other {
         transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
       }
@@ -175,7 +175,8 @@ extension EtcdPresence {
     _ = try etcd.repeating(transaction, until: deadline)
   }
 
-  /// The conditions that hold as long as a registration does.
+  /// The conditions that hold as long as a registration does: in no other history both, because nobody
+  /// else uses its id.
   func fence(of record: PresenceRecord, at revision: Int64) -> [EtcdTransaction.Condition] {
     [.created(memberKey(record.id), at: revision).fencing]
       + (record.isExclusive ? [.modified(roleKey, at: revision).fencing] : [])

@@ -105,11 +105,11 @@ final class EtcdEntry: Waiting {
     }
     switch presence.role(in: items) {
     case .free: return .take(.free)
-    case .orphaned(let revision): return .take(.from(nil, since: revision))
-    case .held(let member, let revision):
+    case .orphaned(let role): return .take(.from(nil, role))
+    case .held(let member, let role):
       // A dead one of this machine need not be waited for until its session has ended.
       return member.state == .gone || stopped.mayOvertake(member, overtaking)
-        ? .take(.from(member, since: revision)) : .wait(member)
+        ? .take(.from(member, role)) : .wait(member)
     }
   }
 

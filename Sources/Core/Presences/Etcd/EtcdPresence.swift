@@ -103,9 +103,9 @@ struct EtcdPresence: PresenceStore {
   enum Role {
     case free
     /// A registration that is there.
-    case held(PresenceMember, since: Int64)
+    case held(PresenceMember, by: KeyValue)
     /// One that is not: somebody removed it, or nobody ever wrote it.
-    case orphaned(since: Int64)
+    case orphaned(KeyValue)
   }
 
   func role(in items: [KeyValue]) -> Role {
@@ -113,8 +113,8 @@ struct EtcdPresence: PresenceStore {
     let id = String(decoding: item.value.prefix(64), as: UTF8.self)
     guard let registration = items.first(where: { $0.key == memberKey(id) }),
       let member = member(registration)
-    else { return .orphaned(since: item.modified) }
-    return .held(member, since: item.modified)
+    else { return .orphaned(item) }
+    return .held(member, by: item)
   }
 
   // MARK: Entering

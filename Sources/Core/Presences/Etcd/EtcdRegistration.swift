@@ -145,8 +145,8 @@ final class EtcdRegistration: PresenceHold {
   ) throws {
     try entering.withLock { _ in
       // Another thread may have been faster.
-      guard place?.revision == old.revision else { return }
-      guard !record.isExclusive || old.history == presence.etcd.client.history else {
+      guard place?.moment == old.moment else { return }
+      guard !record.isExclusive || old.moment.history == presence.etcd.client.history else {
         // The heir's revision tells nothing in another history.
         _ = replace(old, by: .overtaken(nil))
         return
@@ -182,7 +182,7 @@ final class EtcdRegistration: PresenceHold {
   /// - Returns: False if it was left meanwhile.
   private func replace(_ old: EtcdPlace, by new: Phase) -> Bool {
     let isReplaced = phase.withLock { phase in
-      guard case .here(let place, _) = phase, place.revision == old.revision else { return false }
+      guard case .here(let place, _) = phase, place.moment == old.moment else { return false }
       phase = new
       if case .here(let place, _) = new { revision.withLock { $0 = place.revision } }
       return true

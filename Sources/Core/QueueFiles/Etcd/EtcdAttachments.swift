@@ -71,8 +71,8 @@ package struct EtcdAttachments: Sendable {
 
   /// An attachment that is being sent.
   package struct Begun: Sendable {
-    /// The revision of its manifest.
-    let revision: Int64
+    /// Its manifest as it was put.
+    let item: KeyValue
     package var manifest: Manifest
     /// The pieces that are there, by their keys.
     var present: Set<[UInt8]> = []
@@ -95,7 +95,7 @@ package struct EtcdAttachments: Sendable {
       let begun = try begin(
         id, manifest,
         .init(
-          if: conditions + [.modified(item.key, at: item.modified)],
+          if: conditions + EtcdTransaction.Condition.unchanged(item),
           then: [.delete(.key(item.key))]), session)
       guard var begun else { continue }
       let present = try client.read(pieces(found.content), keysOnly: true, until: soon).items
@@ -108,10 +108,11 @@ package struct EtcdAttachments: Sendable {
   private func begin(
     _ id: String, _ manifest: Manifest, _ change: EtcdTransaction, _ session: EtcdSession
   ) throws -> Begun? {
-    let outcome = try container.commit(
-      change, .init(key: waitingKey(id), base: 0, seen: 0, value: manifest.bytes()),
-      lease: session.lease, until: soon)
-    return outcome.succeeded ? Begun(revision: outcome.revision, manifest: manifest) : nil
+    let witness = EtcdContainer.Witness(
+      key: waitingKey(id), base: nil, value: try manifest.bytes())
+    let outcome = try container.commit(change, witness, lease: session.lease, until: soon)
+    return outcome.succeeded
+      ? Begun(item: witness.item(at: outcome.revision), manifest: manifest) : nil
   }
 
   /// Puts a piece, unless it is there.
@@ -131,11 +132,9 @@ package struct EtcdAttachments: Sendable {
     let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
     let isWhole = try container.commit(
       .init(
-        if: [.modified(waitingKey(id), at: begun.revision)],
+        if: EtcdTransaction.Condition.unchanged(begun.item),
         then: others.map { .delete(.key($0)) }),
-      .init(
-        key: waitingKey(id), base: begun.revision, seen: begun.revision,
-        value: begun.manifest.bytes()),
+      .init(key: waitingKey(id), base: begun.item, value: begun.manifest.bytes()),
       until: soon
     ).succeeded
     if !isWhole { try sweep() }
@@ -208,8 +207,8 @@ package struct EtcdAttachments: Sendable {
       guard let manifest = Manifest(item.value) else { return nil }
       let outcome = try container.commit(
         .init(
-          if: conditions + [.modified(key, at: item.modified)], then: [.delete(.key(key))]),
-        .init(key: other, base: 0, seen: item.modified, value: item.value), until: soon)
+          if: conditions + EtcdTransaction.Condition.unchanged(item), then: [.delete(.key(key))]),
+        .init(key: other, base: nil, seen: item.modified, value: item.value), until: soon)
       if outcome.succeeded { return manifest }
       refused = item.modified
     }
@@ -220,7 +219,7 @@ package struct EtcdAttachments: Sendable {
   package func givingBack(_ id: String) throws -> EtcdTransaction {
     guard let item = try item(takenKey(id)) else { return .init(if: [], then: []) }
     return .init(
-      if: [.modified(item.key, at: item.modified)],
+      if: EtcdTransaction.Condition.unchanged(item),
       then: [.delete(.key(item.key)), .put(key: waitingKey(id), value: item.value)])
   }
 
@@ -240,7 +239,7 @@ package struct EtcdAttachments: Sendable {
     let deadline = soon
     while let item = try item(waitingKey(id)) {
       let outcome = try container.repeating(
-        .init(if: [.modified(item.key, at: item.modified)], then: removal(item)), until: soon)
+        .init(if: EtcdTransaction.Condition.unchanged(item), then: removal(item)), until: soon)
       if outcome.succeeded { return }
       guard .now < deadline else {
         throw EtcdError(.unreachable, "others change the same all the time")
@@ -274,7 +273,7 @@ package struct EtcdAttachments: Sendable {
       let id = String(decoding: item.key.dropFirst(takenKey("").count), as: UTF8.self)
       guard !needed.contains(id) else { continue }
       _ = try container.repeating(
-        .init(if: [.modified(item.key, at: item.modified)], then: removal(item)), until: soon)
+        .init(if: EtcdTransaction.Condition.unchanged(item), then: removal(item)), until: soon)
     }
   }
 

@@ -75,7 +75,7 @@ struct EtcdConsumer: ConsumerSource {
   }
 
   private mutating func take(
-    _ name: EntryFile, _ claim: EtcdClaim, over last: (consumer: String, claimed: Int64)?
+    _ name: EntryFile, _ claim: EtcdClaim, over last: (consumer: String, claimed: KeyValue?)?
   ) throws -> Taking {
     let (entry, key) = (store.entryKey(name), store.claimKey(name))
     let deadline = store.soon
@@ -86,11 +86,11 @@ struct EtcdConsumer: ConsumerSource {
     if let last, last.consumer != own.id {
       change.conditions.append(.absent(store.consumerKey(last.consumer)))
     }
-    let base = last?.claimed ?? 0
-    let value = try claim.bytes(stamp: Nonce.next())
-    let seen = base > 0 ? base : own.view.revision
-    let outcome = try store.container.commit(
-      change, .init(key: key, base: base, seen: seen, value: value), until: deadline)
+    let base = last?.claimed
+    let witness = EtcdContainer.Witness(
+      key: key, base: base, seen: base?.modified ?? own.view.revision,
+      value: try claim.bytes(stamp: Nonce.next()))
+    let outcome = try store.container.commit(change, witness, until: deadline)
     guard outcome.succeeded else {
       let found = outcome.results.map(\.items)
       guard found.first?.isEmpty == false else { throw store.queue.replaced() }
@@ -107,7 +107,7 @@ struct EtcdConsumer: ConsumerSource {
     let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
     // Nobody else ends what this consumer has.
     guard let item else { throw store.queue.replaced() }
-    let record = EtcdTaken(own, name, claim, claimed: outcome.revision)
+    let record = EtcdTaken(own, name, claim, claimed: witness.item(at: outcome.revision))
     do throws(Batch.Unreadable) {
       var batch = try Batch(bytes: item.value, count: name.count)
       for index in batch.entries.indices {

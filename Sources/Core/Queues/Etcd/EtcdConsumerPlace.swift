@@ -70,7 +70,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
       let outcome = try store.container.commit(
         EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
         .init(
-          key: key, base: 0, seen: revision,
+          key: key, base: nil, seen: revision,
           value: kind + Array(" \(Nonce.next()) \(registration)".utf8)),
         lease: session.lease, until: deadline)
       guard outcome.succeeded else { throw store.queue.replaced() }

@@ -9,8 +9,8 @@ struct EtcdLook {
   /// Its content; nil if it is gone or cannot be read.
   var batch: Batch?
   var claim: EtcdClaim?
-  /// The revision of the claim's last change.
-  var claimed: Int64 = 0
+  /// The claim's key.
+  var claimed: KeyValue?
   var outcomes: [Int: QueueEntryStatus] = [:]
 
   func statuses(_ indices: some Sequence<Int>) -> [Int: QueueEntryStatus] {
@@ -68,7 +68,7 @@ extension EtcdQueue {
     }
     if let claim = items[1].first {
       look.claim = EtcdClaim(claim.value)
-      look.claimed = claim.modified
+      look.claimed = claim
     }
     for item in items[2] {
       if let id = id(item.key) { look.outcomes[id.index] = OutcomeFile.status(item.value) }

@@ -19,12 +19,13 @@ final class EtcdOutlet: QueueOutlet {
     var sweep = ContinuousClock.now
   }
 
-  /// What `s/<sender>` has: 0 for all if it does not exist.
+  /// `s/<sender>`.
   private struct Last {
     var order: UInt64 = 0
-    var modified: Int64 = 0
+    /// Nil if it does not exist.
+    var item: KeyValue?
     /// The revision at which that was so.
-    var seen: Int64 = 0
+    let seen: Int64
   }
 
   /// The most that may wait, whatever the limits of a sender are: etcd keeps all of it in memory and in
@@ -104,11 +105,10 @@ final class EtcdOutlet: QueueOutlet {
         guard let key = entry.key else { continue }
         try supersede(key, by: .init(batch: name, index: index), in: &change, until: deadline)
       }
-      let outcome = try store.container.commit(
-        change,
-        .init(
-          key: store.key("s/" + sender), base: last.modified, seen: last.seen,
-          value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8)), until: deadline)
+      let witness = EtcdContainer.Witness(
+        key: store.key("s/" + sender), base: last.item, seen: last.seen,
+        value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
+      let outcome = try store.container.commit(change, witness, until: deadline)
       guard outcome.succeeded else {
         // Another process sends under this name, or what it supersedes was just taken; or the rest
         // does not hold any longer.
@@ -116,7 +116,8 @@ final class EtcdOutlet: QueueOutlet {
         continue
       }
       state.withLock { state in
-        state.last = Last(order: order, modified: outcome.revision, seen: outcome.revision)
+        state.last = Last(
+          order: order, item: witness.item(at: outcome.revision), seen: outcome.revision)
         state.admission.noteStored(name)
       }
       expire()
@@ -130,7 +131,7 @@ final class EtcdOutlet: QueueOutlet {
     guard let item = items[0].first else { return Last(seen: revision) }
     let words = String(decoding: item.value, as: UTF8.self).split(separator: " ")
     let order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
-    return Last(order: order, modified: item.modified, seen: revision)
+    return Last(order: order, item: item, seen: revision)
   }
 
   /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
@@ -141,7 +142,7 @@ final class EtcdOutlet: QueueOutlet {
   ) throws {
     let mark = store.markKey(sender, key)
     let old = try store.read([.key(mark)], until: deadline).items[0].first
-    change.conditions.append(.modified(mark, at: old?.modified ?? 0))
+    change.conditions += EtcdTransaction.Condition.unchanged(mark, old)
     change.operations.append(
       .put(key: mark, value: Array("\(id.batch.text).\(id.index)".utf8)))
     guard let old, let oldID = OutcomeFile.id(String(decoding: old.value, as: UTF8.self)),
@@ -170,12 +171,12 @@ final class EtcdOutlet: QueueOutlet {
         let name = try store(
           bytes, [entry], .init(id.priority),
           alongside: .init(
-            if: [.modified(kept.key, at: kept.modified)] + (file?.conditions ?? []),
+            if: EtcdTransaction.Condition.unchanged(kept) + (file?.conditions ?? []),
             then: [.delete(.key(kept.key))] + (file?.operations ?? [])))
         return QueueEntryID(batch: name, index: 0)
       } catch let error as EtcdError where error.code == .unreachable {
         let now = try store.read([.key(kept.key)], until: store.soon).items[0].first
-        guard now?.modified == kept.modified else { return nil }
+        guard now == kept else { return nil }
         if .now >= deadline { throw error }
       }
     }

@@ -74,7 +74,8 @@ extension EtcdQueue: QueueStore {
       }
       return .change(
         .init(
-          if: [.modified(key, at: item.modified)], then: [.delete(.key(key))] + (file ?? [])), true)
+          if: EtcdTransaction.Condition.unchanged(item),
+          then: [.delete(.key(key))] + (file ?? [])), true)
     }
   }
 
@@ -98,17 +99,19 @@ extension EtcdQueue: QueueStore {
     let deadline = soon
     let now = queue.clock() + later
     let part = sender.map { $0 + "/" } ?? ""
-    let notes = try client.read(range("o/" + part), until: deadline).items.filter { note in
+    let found = try client.read(
+      [.init(range("o/" + part)), .init(range("r/" + part))], until: deadline
+    ).items
+    let notes = found[0].filter { note in
       guard let ended = OutcomeFile.ended(note.value) else { return false }
       return ended < now && now - ended >= Self.keeping
     }
-    let receipts = try client.read(range("r/" + part), until: deadline).items
-    let kept = Dictionary(receipts.map { ($0.key, $0) }) { $1 }
+    let kept = Dictionary(found[1].map { ($0.key, $0) }) { $1 }
     var removed: [String] = []
     for (batch, notes) in Dictionary(grouping: notes, by: { id($0.key)?.batch }) {
-      guard let batch, removed.count < limit, notes.count < EtcdContainer.maximumOperations else {
-        continue
-      }
+      // With the receipt, and two conditions of a content.
+      guard let batch, removed.count < limit, notes.count + 3 <= EtcdContainer.maximumOperations
+      else { continue }
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
         // Of one whose other entries are not over, or were not processed, nothing is removed.
@@ -126,7 +129,7 @@ extension EtcdQueue: QueueStore {
       }
       let outcome = try container.repeating(
         .init(
-          if: items.map { .modified($0.key, at: $0.modified) },
+          if: EtcdTransaction.Condition.unchanged(items.map { ($0.key, $0) }),
           then: items.map { .delete(.key($0.key)) }), until: deadline)
       // A note of a processed entry is a part of its receipt.
       let records = items.filter {
@@ -149,7 +152,7 @@ extension EtcdQueue: QueueStore {
     let deadline = soon
     for mark in try client.read(range("k/"), until: deadline).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
-      var conditions: [EtcdTransaction.Condition] = [.modified(mark.key, at: mark.modified)]
+      var conditions = EtcdTransaction.Condition.unchanged(mark)
       if let id { conditions.append(.absent(entryKey(id.batch))) }
       _ = try container.repeating(
         .init(if: conditions, then: [.delete(.key(mark.key))]), until: deadline)

@@ -123,15 +123,16 @@ extension EtcdQueue {
     try changing(until: deadline) { _ in
       let found = try read([.key(receipt), .key(outcome)], until: deadline).items
       let item = found[0].first
-      var conditions: [EtcdTransaction.Condition] = [.modified(receipt, at: item?.modified ?? 0)]
+      var items: [(key: [UInt8], item: KeyValue?)] = [(receipt, item)]
       var operations: [EtcdTransaction.Operation] = []
       if let item, let change = try self.forgetting(id, item) { operations.append(change) }
       if let note = found[1].first {
-        conditions.append(.modified(outcome, at: note.modified))
+        items.append((outcome, note))
         operations.append(.delete(.key(outcome)))
       }
       guard !operations.isEmpty else { return .done(()) }
-      return .change(.init(if: conditions, then: operations), ())
+      return .change(
+        .init(if: EtcdTransaction.Condition.unchanged(items), then: operations), ())
     }
   }
 
@@ -197,7 +198,7 @@ extension EtcdQueue {
       batch.entries[index] = .init(withdrawnAs: status)
     }
     var change = EtcdTransaction(
-      if: [.modified(item.key, at: item.modified), .absent(claimKey(name))], then: [])
+      if: EtcdTransaction.Condition.unchanged(item) + [.absent(claimKey(name))], then: [])
     // More than a transaction takes are left to the consumer, which finds them withdrawn.
     if batch.isWithdrawn, name.count <= Self.maximumCount {
       change.operations.append(.delete(.key(item.key)))

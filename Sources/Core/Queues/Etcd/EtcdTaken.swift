@@ -15,15 +15,15 @@ final class EtcdTaken: TakenStore {
 
   private struct State {
     var claim: EtcdClaim
-    /// The revision of its last change.
-    var claimed: Int64
+    /// Its key.
+    var claimed: KeyValue
     /// A change that was perhaps made, and what it put; nil for the end of the batch.
     var doubt: (claim: EtcdClaim?, value: [UInt8])?
   }
 
   private var store: EtcdQueue { own.store }
 
-  init(_ place: EtcdConsumerPlace, _ name: EntryFile, _ claim: EtcdClaim, claimed: Int64) {
+  init(_ place: EtcdConsumerPlace, _ name: EntryFile, _ claim: EtcdClaim, claimed: KeyValue) {
     own = place
     self.name = name
     state = Mutex(State(claim: claim, claimed: claimed))
@@ -153,20 +153,18 @@ final class EtcdTaken: TakenStore {
       try settleDoubt(&state)
       var claim = state.claim
       edit(&claim)
-      let value = try claim.bytes(stamp: Nonce.next())
+      let witness = EtcdContainer.Witness(
+        key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
       do throws(EtcdError) {
-        let claimed = state.claimed
         let outcome = try fenced { fence throws(EtcdError) in
           try store.container.commit(
-            EtcdTransaction(if: fence, then: operations),
-            .init(key: store.claimKey(name), base: claimed, seen: claimed, value: value),
-            until: store.soon)
+            EtcdTransaction(if: fence, then: operations), witness, until: store.soon)
         }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
         state.claim = claim
-        state.claimed = outcome.revision
+        state.claimed = witness.item(at: outcome.revision)
       } catch {
-        if error.code == .outcomeUnknown { state.doubt = (claim, value) }
+        if error.code == .outcomeUnknown { state.doubt = (claim, witness.value) }
         throw error.code == .leaseGone ? store.queue.replaced() : error as any Error
       }
     }
@@ -176,19 +174,20 @@ final class EtcdTaken: TakenStore {
   private func finish(_ operations: [EtcdTransaction.Operation]) throws {
     try state.withLock { state in
       try settleDoubt(&state)
-      let (key, base) = (store.claimKey(name), state.claimed)
+      let base = state.claimed
       let deadline = store.soon
-      let steps = [.delete(.key(key)), .delete(.key(store.entryKey(name)))] + operations
+      let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
       do {
         let queue = store.queue
         let wasInDoubt = state.doubt != nil
         try store.changing(until: deadline) { inDoubt in
           let outcome = try self.fenced { fence throws(EtcdError) in
-            let change = EtcdTransaction(if: fence + [.modified(key, at: base)], then: steps)
+            let change = EtcdTransaction(
+              if: fence + EtcdTransaction.Condition.unchanged(base), then: steps)
             return try self.store.client.commit(change, until: deadline)
           }
           if outcome.succeeded { return .done(()) }
-          if try (inDoubt || wasInDoubt) && self.wasDeleted(since: base, until: deadline) {
+          if try (inDoubt || wasInDoubt) && self.wasDeleted(since: base.modified, until: deadline) {
             return .done(())
           }
           throw queue.replaced()
@@ -240,7 +239,7 @@ final class EtcdTaken: TakenStore {
     let now = try store.read([.key(store.claimKey(name))], until: store.soon).items[0].first
     if let now, now.value == doubt.value {
       state.claim = claim
-      state.claimed = now.modified
+      state.claimed = now
     }
     state.doubt = nil
   }

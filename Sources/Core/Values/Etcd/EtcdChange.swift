@@ -66,19 +66,12 @@ final class EtcdChange<Result: Sendable>: Waiting {
     let content = try value.content(edit, stamp, terms, after: needsContent ? old : nil)
     let lease = try grantLease(for: edit, until: deadline)
     if case .replace = edit { terms.willPublish(stamp) }
-    let key = value.key
+    let witness = value.witness(state, content)
     let outcome = try value.etcd.commit(
-      EtcdTransaction(if: state.identity, then: [], otherwise: [.key(key)]),
-      .init(key: key, base: state.revision, seen: state.seen.revision, value: content),
-      lease: lease,
+      EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness, lease: lease,
       until: deadline)
     guard outcome.succeeded else { return try beginAgain(outcome) }
-    value.know(
-      .init(
-        item: KeyValue(
-          key: key, value: content, created: 0, modified: outcome.revision, version: 0, lease: lease
-        ),
-        seen: outcome.moment))
+    value.know(.init(item: witness.item(at: outcome.revision, lease: lease), seen: outcome.moment))
     return .done(result)
   }
 

@@ -30,18 +30,6 @@ final class EtcdValue: ValueStore {
     /// Nil if it does not exist.
     let item: KeyValue?
     let seen: EtcdMoment
-
-    var revision: Int64 { item?.modified ?? 0 }
-
-    /// Holds if the key has the publication that was seen, and not one to which a replaced history has given
-    /// the same revision: it begins with the same stamp.
-    var identity: [EtcdTransaction.Condition] {
-      guard let item, item.value.count > Stamp.bytes else { return [] }
-      let stamp = Array(item.value.prefix(Stamp.bytes))
-      let end = KeyRange.end(ofPrefix: stamp)
-      return [.value(of: item.key, stamp, is: .greater).comparing]
-        + (end == [0] ? [] : [.value(of: item.key, end, is: .less).comparing])
-    }
   }
 
   init(
@@ -107,6 +95,12 @@ final class EtcdValue: ValueStore {
   }
 
   // MARK: Changing
+
+  /// The witness of a change of a state.
+  func witness(_ state: State, _ content: [UInt8]) -> EtcdContainer.Witness {
+    .init(
+      key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
+  }
 
   func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
     EtcdChange(self, terms, needsContent: false) { _ in (.replace(bytes), ()) }
@@ -185,7 +179,7 @@ extension EtcdContainer {
     {
       let outcome = try repeating(
         EtcdTransaction(
-          if: [.modified(item.key, at: item.modified)], then: [.delete(.key(item.key))]),
+          if: EtcdTransaction.Condition.unchanged(item), then: [.delete(.key(item.key))]),
         until: deadline)
       if outcome.succeeded { removed.append(location(of: item.key)) }
     }

@@ -17,15 +17,18 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     values = update.values.compactMap { $0.store as? EtcdValue }
   }
 
+  /// Besides those of the contents: two of the witness, and two of the value that was changed last.
+  private static var maximumConditions: Int { EtcdContainer.maximumOperations - 4 }
+
   private var location: String { update.container.location }
 
   func step() throws -> WaitingStep<Result> {
     try reporting("change several values", path: location) {
-      guard values.count + roleConditions.count < EtcdContainer.maximumOperations else {
+      guard values.count + roleConditions.count <= Self.maximumConditions else {
         throw AppGroupError(
           .tooLarge, "change several values", path: location,
           reason: "there are \(values.count), and etcd changes at most "
-            + "\(EtcdContainer.maximumOperations - 1) in one step",
+            + "\(Self.maximumConditions) in one step",
           remedy: "change fewer at once, or raise --max-txn-ops")
       }
       let deadline = EtcdContainer.callDeadline(update.terms.deadline)
@@ -64,21 +67,22 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
     var witness: EtcdContainer.Witness?
     let stamp = Stamp.unique()
+    var others: [(key: [UInt8], item: KeyValue?)] = []
     for (index, edit) in edits.enumerated() {
       let (value, state) = (values[index], states[index])
       if case .keep = edit {
-        transaction.conditions.append(.modified(value.key, at: state.revision))
+        others.append((value.key, state.item))
         continue
       }
       let content = try value.content(edit, stamp, update.terms, after: found[index])
       guard witness != nil else {
-        witness = .init(
-          key: value.key, base: state.revision, seen: state.seen.revision, value: content)
+        witness = value.witness(state, content)
         continue
       }
-      transaction.conditions.append(.modified(value.key, at: state.revision))
+      others.append((value.key, state.item))
       transaction.operations.append(.put(key: value.key, value: content))
     }
+    transaction.conditions += EtcdTransaction.Condition.unchanged(others, stamp: Stamp.bytes)
     if let witness, try etcd.commit(transaction, witness, until: deadline).succeeded { return true }
     try update.role?.check(on: etcd, until: deadline)
     return witness == nil

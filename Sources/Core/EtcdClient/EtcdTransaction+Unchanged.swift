@@ -1,0 +1,35 @@
+extension EtcdTransaction.Condition {
+  /// How much of a content is compared: more than any part of it that changes without the rest.
+  package static let comparedBytes = 1_024
+
+  /// The keys are as they were read, all in one history.
+  ///
+  /// A revision alone does not tell that, because a history that replaces another one gives it to another
+  /// change. So the content of the key that was changed last is compared, too. Where it is the same, both
+  /// histories are the same up to its revision, and with it the changes of all other keys.
+  ///
+  /// - Parameters:
+  ///   - items: The keys, each with what was read of it; nil if it did not exist.
+  ///   - stamp: How many bytes at the beginning of a content no other change has.
+  package static func unchanged(
+    _ items: [(key: [UInt8], item: KeyValue?)], stamp: Int = comparedBytes
+  ) -> [Self] {
+    let last = items.compactMap(\.item).max { $0.modified < $1.modified }
+    return items.map { .modified($0.key, at: $0.item?.modified ?? 0) }
+      + (last.map { same($0, stamp) } ?? [])
+  }
+
+  package static func unchanged(_ key: [UInt8], _ item: KeyValue?) -> [Self] {
+    unchanged([(key, item)])
+  }
+
+  package static func unchanged(_ item: KeyValue) -> [Self] { unchanged(item.key, item) }
+
+  private static func same(_ item: KeyValue, _ stamp: Int) -> [Self] {
+    guard item.value.count > stamp else { return [.value(of: item.key, item.value)] }
+    let start = Array(item.value.prefix(stamp))
+    let end = KeyRange.end(ofPrefix: start)
+    return [.value(of: item.key, start, is: .greater)]
+      + (end == [0] ? [] : [.value(of: item.key, end, is: .less)])
+  }
+}
