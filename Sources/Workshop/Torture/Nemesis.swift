@@ -15,6 +15,7 @@ final class Nemesis {
     var blocked = 0
     var lossy = 0
     var answersLost = 0
+    var restored = 0
   }
 
   /// How long a process that says nothing is taken for alive.
@@ -60,11 +61,7 @@ final class Nemesis {
   /// Ends what is due, and disturbs the next one.
   func attend(now: ContinuousClock.Instant) throws {
     for (target, due) in mending where now >= due.at { try mend(target) }
-    for node in members.nodes where node.hasFailed {
-      // Somebody else may have had its port at that moment.
-      tell("\(node.name) has ended by itself, and is started again")
-      try node.start()
-    }
+    try startFailed()
     guard now >= next else { return }
     next = now + random.milliseconds(100...1_500)
     let target = random.chance(60) ? Target.members : .connections
@@ -72,6 +69,14 @@ final class Nemesis {
     switch target {
     case .members: try disturbMembers(now)
     case .connections: try disturbConnections(now)
+    }
+  }
+
+  // Somebody else may have had its port at that moment.
+  private func startFailed() throws {
+    for node in members.nodes where node.hasFailed {
+      tell("\(node.name) has ended by itself, and is started again")
+      try node.start()
     }
   }
 
@@ -172,9 +177,33 @@ final class Nemesis {
   func heal() throws {
     for target in Target.allCases { try mend(target) }
     counts.answersLost = proxies.reduce(0) { $0 + $1.lost }
+    try waitForAnswer()
+  }
+
+  private func waitForAnswer() throws {
     let deadline = ContinuousClock.now + .seconds(30)
-    _ = try members.leader(until: deadline)
+    while members.leaderNow() == nil, ContinuousClock.now < deadline {
+      try startFailed()
+      pauseThread(.milliseconds(5))
+    }
     _ = try client.read(.key([0]), until: deadline)
+  }
+
+  /// Keeps what there is, as a snapshot does.
+  func save() throws { try restart { try $0.save() } }
+
+  /// Brings back what was kept, and with it the revision.
+  func restore() throws {
+    try restart { try $0.restore() }
+    counts.restored += 1
+    tell("snapshot restored")
+  }
+
+  private func restart(_ body: (EtcdNode) throws -> Void) throws {
+    for node in members.nodes { node.end() }
+    for node in members.nodes { try body(node) }
+    for node in members.nodes { try node.start() }
+    try waitForAnswer()
   }
 
   private func tell(_ what: String) {

@@ -34,7 +34,8 @@ struct Report {
       row("majorities taken away", etcd.majoritiesTaken), row("leaders moved", etcd.leadersMoved),
       row("compactions", etcd.compactions), row("all connections cut", etcd.cuts),
       row("connections blocked", etcd.blocked), row("times of lost answers", etcd.lossy),
-      row("  answers lost", etcd.answersLost), row("told unreachable", records.count(.unreachable)),
+      row("  answers lost", etcd.answersLost), row("snapshots restored", etcd.restored),
+      row("told unreachable", records.count(.unreachable)),
       row("told outcomeUnknown", records.count(.inDoubt)),
     ]
   }

@@ -28,7 +28,8 @@ struct TortureOptions {
 
     With --etcd the container is on an etcd that the run starts for itself. Its members are then
     killed, stopped and started again, too, its history is compacted, its leader moved, and the
-    connections to it are cut; workers are stopped for longer than their leases last.
+    connections to it are cut; workers are stopped for longer than their leases last. In the end,
+    while they observe, a snapshot is restored.
 
     USAGE: torture [--seconds <n>] [--processes <p>] [--seed <s>] [--directory <dir>]
                    [--etcd [--members 1|3]] [--only <kinds>]

@@ -55,6 +55,7 @@ struct TortureRun {
     if nemesis != nil, options.kinds.contains(.presence) {
       checks.append(try AbsenceCheck.check(chaos.workers.first, container))
     }
+    if let nemesis { checks.append(try RestoreCheck.check(nemesis, container)) }
     let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
     var last = final.last
     last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))

@@ -45,8 +45,7 @@ final class ChangeWatch: Sendable {
         state.told = ToldChanges(found)
         state.mustRead = false
       }
-      let watch = try client.watch(range, from: found.revision + 1) { [weak self] in self?.hear($0)
-      }
+      let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
       state.withLock { $0.watch = watch }
     } catch {
       // It is tried again.
