@@ -70,9 +70,22 @@ final class Companions {
   func waitForEnd() throws {
     for strand in strands { strand.waitForEnd() }
     requests?.settle()
+    settleTransfers()
     for strand in strands { try strand.recorder.note(.rested) }
     let now = bootTimeNanoseconds()
     if now < arguments.end { pauseThread(.nanoseconds(Int64(arguments.end - now))) }
+  }
+
+  /// Waits for transfers in the background: what they store after a snapshot, it takes back.
+  private func settleTransfers() {
+    guard arguments.directory.etcd != nil, arguments.kinds.contains(.files), let session else {
+      return
+    }
+    let deadline = ContinuousClock.now + .seconds(20)
+    for transfer in (try? session.fileTransfers()) ?? [] {
+      // One that was given up, or is not stored by then, is continued after the run.
+      _ = try? transfer.waitUntilStored(until: deadline)
+    }
   }
 
   /// Returns the expected reports that have not arrived yet.
