@@ -325,7 +325,12 @@ final class EtcdHistoryTests: RestoredEtcd {
     far.withLock { $0 = etcd }
     try container.value("growth").replace(with: 1)
     let session = try etcd.session(until: soon)
-    #expect(etcd.client.history == 1 && session.history == 1)
-    #expect(try etcd.client.leaseStatus(session.lease, until: soon).left > .zero)
+    let isTold = Atomic(false)
+    let handler = session.onEnd { isTold.store(true, ordering: .relaxed) }
+    try eventually("it is noticed") { etcd.client.history == 1 }
+    try eventually("its session is of the next history, or has ended") {
+      session.history == 1 || isTold.load(ordering: .relaxed)
+    }
+    withExtendedLifetime(handler) {}
   }
 }
